@@ -1,0 +1,1 @@
+"""Mephisto crowd tasks of parlai-humaneval."""

@@ -1,0 +1,52 @@
+"""The ``parlai-humaneval`` command.
+
+Subcommands are loaded when they are used, so that ``--help`` is quick and nothing here
+imports Mephisto or torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    # name: (module:attribute, one line for the list of commands)
+    "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
+    "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task (locally or on MTurk)."),
+    "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
+    "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
+    "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
+    "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),
+    "parlai": ("parlai_humaneval.parlai_commands:parlai", "ParlAI's own commands with this plug-in loaded."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module_name, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module_name), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="parlai-humaneval")
+def main() -> None:
+    """Find out, with real people, which of your chatbots is better, and how sure you can be.
+
+    \b
+    Example:
+      parlai-humaneval demo
+    """

@@ -1,0 +1,77 @@
+"""Distribution of parlai-humaneval (build and tool settings: pyproject.toml).
+
+Ranges stand here; the exact versions that were tested together stand in
+``constraints.txt``, with the reason for each pin that the ecosystem forces.
+"""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+PACKAGES = find_packages(include=["parlai_humaneval*", "mephisto_tasks*"])
+
+setup(
+    name="parlai-humaneval",
+    version="0.1.0",
+    description="Human evaluation of dialogue models: ParlAI agents, Mephisto crowd tasks, honest statistics.",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.10,<3.12",
+    # zoo_configs/ stands at the top of the repository, where people look for it,
+    # and travels in wheels as parlai_humaneval/zoo_configs.
+    packages=[*PACKAGES, "parlai_humaneval.zoo_configs"],
+    package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
+    package_data={
+        "": ["py.typed"],
+        "parlai_humaneval": ["data/**/*"],
+        "parlai_humaneval.zoo_configs": ["*.yaml"],
+        "mephisto_tasks": ["**/*.yaml", "**/*.json", "**/*.html", "**/*.js", "**/*.md", "webapp/dist/**/*"],
+    },
+    exclude_package_data={"mephisto_tasks": ["webapp/node_modules/**/*", "webapp/src/**/*"]},
+    install_requires=[
+        "parlai>=1.7.2,<1.8",
+        "mephisto>=1.1.1,<1.2",
+        "torch>=2.0",
+        "setuptools<81",
+        "pyarrow<17",
+        "numpy>=1.23,<2",
+        "pandas>=2.0,<3",
+        "scipy>=1.10",
+        "statsmodels>=0.14",
+        "scikit-learn>=1.3",
+        "nltk>=3.8",
+        "pydantic>=2.6,<3",
+        "aiohttp>=3.9,<4",
+        "click>=7.1,<8",
+        "rich>=12,<13",
+        "PyYAML>=5.4",
+        "hydra-core>=1.3,<1.4",
+    ],
+    extras_require={
+        "dev": [
+            "pytest>=8",
+            "pytest-xdist>=3",
+            "pytest-asyncio>=1",
+            "pytest-playwright>=0.7",
+            "playwright>=1.50",
+            "hypothesis>=6",
+            "mypy>=1.10",
+            "ruff>=0.6",
+            "build>=1",
+            "pandas-stubs",
+            "types-PyYAML",
+            "types-click>=7,<8",
+            "trueskill",
+        ]
+    },
+    entry_points={"console_scripts": ["parlai-humaneval=parlai_humaneval.cli:main"]},
+    classifiers=[
+        "License :: OSI Approved :: MIT License",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Typing :: Typed",
+    ],
+)

@@ -10,6 +10,8 @@ from importlib import import_module
 
 import click
 
+from parlai_humaneval import __version__
+
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
     "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
@@ -42,7 +44,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="parlai-humaneval")
+@click.version_option(__version__, prog_name="parlai-humaneval")
 def main() -> None:
     """Find out, with real people, which of your chatbots is better, and how sure you can be.
 

@@ -1,0 +1,126 @@
+"""Everything that Mephisto 1.1.1 needs to run on today's Python, in one place.
+
+Call :func:`prepare` before the first ``import mephisto``. Mephisto is no longer developed, so
+each workaround stands here with its reason, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_lock = threading.Lock()
+_prepared = False
+
+DATA_DIR_ENV = "PARLAI_HUMANEVAL_DATA_DIR"
+
+
+def default_data_dir() -> Path:
+    """Where answers are kept unless a command is told otherwise: ``$PARLAI_HUMANEVAL_DATA_DIR`` or a user folder."""
+    override = os.environ.get(DATA_DIR_ENV)
+    if override:
+        return Path(override).expanduser()
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "parlai-humaneval" / "mephisto"
+
+
+def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Python 3.11 refuses an unhashable instance as a field's default; Mephisto's config classes have such defaults.
+
+    With ``unsafe_hash=True`` they are accepted. Only classes of modules named ``mephisto`` are touched.
+    """
+
+    def dataclass(cls: type | None = None, /, **options: Any) -> Any:
+        def decorate(target: type) -> Any:
+            if target.__module__.partition(".")[0] == "mephisto" and not options.get("frozen"):
+                return original(target, **{"unsafe_hash": True, **options})
+            return original(target, **options)
+
+        return decorate if cls is None else decorate(cls)
+
+    return dataclass
+
+
+@contextmanager
+def _patched_dataclasses() -> Iterator[None]:
+    if sys.version_info < (3, 11):
+        yield
+        return
+    original = dataclasses.dataclass
+    dataclasses.dataclass = _hashable_mephisto_dataclass(original)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        dataclasses.dataclass = original
+
+
+@contextmanager
+def _without_detoxify() -> Iterator[None]:
+    """Mephisto loads detoxify when it is installed, and then downloads a classifier at the first feedback.
+
+    It is hidden during the import: no download in the middle of a study.
+    """
+    missing = object()
+    before: Any = sys.modules.get("detoxify", missing)
+    sys.modules["detoxify"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if before is missing:
+            del sys.modules["detoxify"]
+        else:
+            sys.modules["detoxify"] = before
+
+
+def _no_metrics_server() -> None:
+    """Mephisto's Operator opens a metrics port (3031) on all interfaces, and logs a traceback when it is taken.
+
+    Nobody asked for an open port: both starters become no-ops.
+    """
+    operator: Any = importlib.import_module("mephisto.operations.operator")
+    operator.start_metrics_server = lambda args=None: None
+    operator.launch_prometheus_server = lambda args=None: False
+
+
+def _quiet_database_directory() -> None:
+    """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer.
+
+    Our commands always pass a database path, so only code of Mephisto that ignores it ever asks: it gets ours.
+    """
+    dirs: Any = importlib.import_module("mephisto.utils.dirs")
+    handler: Any = importlib.import_module("mephisto.operations.config_handler")
+    if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
+        data_dir = default_data_dir()
+        data_dir.mkdir(parents=True, exist_ok=True)
+        dirs.loaded_data_dir = str(data_dir)
+
+
+def prepare() -> None:
+    """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads."""
+    global _prepared
+    with _lock:
+        if _prepared:
+            return
+        # Mephisto's own config file is created at import; its folder must be creatable.
+        Path("~/.mephisto").expanduser().mkdir(parents=True, exist_ok=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # torch breaks when its own dataclasses are made while the wrapper is in place, and Mephisto's
+            # ParlAI blueprint imports it by way of ParlAI: that comes first.
+            importlib.import_module("parlai.core.worlds")
+            with _patched_dataclasses(), _without_detoxify():
+                importlib.import_module("mephisto")
+                importlib.import_module("mephisto.operations.operator")
+                importlib.import_module("mephisto.abstractions.databases.local_database")
+                importlib.import_module("mephisto.abstractions.databases.local_singleton_database")
+        _no_metrics_server()
+        _quiet_database_directory()
+        _prepared = True

@@ -1,0 +1,89 @@
+"""What the router knows of each agent: its secret, its status, its outbox and its page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mephisto_tasks.router.outbox import Outbox
+from mephisto_tasks.router.packets import Packet
+from mephisto_tasks.router.security import RateLimit, new_token, same_token
+
+if TYPE_CHECKING:
+    from mephisto_tasks.router.connection import Connection
+
+DISCONNECT = "disconnect"
+_LIVE = frozenset({"onboarding", "waiting", "in task"})
+"""Mephisto's statuses in which a page must be there (node/server.js watches the same three)."""
+
+
+@dataclass
+class Agent:
+    """One agent of Mephisto, as the router sees it.
+
+    ``last_seen``: when its page last said something (monotonic seconds), None before a page got it.
+    """
+
+    agent_id: str
+    token: str | None = None
+    status: str = "none"
+    last_seen: float | None = None
+    outbox: Outbox = field(default_factory=Outbox)
+    limit: RateLimit = field(default_factory=RateLimit)
+    connection: Connection | None = None
+    onboarding_answer: asyncio.Future[Packet] | None = None
+    submitted: bool = False
+
+    def issue_token(self) -> str:
+        """The agent's secret: made once, the same for every page that registers for it later."""
+        if self.token is None:
+            self.token = new_token()
+        return self.token
+
+    def admits(self, token: str) -> bool:
+        """Whether ``token`` is this agent's; an agent that was never handed to a page admits nobody."""
+        return self.token is not None and same_token(token, self.token)
+
+    def finish(self) -> None:
+        """Its work was handed in: nothing more has to be kept for its page."""
+        self.submitted = True
+        self.outbox.clear()
+
+
+class AgentBook:
+    """All agents of one launch."""
+
+    def __init__(self, disconnect_after_s: float) -> None:
+        self._agents: dict[str, Agent] = {}
+        self._disconnect_after_s = disconnect_after_s
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(self._agents.values())
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def find(self, agent_id: str) -> Agent | None:
+        return self._agents.get(agent_id)
+
+    def find_or_create(self, agent_id: str) -> Agent:
+        """Only for ids that the operator named: a page cannot make the router remember anything."""
+        return self._agents.setdefault(agent_id, Agent(agent_id))
+
+    def statuses(self, now: float) -> dict[str, str]:
+        """Agent id → status, after marking those whose page has been silent for too long.
+
+        Agents that handed their work in are left out: their page may close.
+        """
+        working = [agent for agent in self if not agent.submitted]
+        for agent in working:
+            if self._is_gone(agent, now):
+                agent.status = DISCONNECT
+        return {agent.agent_id: agent.status for agent in working}
+
+    def _is_gone(self, agent: Agent, now: float) -> bool:
+        if agent.status not in _LIVE or agent.last_seen is None:
+            return False
+        return now - agent.last_seen > self._disconnect_after_s

@@ -1,0 +1,142 @@
+"""The Architect that serves a task from this very process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks import compat
+from mephisto_tasks.router.channel import InProcessChannel
+from mephisto_tasks.router.core import Router
+from mephisto_tasks.router.server import create_app
+from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
+
+compat.prepare()
+
+from mephisto.abstractions._subcomponents.channel import Channel  # noqa: E402
+from mephisto.abstractions.architect import Architect, ArchitectArgs  # noqa: E402
+from mephisto.data_model.packet import Packet  # noqa: E402
+from mephisto.operations.registry import register_mephisto_abstraction  # noqa: E402
+
+__all__ = ["ARCHITECT_TYPE", "CannotListen", "HumanevalLocalArchitect", "PortInUse"]
+
+ARCHITECT_TYPE = "humaneval_local"
+MOCK_PROVIDER = "mock"
+MOCK_SCRIPT = Path(__file__).parent / "static" / "mock_crowd_source.js"
+PAGE_LIBRARY_VERSION = "2.0.3"
+"""What Mephisto's own pages compare their version with; ours ignores it."""
+
+
+@dataclass
+class HumanevalLocalArchitectArgs(ArchitectArgs):
+    """Options below ``mephisto.architect``."""
+
+    _architect_type: str = ARCHITECT_TYPE
+    hostname: str = field(
+        default="127.0.0.1",
+        metadata={"help": "Address to listen on. 0.0.0.0 lets other machines in; the default does not."},
+    )
+    port: Any = field(default=3000, metadata={"help": "Port to listen on; 0 takes any free one."})
+    public_url: str = field(
+        default="",
+        metadata={"help": "Address that workers use when it is another, such as https://study.example.org"},
+    )
+    disconnect_after_s: float = field(
+        default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
+    )
+
+
+def parse_port(value: object) -> int:
+    """A port from a configuration, where it may be a number or text. Raises :class:`CannotListen`."""
+    text = str(value).strip()
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise CannotListen(f"mephisto.architect.port={value!r} is no port: a number from 0 to 65535 is expected.")
+
+
+@register_mephisto_abstraction()
+class HumanevalLocalArchitect(Architect):
+    """Runs the router in a thread of the launching process; needs neither Node nor a second process.
+
+    It holds the page in memory, leaves no folder behind, and ends with its process however that ends.
+    """
+
+    ArgsClass = HumanevalLocalArchitectArgs
+    ARCHITECT_TYPE = ARCHITECT_TYPE
+
+    def __init__(self, db: Any, args: Any, shared_state: Any, task_run: Any, build_dir_root: str) -> None:
+        self.task_run = task_run
+        self._hostname = str(args.architect.hostname)
+        self._port = parse_port(args.architect.port)
+        self._public_url = str(args.architect.get("public_url") or "").rstrip("/")
+        self._static_dir = Path(build_dir_root) / "router" / "static"
+        self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
+        self._thread: RouterThread | None = None
+
+    @classmethod
+    def assert_task_args(cls, args: Any, shared_state: Any) -> None:
+        """Finds a port in use before anything is written. Raises PortInUse or CannotListen."""
+        port = parse_port(args.architect.port)
+        if float(args.architect.disconnect_after_s) <= 0:
+            raise ValueError("mephisto.architect.disconnect_after_s must be greater than 0.")
+        if port != 0:
+            listen(str(args.architect.hostname), port).close()
+
+    def prepare(self) -> str:
+        """Builds the folder with the page, its configuration and the provider's script; returns its path."""
+        server_dir = self._static_dir.parent
+        shutil.rmtree(server_dir, ignore_errors=True)
+        self._static_dir.mkdir(parents=True)
+        shutil.copyfile(self._crowd_script(), self._static_dir / "wrap_crowd_source.js")
+        (self._static_dir / "task_config.json").write_text(json.dumps(self._page_config()), encoding="utf-8")
+        blueprint = self.task_run.get_blueprint()
+        blueprint.TaskBuilderClass(self.task_run, self.task_run.args).build_in_dir(str(server_dir))
+        return str(server_dir)
+
+    def _crowd_script(self) -> Path:
+        # The mock provider's own script interrupts the rater with an alert that shows the raw answers.
+        if self.task_run.provider_type == MOCK_PROVIDER:
+            return MOCK_SCRIPT
+        return Path(self.task_run.get_provider().get_wrapper_js_path())
+
+    def _page_config(self) -> dict[str, Any]:
+        config = dict(self.task_run.get_blueprint().get_frontend_args())
+        config.setdefault("provider_type", self.task_run.provider_type)
+        return {**config, "mephisto_task_version": PAGE_LIBRARY_VERSION}
+
+    def deploy(self) -> str:
+        """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
+        app = create_app(self._router, self._static_dir, self.task_run.provider_type)
+        thread = RouterThread(app, self._hostname, self._port)
+        thread.start()
+        self._thread, self._port = thread, thread.port
+        host = f"[{self._hostname}]" if ":" in self._hostname else self._hostname
+        return self._public_url or f"http://{host}:{self._port}"
+
+    def cleanup(self) -> None:
+        """Removes the built folder: what it held is served from memory."""
+        shutil.rmtree(self._static_dir.parent, ignore_errors=True)
+
+    def shutdown(self) -> None:
+        """Ends the router and frees its port; may be called at any time, and again."""
+        if self._thread is not None:
+            self._thread.stop()
+        self.cleanup()
+
+    def get_channels(
+        self,
+        on_channel_open: Callable[[str], None],
+        on_catastrophic_disconnect: Callable[[str], None],
+        on_message: Callable[[str, Packet], None],
+    ) -> list[Channel]:
+        name = f"in_process_{self.task_run.db_id}"
+        callbacks = (on_channel_open, on_catastrophic_disconnect, on_message)
+        return [InProcessChannel(name, *callbacks, router=self._router)]
+
+    def download_file(self, filename: str, save_dir: str) -> None:
+        """Raters cannot upload files. Raises NotImplementedError."""
+        raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")

@@ -1,0 +1,196 @@
+"""The packets and request bodies of the wire, and the checks that they must pass first."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+Packet = dict[str, Any]
+"""``{packet_type, subject_id, data, …timestamps, router_seq?}``; JSON values only."""
+
+ALIVE = "alive"
+HEARTBEAT = "heartbeat"
+ACK = "ack"
+ERROR = "error"
+LOG_ERROR = "log_error"
+REGISTER_AGENT = "register_agent"
+AGENT_DETAILS = "agent_details"
+SUBMIT_ONBOARDING = "submit_onboarding"
+SUBMIT_UNIT = "submit_unit"
+SUBMIT_METADATA = "submit_metadata"
+CLIENT_BOUND = "client_bound_live_update"
+MEPHISTO_BOUND = "mephisto_bound_live_update"
+UPDATE_STATUS = "update_status"
+REQUEST_STATUSES = "request_statuses"
+RETURN_STATUSES = "return_statuses"
+
+OPERATOR = "mephisto"
+"""``subject_id`` of what concerns no single agent."""
+
+MAX_BODY = 256 * 1024
+"""Most bytes of one HTTP body or one websocket message."""
+
+MAX_SEQ = 2**53 - 1
+"""Greatest integer that a browser's number holds exactly."""
+
+
+class BadPacket(ValueError):
+    """What a page sent cannot be used; the message is a sentence for its log."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """One JSON object. Refuses NaN and Infinity, which Python would read but JSON does not have.
+
+    Raises:
+        BadPacket: not JSON, nested too deeply, or not an object.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadPacket("That message is not valid JSON.") from error
+    if not isinstance(value, dict):
+        raise BadPacket("A message must be a JSON object.")
+    return value
+
+
+def timestamp(value: object) -> float | None:
+    """A page's time stamp, or None when it is no finite number: Mephisto does arithmetic with it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+ShortText = Annotated[str, Field(min_length=1, max_length=300)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Registration(_Open):
+    """What ``getAgentRegistration()`` of the provider's script gives; other keys pass through."""
+
+    worker_name: ShortText
+    agent_registration_id: ShortText
+
+
+class OnboardingRegistration(_Open):
+    USED_AGENT_ID: ShortText
+    onboarding_data: dict[str, Any] = Field(default_factory=dict)
+
+
+class RequestAgentBody(_Body):
+    provider_data: Registration
+    client_timestamp: Any = None
+
+
+class SubmitOnboardingBody(_Body):
+    provider_data: OnboardingRegistration
+    agent_token: str = ""
+    client_timestamp: Any = None
+
+
+class SubmitTaskBody(_Body):
+    USED_AGENT_ID: ShortText
+    final_data: dict[str, Any] = Field(default_factory=dict)
+    agent_token: str = ""
+    client_timestamp: Any = None
+
+
+class SubmitMetadataBody(_Body):
+    USED_AGENT_ID: ShortText
+    metadata: dict[str, Any]
+    agent_token: str = ""
+    client_timestamp: Any = None
+
+
+class LogErrorBody(_Body):
+    USED_AGENT_ID: str | None = None
+    error_data: dict[str, Any]
+    client_timestamp: Any = None
+
+
+class _PageData(_Open):
+    agent_token: str = ""
+    last_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
+
+
+class PagePacket(_Body):
+    """A packet as a page sends it over the websocket; ``data`` is checked by its own type."""
+
+    packet_type: ShortText
+    subject_id: ShortText
+    data: dict[str, Any] = Field(default_factory=dict)
+    client_timestamp: Any = None
+
+    def token(self) -> str:
+        return self._page_data().agent_token
+
+    def last_seq(self) -> int:
+        return self._page_data().last_seq
+
+    def _page_data(self) -> _PageData:
+        return validated(_PageData, self.data)
+
+
+class _AnswerEnvelope(_Open):
+    # Mephisto keeps update ids in a set to drop repeats: anything but a string would break it.
+    update_id: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+def check_answer(data: dict[str, Any]) -> None:
+    """Raises :class:`BadPacket` unless ``data`` carries an ``update_id``; the world checks the rest."""
+    validated(_AnswerEnvelope, data)
+
+
+def validated(model: type[Model], data: object) -> Model:
+    """``data`` as ``model``, or :class:`BadPacket` naming the first field that is wrong."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "message"
+        raise BadPacket(f"{where}: {first['msg']}.") from error
+
+
+def page_packet(text: str) -> PagePacket:
+    """A websocket message as a checked packet; raises :class:`BadPacket`."""
+    raw = parse_object(text)
+    if raw.get("data") is None:  # Mephisto's own page leaves it out where there is nothing to say
+        raw = {**raw, "data": {}}
+    return validated(PagePacket, raw)
+
+
+def error_packet(subject_id: str, sentence: str, *, fatal: bool) -> Packet:
+    """What the router tells a page when something is wrong; ``fatal``: trying again is of no use."""
+    return {"packet_type": ERROR, "subject_id": subject_id, "data": {"error": sentence, "fatal": fatal}}
+
+
+def encode(packet: Packet) -> str:
+    """A packet as compact JSON text."""
+    return json.dumps(packet, ensure_ascii=False, separators=(",", ":"))
+
+
+def wire_copy(packet: Packet) -> Packet:
+    """What the other side would read: a deep copy that later changes of ``packet`` cannot reach.
+
+    Raises TypeError or ValueError when ``packet`` holds what JSON cannot, in the thread that erred.
+    """
+    copy: Packet = json.loads(json.dumps(packet, allow_nan=False))
+    return copy

@@ -1,0 +1,70 @@
+"""Tokens, response headers and rate limits."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable
+
+MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
+MTURK_FORMS = ("https://www.mturk.com", "https://*.mturk.com")
+PACKETS_PER_SECOND = 50.0
+PACKET_BURST = 200.0
+
+
+def new_token() -> str:
+    """A secret that nobody can guess (256 bits, URL-safe)."""
+    return secrets.token_urlsafe(32)
+
+
+def same_token(given: str, expected: str) -> bool:
+    """Compares in a time that tells nothing of where the two differ."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("utf-8"))
+
+
+def security_headers(provider_type: str) -> dict[str, str]:
+    """Headers for every response.
+
+    The page may load only what this server serves. MTurk shows it in a frame and takes the finished task
+    by a form, so with an ``mturk…`` provider its sites may do both; with any other only this server may.
+    """
+    on_mturk = provider_type.startswith("mturk")
+    frames = " ".join(("'self'", *MTURK_FRAMES)) if on_mturk else "'self'"
+    forms = " ".join(("'self'", *MTURK_FORMS)) if on_mturk else "'self'"
+    policy = (
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+        f"form-action {forms}; frame-ancestors {frames}"
+    )
+    return {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer" if not on_mturk else "strict-origin-when-cross-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    }
+
+
+class RateLimit:
+    """A bucket of ``burst`` tokens that refills at ``per_second``; each packet takes one."""
+
+    def __init__(
+        self,
+        per_second: float = PACKETS_PER_SECOND,
+        burst: float = PACKET_BURST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._clock = clock
+        self._tokens = burst
+        self._at = clock()
+
+    def allows(self) -> bool:
+        """Takes one token; False when the bucket is empty."""
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)
+        self._at = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True

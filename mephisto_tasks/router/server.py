@@ -1,0 +1,171 @@
+"""The router as an aiohttp application: the HTTP routes of ``PROTOCOL.md`` and its websocket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from mephisto_tasks.router import packets as p
+from mephisto_tasks.router.agents import Agent
+from mephisto_tasks.router.core import OperatorSilent, Router
+from mephisto_tasks.router.pages import PageSockets
+from mephisto_tasks.router.security import RateLimit, security_headers
+from mephisto_tasks.router.static_files import StaticFiles
+
+logger = logging.getLogger(__name__)
+
+_COMPRESS_FROM = 1024
+_ERROR_LOGS_PER_SECOND = 5.0
+_ERROR_LOG_BURST = 100.0
+
+SENTENCES = {
+    405: "This address does not take that kind of request.",
+    413: f"That is longer than {p.MAX_BODY // 1024} kB and was not taken.",
+    500: "Something went wrong on our side. Please try again.",
+}
+
+
+def create_app(router: Router, static_dir: Path, provider_type: str = "mock") -> web.Application:
+    """The application that serves ``static_dir`` and routes for ``router``.
+
+    ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`).
+    """
+    app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
+    _add_headers(app, security_headers(provider_type))
+    _Routes(router, StaticFiles(static_dir)).add_to(app)
+
+    async def life(_: web.Application) -> AsyncIterator[None]:
+        router.start(asyncio.get_running_loop())
+        yield
+
+    async def say_goodbye(_: web.Application) -> None:
+        router.stop()
+
+    app.cleanup_ctx.append(life)
+    app.on_shutdown.append(say_goodbye)
+    return app
+
+
+def _add_headers(app: web.Application, headers: dict[str, str]) -> None:
+    async def add(_: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(headers)
+        response.headers.popall(hdrs.SERVER, None)
+
+    app.on_response_prepare.append(add)
+
+
+@web.middleware
+async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        sentence = SENTENCES.get(error.status) or error.reason
+        response = _json({"error": sentence}, error.status)
+        if error.status == 413:
+            response.force_close()  # the rest of the body is not worth reading
+        return response
+    except p.BadPacket as error:
+        return _json({"error": str(error)}, 400)
+    except OperatorSilent:
+        return _json(
+            {"error": "The study's server did not answer in time. Please try again in a minute."}, 503
+        )
+    except Exception:
+        logger.exception("Handling %s %s failed.", request.method, request.path)
+        return _json({"error": SENTENCES[500]}, 500)
+
+
+def _json(value: dict[str, Any], status: int = 200) -> web.Response:
+    response = web.json_response(value, status=status, headers={hdrs.CACHE_CONTROL: "no-store"})
+    if len(response.body or b"") >= _COMPRESS_FROM:  # type: ignore[arg-type]
+        response.enable_compression()
+    return response
+
+
+async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType(reason="Only JSON is taken here; files cannot be uploaded.")
+    return p.validated(model, p.parse_object(await request.read()))
+
+
+class _Routes:
+    """The handlers, each a few lines: check, hand to the router, answer."""
+
+    def __init__(self, router: Router, files: StaticFiles) -> None:
+        self._router = router
+        self._files = files
+        self._sockets = PageSockets(router)
+        self._error_logs = RateLimit(_ERROR_LOGS_PER_SECOND, _ERROR_LOG_BURST)
+
+    def add_to(self, app: web.Application) -> None:
+        app.add_routes(
+            [
+                web.post("/request_agent", self.request_agent),
+                web.post("/submit_onboarding", self.submit_onboarding),
+                web.post("/submit_task", self.submit_task),
+                web.post("/submit_metadata", self.submit_metadata),
+                web.post("/log_error", self.log_error),
+                web.get("/is_alive", self.is_alive),
+                web.get("/health", self.health),
+                web.get("/ws", self.root),
+                web.get("/", self.root),
+                web.get("/{path:.+}", self._files.handle),
+            ]
+        )
+
+    async def root(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
+            return await self._sockets.handle(request)
+        return await self._files.handle(request)
+
+    async def request_agent(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.RequestAgentBody)
+        details = await self._router.register(body.provider_data.model_dump(), body.client_timestamp)
+        return _json(details)
+
+    async def submit_onboarding(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitOnboardingBody)
+        agent = self._admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
+        data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
+        return _json(await self._router.submit_onboarding(agent, data, body.client_timestamp))
+
+    async def submit_task(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitTaskBody)
+        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        if "files" in body.final_data:  # Mephisto would fetch what stands there
+            raise p.BadPacket("Files cannot be handed in.")
+        self._router.submit_task(agent, body.final_data, body.client_timestamp)
+        return _json({"status": "Submitted!"})
+
+    async def submit_metadata(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.SubmitMetadataBody)
+        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        self._router.forward(p.SUBMIT_METADATA, agent.agent_id, body.metadata, body.client_timestamp)
+        return _json({"status": "Submitted metadata"})
+
+    async def log_error(self, request: web.Request) -> web.Response:
+        body = await _body(request, p.LogErrorBody)
+        if not self._error_logs.allows():
+            raise web.HTTPTooManyRequests(reason="Too many errors were reported at once.")
+        self._router.forward(p.LOG_ERROR, body.USED_AGENT_ID or "", body.error_data, body.client_timestamp)
+        return _json({"status": "Error log sent!"})
+
+    async def is_alive(self, _: web.Request) -> web.Response:
+        return _json({"status": "Alive!"})
+
+    async def health(self, _: web.Request) -> web.Response:
+        return _json(self._router.health())
+
+    def _admitted(self, agent_id: str, token: str) -> Agent:
+        agent = self._router.agents.find(agent_id)
+        if agent is None:
+            raise web.HTTPNotFound(reason="This task is not open here any more. Please reload the page.")
+        if not agent.admits(token):
+            raise web.HTTPForbidden(reason="This page may not speak for that task. Please reload the page.")
+        return agent

@@ -1,0 +1,90 @@
+"""The built page, held in memory.
+
+A path is looked up in a dictionary made at start, so no request can reach any other file, and the
+folder may be removed while the server runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import hdrs, web
+
+_HASHED = re.compile(r"(^|/)[^/]*[-.][A-Za-z0-9_-]{8,}\.(js|css|woff2?|png|svg|jpe?g|webp)$")
+_COMPRESSED_ALREADY = ("image/png", "image/jpeg", "image/webp", "font/woff2", "font/woff")
+_WORTH_COMPRESSING = 1024
+_FOREVER = "public, max-age=31536000, immutable"
+_ASK_EACH_TIME = "no-cache"
+_NEVER = "no-store"
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One file with its headers; ``packed`` is its gzip form where that is smaller."""
+
+    body: bytes
+    packed: bytes | None
+    content_type: str
+    etag: str
+    cache_control: str
+
+    def respond(self, request: web.Request) -> web.Response:
+        headers = {
+            hdrs.ETAG: self.etag,
+            hdrs.CACHE_CONTROL: self.cache_control,
+            hdrs.VARY: hdrs.ACCEPT_ENCODING,
+        }
+        if self.etag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
+            return web.Response(status=304, headers=headers)
+        headers[hdrs.CONTENT_TYPE] = self.content_type
+        if self.packed is not None and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, "").lower():
+            headers[hdrs.CONTENT_ENCODING] = "gzip"
+            return web.Response(body=self.packed, headers=headers)
+        return web.Response(body=self.body, headers=headers)
+
+
+class StaticFiles:
+    """All files below ``folder``, by their URL path; ``/`` is index.html."""
+
+    def __init__(self, folder: Path) -> None:
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+        self._assets = {"/" + path.relative_to(folder).as_posix(): _load(path, folder) for path in files}
+        if "/index.html" in self._assets:
+            self._assets["/"] = self._assets["/index.html"]
+
+    async def handle(self, request: web.Request) -> web.Response:
+        asset = self._assets.get(request.path)
+        if asset is None:
+            raise web.HTTPNotFound(reason="There is no such page here.")
+        return asset.respond(request)
+
+
+def _load(path: Path, folder: Path) -> Asset:
+    body = path.read_bytes()
+    name = path.relative_to(folder).as_posix()
+    content_type = _content_type(path)
+    packed = None
+    if len(body) >= _WORTH_COMPRESSING and content_type not in _COMPRESSED_ALREADY:
+        packed = gzip.compress(body, mtime=0)
+    if packed is not None and len(packed) >= len(body):
+        packed = None
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return Asset(body, packed, content_type, etag, _cache_control(name))
+
+
+def _content_type(path: Path) -> str:
+    if path.suffix in (".js", ".mjs"):  # some systems' tables say text/plain, which nosniff then refuses
+        return "text/javascript; charset=utf-8"
+    guessed = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed
+
+
+def _cache_control(name: str) -> str:
+    if name.endswith(".json"):
+        return _NEVER
+    return _FOREVER if _HASHED.search(name) else _ASK_EACH_TIME

@@ -1,0 +1,161 @@
+"""Tidy tables ↔ files, CSV or JSONL, with a README of columns."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from parlai_humaneval.analysis.columns import (
+    TABLE_DESCRIPTIONS,
+    TABLES,
+    TableError,
+    TableName,
+    from_rows,
+    typed,
+)
+from parlai_humaneval.analysis.frames import Tables
+
+Format = Literal["csv", "jsonl"]
+
+# A spreadsheet runs a cell that begins so as a formula, and raters can type what they like. One apostrophe
+# before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+
+
+def write_tables(tables: Tables, out: Path, format: Format = "csv") -> list[Path]:
+    """Write every table and a ``README.md`` into the folder ``out`` (made if need be); returns the files.
+
+    JSONL holds all texts as they were. In CSV a text that a spreadsheet would run as a formula gets an
+    apostrophe before it, which :func:`read_tables` takes off again.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in get_args(TableName):
+        path = out / f"{name}.{format}"
+        frame: pd.DataFrame = getattr(tables, name)
+        if format == "csv":
+            _write_csv(frame, path)
+        else:
+            _write_jsonl(frame, path)
+        written.append(path)
+    readme = out / "README.md"
+    readme.write_text(_readme(format), encoding="utf-8")
+    return [*written, readme]
+
+
+def read_tables(directory: Path, format: Format | None = None) -> Tables:
+    """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
+
+    A table whose file is absent comes back empty; columns that are not ours pass through.
+
+    Raises:
+        TableError: no table there, both formats there and ``format`` not given, a missing column, bad values.
+    """
+    found = {name: _find(directory, name, format) for name in get_args(TableName)}
+    if not any(found.values()):
+        raise TableError(f"{directory} holds none of turns, dialogues, comparisons as .csv or .jsonl.")
+    return Tables(
+        **{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()}
+    )
+
+
+def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
+    wanted = get_args(Format) if format is None else (format,)
+    paths = [path for ending in wanted if (path := directory / f"{name}.{ending}").is_file()]
+    if len(paths) > 1:
+        raise TableError(f"{directory} holds {name} as .csv and as .jsonl; say which to read, or remove one.")
+    return paths[0] if paths else None
+
+
+def _read(name: TableName, path: Path) -> pd.DataFrame:
+    try:
+        frame = _read_csv(path) if path.suffix == ".csv" else _read_jsonl(path)
+    except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
+        raise TableError(f"{path} cannot be read: {error}") from error
+    return typed(name, frame) if len(frame) else from_rows(name, [])
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerow(frame.columns)
+        writer.writerows([_cell(value) for value in row] for row in _rows(frame))
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
+        csv.field_size_limit(2**31 - 1)
+        rows = csv.reader(file)
+        header = next(rows, [])
+        cells = [[_value(cell) for cell in row] for row in rows if row]
+    for number, row in enumerate(cells, start=1):
+        if len(row) != len(header):
+            raise ValueError(f"row {number} has {len(row)} cells, the header {len(header)}")
+    frame: pd.DataFrame = pd.DataFrame(cells, columns=header, dtype=object)
+    return frame
+
+
+def _value(cell: str) -> str | None:
+    if cell == "":
+        return None
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
+    names = [str(name) for name in frame.columns]
+    with path.open("w", encoding="utf-8") as file:
+        for row in _rows(frame):
+            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+
+
+def _read_jsonl(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file if line.strip()]
+    frame: pd.DataFrame = pd.DataFrame(rows, dtype=object)
+    return frame
+
+
+def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Rows of plain Python values, None where one is missing."""
+    columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _readme(format: Format) -> str:
+    lines = ["# Tables of a human evaluation of dialogue models", ""]
+    if format == "csv":
+        lines += [
+            "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
+            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one",
+            "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
+        ]
+    else:
+        lines += [
+            "UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."
+        ]
+    lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
+    for name in get_args(TableName):
+        lines += [
+            "",
+            f"## {name}.{format}",
+            "",
+            TABLE_DESCRIPTIONS[name],
+            "",
+            "| column | meaning |",
+            "|---|---|",
+        ]
+        lines += [f"| {column.name} | {column.description} |" for column in TABLES[name]]
+    return "\n".join(lines) + "\n"

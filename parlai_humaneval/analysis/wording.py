@@ -1,0 +1,57 @@
+"""How numbers are written in sentences and tables, the same everywhere."""
+
+from __future__ import annotations
+
+ABSENT = "–"
+"""Stands where a number cannot be given."""
+
+
+def number_words(value: float | None) -> str:
+    """Three decimals, or the dash where there is no value."""
+    return ABSENT if value is None else f"{value:.3f}"
+
+
+def p_words(p: float | None) -> str:
+    """“p = .043”: rounded, without the leading zero; very small ones as “p < .0001”."""
+    return "p cannot be estimated" if p is None else f"p {p_relation(p)}"
+
+
+def p_cell(p: float | None) -> str:
+    """The p-value for a table cell: “.043”, “< .0001” or the dash."""
+    return ABSENT if p is None else p_relation(p).removeprefix("= ")
+
+
+def p_relation(p: float) -> str:
+    """“= .043”, “< .0001” or “= 1”."""
+    if p < 0.0001:
+        return "< .0001"
+    decimals = 4 if p < 0.001 else 3 if p < 0.1 else 2
+    text = f"{p:.{decimals}f}"
+    return "= 1" if text.startswith("1") else f"= {text.removeprefix('0')}"
+
+
+def percent(share: float | None) -> str:
+    """“68 %”, or the dash."""
+    return ABSENT if share is None else f"{100 * share:.0f} %"
+
+
+def percent_range(low: float | None, high: float | None) -> str:
+    """“59–76 %”, or the dash where the interval cannot be estimated."""
+    if low is None or high is None:
+        return ABSENT
+    return f"{100 * low:.0f}–{100 * high:.0f} %"
+
+
+def seconds_words(seconds: float | None) -> str:
+    """“14 s”, “3 min 20 s”, or the dash."""
+    if seconds is None:
+        return ABSENT
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"
+
+
+def counted(count: int, noun: str) -> str:
+    """“1 turn”, “1,200 turns”."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,70 @@
+"""Names of workers that tell nobody who they are, the same in every export of one data directory."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+KEY_BYTES = 32
+
+
+class PseudonymKeyError(RuntimeError):
+    """The key file cannot be used; the message says which and what to do."""
+
+
+class Pseudonymizer:
+    """Keyed names: without the key nobody can test whether a pseudonym belongs to a known worker id."""
+
+    def __init__(self, secret: bytes) -> None:
+        """``secret``: the key; the same key gives the same pseudonyms."""
+        if len(secret) < KEY_BYTES:
+            raise PseudonymKeyError(
+                f"A pseudonym key has at least {KEY_BYTES} bytes; this one has {len(secret)}."
+            )
+        self._secret = secret
+
+    def worker(self, name: str) -> str:
+        """“w” and 12 hexadecimal digits: HMAC-SHA256 of ``name``, cut to 48 bits."""
+        return "w" + hmac.new(self._secret, name.encode("utf-8"), hashlib.sha256).hexdigest()[:12]
+
+    @classmethod
+    def load_or_create(cls, path: Path) -> Pseudonymizer:
+        """The pseudonymizer of the key file ``path``, made at first use: random, readable by its owner only.
+
+        Two processes that make it at once end with the same key.
+
+        Raises:
+            PseudonymKeyError: the file is there but no key, or cannot be read or made.
+        """
+        try:
+            if not path.exists():
+                _create(path)
+            secret = path.read_bytes()
+        except OSError as error:
+            raise PseudonymKeyError(
+                f"The pseudonym key {path} cannot be read or made: {error.strerror}."
+            ) from error
+        if len(secret) != KEY_BYTES:
+            raise PseudonymKeyError(
+                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES}). "
+                "Put the right file back, or remove it to begin with new pseudonyms."
+            )
+        return cls(secret)
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        # A link appears whole or not at all, and never replaces a key that another process has just made.
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

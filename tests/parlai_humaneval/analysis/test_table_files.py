@@ -1,0 +1,117 @@
+"""Tables ↔ files: what raters typed comes back exactly, and no spreadsheet runs it."""
+
+from __future__ import annotations
+
+import csv
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from make_records import make_record, make_study, make_turn
+
+from parlai_humaneval.analysis.columns import COLUMNS, TableError
+from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.table_files import read_tables, write_tables
+
+NAMES = ("turns", "dialogues", "comparisons")
+typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
+formula = st.builds(
+    "".join, st.tuples(st.sampled_from(["", "'", "''"]), st.sampled_from("=+-@\t\r\n"), typed_text)
+)
+
+
+def assert_same(got: Tables, expected: Tables) -> None:
+    for name in NAMES:
+        pd.testing.assert_frame_equal(getattr(got, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@given(reason=typed_text | formula)
+@settings(max_examples=60, deadline=None)
+def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
+    """Quotes, line breaks, formulas, apostrophes, any script: reading back gives the same tables."""
+    turns = [
+        make_turn(1, ("eliza", "retrieval"), "eliza", reason=reason),
+        make_turn(2, ("eliza", "retrieval"), None),
+    ]
+    expected = tables([make_record("d1", turns, status="partial")])
+    folder = tmp_path_factory.mktemp("out")
+    write_tables(expected, folder, form)
+    assert_same(read_tables(folder), expected)
+
+
+@given(text=formula)
+@settings(max_examples=40, deadline=None)
+def test_no_cell_of_a_csv_begins_as_a_formula(tmp_path_factory, text):
+    """A rater's “=HYPERLINK(…)” must not run on a researcher's machine."""
+    folder = tmp_path_factory.mktemp("out")
+    turns = [make_turn(1, ("eliza", "retrieval"), "eliza", reason=text)]
+    write_tables(tables([make_record("d1", turns)]), folder, "csv")
+    with (folder / "turns.csv").open(encoding="utf-8", newline="") as file:
+        reason = next(iter(csv.DictReader(file)))["reason"]
+    assert reason.startswith("'")
+    assert reason.endswith(text)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_empty_tables_come_back_with_all_columns(tmp_path, form):
+    """An export of a task with no dialogues can be read and reported."""
+    write_tables(tables([]), tmp_path, form)
+    got = read_tables(tmp_path)
+    for name in NAMES:
+        assert list(getattr(got, name).columns) == list(COLUMNS[name])
+
+
+def test_readme_describes_every_column(tmp_path):
+    """Whoever gets the folder needs nothing else to read it."""
+    paths = write_tables(tables(make_study(1, 1)), tmp_path)
+    assert [path.name for path in paths] == ["turns.csv", "dialogues.csv", "comparisons.csv", "README.md"]
+    readme = paths[-1].read_text(encoding="utf-8")
+    for columns in COLUMNS.values():
+        for name, description in columns.items():
+            assert f"| {name} | {description} |" in readme
+
+
+def test_a_table_from_elsewhere_needs_the_exchange_columns_only(tmp_path):
+    """A hand-made comparisons.csv is enough; what it lacks is empty, its own columns stay."""
+    header = "item_id,worker_id,metric,model_a,model_b,dialogue_a,dialogue_b,winner,seconds,country"
+    (tmp_path / "comparisons.csv").write_text(
+        f"{header}\n1,9,preference,a,b,x,x,a,3.5,CH\n", encoding="utf-8"
+    )
+    got = read_tables(tmp_path)
+    row = got.comparisons.iloc[0]
+    assert (row["worker_id"], row["winner"], row["seconds"], row["country"]) == ("9", "a", 3.5, "CH")
+    assert row["reason"] is None
+    assert got.turns.empty
+
+
+def test_a_folder_without_tables_is_refused(tmp_path):
+    """A wrong path is said to be one."""
+    with pytest.raises(TableError, match="holds none of turns"):
+        read_tables(tmp_path)
+
+
+def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):
+    """An older export beside a newer one is not read by chance."""
+    expected = tables(make_study(1, 1))
+    write_tables(tables([]), tmp_path, "csv")
+    write_tables(expected, tmp_path, "jsonl")
+    with pytest.raises(TableError, match=r"as \.csv and as \.jsonl"):
+        read_tables(tmp_path)
+    assert_same(read_tables(tmp_path, "jsonl"), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("turns.jsonl", "{broken", "cannot be read"),
+        ("turns.csv", "a,b\n1\n", "row 1 has 1 cells, the header 2"),
+        ("turns.csv", "a,b\n1,2\n", "missing column dialogue_id"),
+    ],
+)
+def test_broken_files_are_named(tmp_path, name, content, message):
+    """The error says which file or column, not where the code was."""
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(TableError, match=message):
+        read_tables(tmp_path)

@@ -84,7 +84,7 @@ def make_study(
     first_bias: float = 0.0,
     seed: int = 0,
 ) -> list[DialogueRecord]:
-    """The second model is chosen with chance ``strength``; where it stands first, with ``first_bias`` more."""
+    """The second model is chosen with chance ``strength``; where it stands first, ``first_bias`` more."""
     rng = np.random.default_rng(seed)
     records = []
     for worker in range(n_workers):

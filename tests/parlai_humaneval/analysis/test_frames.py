@@ -48,7 +48,7 @@ def test_every_declared_column_is_filled_from_records():
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text = "raw"
     record = make_record("d1", [turn]).model_copy(
-        update={"failure": "model died", "feedback": "nice", "unit_id": "u"}
+        update={"failure": "model died", "feedback": "nice", "unit_id": "u", "setting": "x"}
     )
     record.context.topic = "tea"
     got = tables([record])

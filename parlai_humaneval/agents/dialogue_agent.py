@@ -1,0 +1,81 @@
+"""A small base for agents that compute their reply from the dialogue alone.
+
+As with ParlAI's TorchAgent, the observation that ``observe`` returns carries all that a
+reply needs, so that ``batch_act`` of any clone can answer for all of them, and
+``self_observe`` tells a clone what it was taken to have said.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from parlai.core.agents import Agent
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+
+Speaker = Literal["human", "bot"]
+Line = tuple[Speaker, str]
+"""Who spoke, seen from the Bot Speaker, and what."""
+
+DIALOGUE_FIELD = "dialogue"
+SEED_FIELD = "dialogue_seed"
+
+
+class DialogueAgent(Agent):
+    """Keeps both sides of one dialogue; a subclass says what comes next in :meth:`reply`.
+
+    Replies depend on the dialogue and the seed only, so that the same dialogue under the same seed
+    gets the same answer in any process, batch or order.
+    """
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.id = type(self).__name__.removesuffix("Agent")
+        self.dialogue: list[Line] = []
+        self.dialogue_seed = int(opt.get("seed") or 0)
+
+    def set_seed(self, seed: int) -> None:
+        """Give this conversation its own chance: two conversations need not get equal answers to “Hi!”."""
+        self.dialogue_seed = seed
+
+    def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        """The next line of the bot. ``dialogue`` is never empty; ``rng`` is seeded for this turn."""
+        raise NotImplementedError
+
+    def observe(self, observation: Message) -> Message:
+        """Hear the partner."""
+        text = observation.get("text")
+        if text:
+            self.dialogue.append(("human", str(text)))
+        carried = Message(
+            {**observation, DIALOGUE_FIELD: tuple(self.dialogue), SEED_FIELD: self.dialogue_seed}
+        )
+        return super().observe(carried)  # type: ignore[no-any-return]
+
+    def self_observe(self, message: Message) -> None:
+        """Hear what was said in this agent's name."""
+        self.dialogue.append(("bot", str(message["text"])))
+
+    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+        """One reply for each observation, of whichever clones."""
+        return [self._answer(observation) for observation in observations]
+
+    def act(self) -> Message:
+        """Reply to the last observation, and take the reply as said."""
+        message = self.batch_act(
+            [self.observation or Message({DIALOGUE_FIELD: (), SEED_FIELD: self.dialogue_seed})]
+        )[0]
+        self.self_observe(message)
+        return message
+
+    def reset(self) -> None:
+        """Forget the dialogue."""
+        super().reset()
+        self.dialogue = []
+
+    def _answer(self, observation: Message) -> Message:
+        dialogue: Sequence[Line] = observation[DIALOGUE_FIELD] or (("human", ""),)
+        rng = random.Random(f"{observation[SEED_FIELD]}|{len(dialogue)}|{dialogue[-1][1]}")
+        return Message({"id": self.id, "text": self.reply(dialogue, rng), "episode_done": False})

@@ -1,0 +1,26 @@
+"""In which order the models' replies are shown: random, and balanced within a dialogue."""
+
+from __future__ import annotations
+
+import random
+
+
+class ShownOrder:
+    """An order of ``n`` models for every turn.
+
+    Turns are taken in blocks of ``n``. A block is a random cyclic Latin square, so that in each block every
+    model stands once at every position, and in any number of turns a model's counts of two
+    positions differ by one at most.
+    """
+
+    def __init__(self, n: int, seed: int) -> None:
+        self._n = n
+        self._seed = seed
+
+    def of_turn(self, turn: int) -> list[int]:
+        """The models' indices in shown order; ``turn`` counts from 0. The same turn and seed give the same order."""
+        block, row = divmod(turn, self._n)
+        rng = random.Random(f"order|{self._seed}|{block}")
+        models = rng.sample(range(self._n), self._n)
+        shift = rng.sample(range(self._n), self._n)[row]
+        return models[shift:] + models[:shift]

@@ -1,0 +1,118 @@
+"""Ask several models for one reply each, at once, with time-outs and retries."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+
+from parlai_humaneval.models.child import Child, Utterance
+from parlai_humaneval.models.pool import ModelFailed
+from parlai_humaneval.models.worker import Request
+
+logger = logging.getLogger(__name__)
+
+DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
+"""What the person is told; it names no model, so that nobody learns which one is slow."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's reply and the seconds it took, retries included."""
+
+    text: str
+    latency_s: float
+
+
+def ask_all(
+    children: Sequence[Child],
+    dialogue: Sequence[Utterance],
+    *,
+    timeout_s: float,
+    retries: int,
+    on_delay: Callable[[str], None] | None = None,
+) -> list[Answer]:
+    """The next line of ``dialogue`` by each of ``children``, in their order; all are asked at once.
+
+    A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
+    ``on_delay`` is called with a sentence for the person.
+
+    Raises:
+        ModelFailed: when a model gave no reply after all that. The histories stay usable.
+    """
+    questions = [_Question(child, dialogue, timeout_s) for child in children]
+    while waiting := [question for question in questions if question.answer is None]:
+        _wait_for_any(waiting)
+        troubled = [question for question in waiting if question.look()]
+        beyond = [question for question in troubled if question.tries > retries]
+        if beyond:
+            raise ModelFailed([q.child.model for q in beyond], "; ".join(q.trouble for q in beyond))
+        for question in troubled:
+            if on_delay:
+                on_delay(DELAY_SENTENCE)
+            question.ask_again(max_stuck=retries)
+    return [question.answer for question in questions if question.answer]
+
+
+def _wait_for_any(questions: Sequence[_Question]) -> None:
+    """Return when a future of ``questions`` is done, or the first deadline has passed."""
+    deadline = min(question.deadline for question in questions)
+    futures = [request.future for question in questions for request in question.requests]
+    if futures:
+        wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
+
+
+class _Question:
+    """One model's turn to answer: the requests under way, the tries used, and what went wrong last."""
+
+    def __init__(self, child: Child, dialogue: Sequence[Utterance], timeout_s: float) -> None:
+        self.child = child
+        self.answer: Answer | None = None
+        self.trouble = ""
+        self.tries = 0
+        self.requests: list[Request] = []
+        self._dialogue = dialogue
+        self._timeout_s = timeout_s
+        self._started = time.monotonic()
+        self._ask()
+
+    def _ask(self) -> None:
+        self._try()
+        try:
+            self.requests.append(self.child.ask(self._dialogue))
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
+            self._note(error)
+
+    def _try(self) -> None:
+        self.tries += 1
+        self.trouble = ""
+        self.deadline = time.monotonic() + self._timeout_s
+
+    def ask_again(self, *, max_stuck: int) -> None:
+        """Start the next try. A request that is merely queued is waited for; otherwise a fresh clone is asked."""
+        taken = [self.child.worker.relieve(request, max_stuck=max_stuck) for request in self.requests]
+        if taken and not all(taken):
+            self._try()
+            return
+        self.child.renew()
+        self._ask()
+
+    def look(self) -> bool:
+        """Take the answer if it is there; True when this try has failed or is late."""
+        for request in [request for request in self.requests if request.future.done()]:
+            error = request.future.exception()
+            if error is None:
+                reply = request.future.result()
+                self.answer = Answer(reply.text, reply.ready_at - self._started)
+                return False
+            self.requests.remove(request)
+            self._note(error)
+        if not self.trouble and time.monotonic() >= self.deadline:
+            self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
+        return bool(self.trouble)
+
+    def _note(self, error: BaseException) -> None:
+        logger.error("%s failed to reply (try %d)", self.child.model, self.tries, exc_info=error)
+        self.trouble = f"{self.child.model} failed: {type(error).__name__}: {error}"

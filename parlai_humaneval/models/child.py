@@ -1,0 +1,99 @@
+"""One model's side of one conversation: a clone of the agent that has heard the dialogue so far.
+
+The dialogue is the truth and the clone follows it: it hears each line once, the human's as its partner's
+and the Bot Speaker's as its own, whichever model wrote it. A clone that failed on the way is thrown
+away and a fresh one hears the dialogue from the start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from parlai.core.agents import Agent
+from parlai.core.message import Message
+
+from parlai_humaneval.agents.dialogue_agent import Speaker
+from parlai_humaneval.models.worker import ModelWorker, Request
+
+logger = logging.getLogger(__name__)
+
+WITHHELD = frozenset(
+    {"labels", "eval_labels", "episode_done", "reward", "metrics", "text_candidates", "candidates", "text"}
+)
+"""Fields of a message that no child sees: a label would enter its history in place of what was said,
+an end of episode would have it wait for a reset that the Bot Speaker does itself, and another speaker's candidates are not its own."""
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A line of the dialogue, with the other fields of its message (an image, candidates to rank, …)."""
+
+    speaker: Speaker
+    text: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Child:
+    """Keeps one clone of a model level with one dialogue."""
+
+    def __init__(self, worker: ModelWorker, seed: int) -> None:
+        self.worker = worker
+        self._seed = seed
+        self.renew()
+
+    @property
+    def model(self) -> str:
+        """The model's name in the zoo."""
+        return self.worker.name
+
+    def renew(self) -> None:
+        """Start again with a fresh clone that has heard nothing."""
+        self.agent: Agent = self.worker.clone()
+        if hasattr(self.agent, "set_seed"):
+            self.agent.set_seed(self._seed)
+        self._heard = 0
+        self._observation: Any = None
+
+    def hear(self, dialogue: Sequence[Utterance]) -> None:
+        """Hear the lines that are new since the last call. A clone that fails at it is replaced when it is asked."""
+        try:
+            self._catch_up(dialogue)
+        except Exception:
+            logger.exception(
+                "%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model
+            )
+            self.renew()
+
+    def ask(self, dialogue: Sequence[Utterance]) -> Request:
+        """Queue a request for the next line of ``dialogue``; whatever the agent raises at hearing it goes through."""
+        self._catch_up(dialogue)
+        if self._observation is None:  # the Bot Speaker spoke last and is to go on
+            with self.worker.observing:
+                self._observe(None, {})
+        return self.worker.submit(self.agent, self._observation)
+
+    def _catch_up(self, dialogue: Sequence[Utterance]) -> None:
+        with self.worker.observing:
+            for utterance in dialogue[self._heard :]:
+                self._hear(utterance)
+                self._heard += 1
+
+    def _hear(self, utterance: Utterance) -> None:
+        if utterance.speaker == "human":
+            self._observe(utterance.text, utterance.extra)
+            return
+        if hasattr(self.agent, "self_observe"):
+            if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
+                self._observe(None, {})
+            self.agent.self_observe(
+                Message({"id": self.agent.id, "text": utterance.text, "episode_done": False})
+            )
+        self._observation = None
+
+    def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:
+        # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
+        message = Message({**extra, "text": text, "episode_done": False})
+        self._observation = self.agent.observe(message)

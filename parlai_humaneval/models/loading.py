@@ -1,0 +1,122 @@
+"""From a spec to a loaded ParlAI agent, and what is missing for that."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from parlai.core.agents import Agent, create_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.home import HOME_PREFIX, expand_home
+from parlai_humaneval.models.zoo import ModelSpec, ZooError
+
+PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus")
+PARLAI_ZOO = ("zoo:", "models:")
+DEFAULTS: Mapping[str, Any] = {
+    # 'train' would build an optimiser, that is up to three times the memory.
+    "datatype": "valid",
+    "interactive_mode": True,
+}
+SCRIPT_OPTIONS = ("interactive_mode",)
+"""Options that agents read but that ParlAI's scripts, not the agents, declare."""
+
+
+def options_of(spec: ModelSpec) -> dict[str, Any]:
+    """The spec's options over our defaults, with ``home:`` paths resolved."""
+    merged = {**DEFAULTS, **spec.options}
+    for key in PATH_OPTIONS:
+        if isinstance(merged.get(key), str):
+            merged[key] = expand_home(merged[key])
+    return merged
+
+
+def missing(spec: ModelSpec) -> list[str]:
+    """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
+    found = _missing_agent(spec)
+    for key in PATH_OPTIONS:
+        value = spec.options.get(key)
+        if isinstance(value, str):
+            found += _missing_file(spec.name, key, value)
+    return found
+
+
+def to_download(spec: ModelSpec) -> list[str]:
+    """What ParlAI would download when the model is loaded, as sentences."""
+    values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
+    return [
+        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} when the model is first loaded."
+        for key, value in values
+        if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
+    ]
+
+
+def parlai_zoo_path(path: str) -> Path:
+    """Where ParlAI keeps a ``zoo:`` file on this machine."""
+    datapath = ParlaiParser(True, False).parse_args([])["datapath"]
+    return Path(datapath) / "models" / path.partition(":")[2]
+
+
+def parlai_opt(spec: ModelSpec) -> Opt:
+    """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line.
+
+    Raises:
+        ZooError: for an option that the agent does not have, or an ill-typed value.
+    """
+    parser = ParlaiParser(True, True)
+    options = options_of(spec)
+    undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
+    try:
+        opt = parser.parse_kwargs(**options)
+    except KeyError as error:
+        unknown = str(error.args[0]).rpartition(": ")[2]
+        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {unknown}") from error
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise ZooError(f"{spec.name}: options: {error}") from error
+    opt.update(undeclared)
+    opt["override"].update(undeclared)
+    return opt
+
+
+def load_agent(spec: ModelSpec) -> Agent:
+    """Load the model, weights and all. ``zoo:`` files that are not here are downloaded by ParlAI.
+
+    Raises:
+        ZooError: when something is missing or the agent cannot be built from its options.
+    """
+    lacking = missing(spec)
+    if lacking:
+        raise ZooError(f"{spec.name} cannot be loaded: {' '.join(lacking)}")
+    opt = parlai_opt(spec)
+    try:
+        return create_agent(opt, requireModelExists=True)
+    except Exception as error:  # an agent's constructor may raise anything
+        raise ZooError(f"{spec.name} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _missing_agent(spec: ModelSpec) -> list[str]:
+    model = spec.options.get("model")
+    if not isinstance(model, str) or ":" not in model or model.startswith(("internal:", "projects:")):
+        return []
+    module, _, attribute = model.partition(":")
+    try:
+        getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        return [f"The agent {model} cannot be imported: {error}."]
+    return []
+
+
+def _missing_file(name: str, key: str, value: str) -> list[str]:
+    if value.startswith(PARLAI_ZOO):
+        return []
+    path = Path(expand_home(value)).expanduser()
+    if path.exists():
+        return []
+    if value.startswith(HOME_PREFIX) and name == "tiny_generator":
+        return [
+            f"It has not been trained on this machine yet ({path}); run `parlai-humaneval models train-tiny`."
+        ]
+    return [f"{key} {path} does not exist."]

@@ -1,0 +1,128 @@
+"""The model pool: one loaded copy of each model, for any number of conversations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from parlai_humaneval.models.child import Child
+from parlai_humaneval.models.loading import load_agent
+from parlai_humaneval.models.worker import ModelWorker
+from parlai_humaneval.models.zoo import ModelSpec, ZooError
+
+if TYPE_CHECKING:
+    from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
+
+
+class ModelFailed(RuntimeError):
+    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
+
+    def __init__(self, models: Sequence[str], reason: str) -> None:
+        super().__init__(f"no reply from {', '.join(models)}: {reason}")
+        self.models = list(models)
+        self.reason = reason
+
+
+class ModelPool:
+    """Loads each model once and lets any number of conversations speak with it.
+
+    Requests of different conversations to one model are answered in batches; models answer in parallel.
+
+    Args:
+        specs: the models; names must be unique.
+        timeout_s: seconds that a conversation waits for a model before it asks again.
+        retries: how often it asks again, after a time-out or a failure, before it gives up.
+        max_batch: most requests that a model answers at once.
+        seed: the chance of conversations that are given no seed of their own.
+        threads: worker threads of a model, for all or by name. Leave it at 1 for a model that computes on this machine.
+        torch_threads: processor threads that torch may use for one operation. By default the machine's
+            processors are shared out evenly among the models. The setting is the process's.
+
+    Example:
+        >>> with ModelPool(resolve(["eliza", "retrieval"], load_zoo())) as pool:
+        ...     speaker = pool.speaker(["eliza", "retrieval"], seed=1)
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[ModelSpec],
+        *,
+        timeout_s: float = 60.0,
+        retries: int = 2,
+        max_batch: int = 32,
+        seed: int = 0,
+        threads: int | Mapping[str, int] = 1,
+        torch_threads: int | None = None,
+    ) -> None:
+        names = [spec.name for spec in specs]
+        if len(set(names)) < len(names):
+            raise ZooError(f"the pool was given a model twice: {', '.join(names)}")
+        self.specs = {spec.name: spec for spec in specs}
+        self.timeout_s = timeout_s
+        self.retries = retries
+        self.max_batch = max_batch
+        self.seed = seed
+        self._threads = threads
+        self._torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, len(specs)))
+        self._workers: dict[str, ModelWorker] = {}
+
+    def load(self, progress: Callable[[str], None] | None = None) -> ModelPool:
+        """Load the models that are not loaded yet; ``progress`` gets each name before its turn.
+
+        Raises:
+            ZooError: when a model cannot be loaded.
+        """
+        for name, spec in self.specs.items():
+            if name in self._workers:
+                continue
+            if progress:
+                progress(name)
+            agent = load_agent(spec)
+            threads = self._threads if isinstance(self._threads, int) else self._threads.get(name, 1)
+            self._workers[name] = ModelWorker(
+                name, agent, max_batch=self.max_batch, threads=threads, torch_threads=self._torch_threads
+            )
+        return self
+
+    def close(self) -> None:
+        """End the worker threads. Conversations that still wait get :class:`ModelFailed`."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers = {}
+
+    def __enter__(self) -> ModelPool:
+        return self.load()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def worker(self, name: str) -> ModelWorker:
+        """The loaded model called ``name``.
+
+        Raises:
+            ZooError: when the pool does not hold it.
+            RuntimeError: before :meth:`load` or after :meth:`close`.
+        """
+        if name not in self.specs:
+            raise ZooError(f"the pool holds no model called “{name}”; it holds {', '.join(self.specs)}")
+        if name not in self._workers:
+            raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
+        return self._workers[name]
+
+    def children(self, models: Sequence[str], seed: int) -> list[Child]:
+        """Fresh histories for one conversation, in the order of ``models``."""
+        return [Child(self.worker(name), seed) for name in models]
+
+    def speaker(self, models: Sequence[str], *, seed: int | None = None) -> BotSpeakerAgent:
+        """A Bot Speaker for one conversation: it costs a history per model, and no weights.
+
+        Raises:
+            ZooError: for a model that the pool does not hold.
+        """
+        from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent  # it needs the pool itself
+
+        return BotSpeakerAgent.in_pool(self, models, seed=self.seed if seed is None else seed)

@@ -1,0 +1,168 @@
+"""The zoo: which models exist, and with which generation settings.
+
+A zoo file is YAML::
+
+    models:
+      my_model:
+        options: {model_file: /data/my_model/model, inference: beam, beam_size: 10}
+        description: One sentence.
+        source: Where it comes from.
+        license: MIT
+        needs: [a GPU with 16 GB]
+      my_model_short:
+        extends: my_model            # options are merged over the other's
+        options: {beam_min_length: 0}
+
+``options`` are ParlAI's, spelled with underscores. A model is added without code.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class ZooError(ValueError):
+    """A zoo file or a model name is wrong; the message names the file, the key and what was expected."""
+
+
+class ModelSpec(BaseModel):
+    """A model that can take part: its name, its ParlAI options, and what a reader of the results should know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    options: dict[str, Any]
+    description: str = ""
+    source: str = ""
+    license: str = ""
+    needs: list[str] = Field(default_factory=list)
+
+
+class _Entry(BaseModel):
+    """One model as written in YAML, before ``extends`` is followed."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    extends: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    description: str | None = None
+    source: str | None = None
+    license: str | None = None
+    needs: list[str] | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    models: dict[str, _Entry]
+
+
+def zoo_dir() -> Path:
+    """The folder of the zoo files that come with this package: in a wheel inside it, in a checkout beside it."""
+    inside = PACKAGE / "zoo_configs"
+    return inside if inside.is_dir() else PACKAGE.parent / "zoo_configs"
+
+
+def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
+    """Read zoo files; by default every YAML file of :func:`zoo_dir`.
+
+    Names must be unique over all files, and ``extends`` may name a model of another file.
+
+    Raises:
+        ZooError: for a file that cannot be read, an unknown or ill-typed key, a name given
+            twice, or an ``extends`` that leads nowhere or in a circle.
+    """
+    files = sorted(zoo_dir().glob("*.yaml")) if paths is None else [Path(path) for path in paths]
+    entries: dict[str, _Entry] = {}
+    origin: dict[str, Path] = {}
+    for file in files:
+        for name, entry in _read(file).models.items():
+            if name in entries:
+                raise ZooError(
+                    f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another"
+                )
+            entries[name], origin[name] = entry, file
+    return {name: _finish(name, entries, origin) for name in entries}
+
+
+def resolve(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpec]:
+    """The specs of ``names``, in their order.
+
+    Raises:
+        ZooError: for a name that is not in the zoo; the message lists near matches.
+    """
+    return [_look_up(name, zoo) for name in names]
+
+
+def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
+    if name in zoo:
+        return zoo[name]
+    near = difflib.get_close_matches(name, zoo, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(zoo) or 'no models'}."
+    raise ZooError(f"no model is called “{name}”; {hint} `parlai-humaneval models list` shows all.")
+
+
+def _read(file: Path) -> _File:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ZooError(
+            f"{file}: cannot be read ({error.strerror}); expected a YAML file of models"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ZooError(f"{file}: is not YAML: {error}") from error
+    try:
+        return _File.model_validate(data)
+    except ValidationError as error:
+        raise ZooError("\n".join(_say(file, problem) for problem in error.errors())) from error
+
+
+def _say(file: Path, problem: Any) -> str:
+    """One pydantic problem as “file: key: what was expected”."""
+    key = ".".join(str(part) for part in problem["loc"]) or "(the whole file)"
+    if problem["type"] == "extra_forbidden":
+        allowed = _File.model_fields if len(problem["loc"]) == 1 else _Entry.model_fields
+        return f"{file}: {key}: unknown key; expected one of {', '.join(allowed)}"
+    if problem["type"] == "model_type":
+        return f"{file}: {key}: expected a mapping, got {problem['input']!r}"
+    return f"{file}: {key}: {problem['msg']}, got {problem['input']!r}"
+
+
+def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
+    where = f"{origin[name]}: models.{name}"
+    chain = _chain(name, entries, where)
+    options: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
+    for entry in reversed(chain):
+        options.update(entry.options)
+        given = entry.model_dump(exclude={"extends", "options"}, exclude_none=True)
+        texts.update(given)
+    if "model" not in options and "model_file" not in options:
+        raise ZooError(
+            f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither"
+        )
+    return ModelSpec(name=name, options=options, **texts)
+
+
+def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
+    """The entry, the one it extends, and so on."""
+    chain = [entries[name]]
+    seen = [name]
+    while (parent := chain[-1].extends) is not None:
+        if parent not in entries:
+            raise ZooError(
+                f"{where}.extends: no model is called “{parent}”; expected one of {', '.join(entries)}"
+            )
+        if parent in seen:
+            raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
+        seen.append(parent)
+        chain.append(entries[parent])
+    return chain

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
 MTURK_FORMS = ("https://www.mturk.com", "https://*.mturk.com")
-PACKETS_PER_SECOND = 50.0
-PACKET_BURST = 200.0
+PACKETS_PER_SECOND = 400.0
+PACKET_BURST = 2000.0
+"""A person sends less than one a second; simulated raters that share a machine reach about a hundred."""
 
 
 def new_token() -> str:

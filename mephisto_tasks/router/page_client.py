@@ -1,0 +1,246 @@
+"""A rater's page without a browser: simulated raters, tests and benchmarks speak through it.
+
+Example::
+
+    async with PageClient("http://127.0.0.1:3000", worker_id="w1", assignment_id="a1") as client:
+        await client.register()
+        state = await client.next_state()
+        state = await client.answer({"kind": "message", "step_id": state.step.step_id, "text": "Hi!"})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+import aiohttp
+
+from mephisto_tasks.router import packets as p
+from mephisto_tasks.router.packets import Packet
+from mephisto_tasks.router.page_socket import HEARTBEAT_S, Backoff, PageSocket
+from parlai_humaneval.protocol.steps import PageState
+
+Details = dict[str, Any]
+"""The ``data`` of an ``agent_details`` packet."""
+
+Found = TypeVar("Found")
+_TRY_AGAIN = frozenset({502, 503, 504})
+_ONE_REQUEST_S = 40.0
+
+
+class PageError(RuntimeError):
+    """The router refused something for good; ``status`` is the HTTP status, None on the websocket."""
+
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class PageClient:
+    """Speaks as the page does: HTTP, websocket, confirmations, heartbeats; survives cut connections.
+
+    ``refused``: the sentence for the worker when there is no (further) task for them, else None.
+    ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
+    ``request_timeout_s``: how long a request is tried again before TimeoutError.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        worker_id: str,
+        assignment_id: str,
+        provider_type: str = "mock",
+        heartbeat_s: float = HEARTBEAT_S,
+        request_timeout_s: float = 90.0,
+    ) -> None:
+        self.refused: str | None = None
+        self.details: Details = {}
+        self.state: PageState | None = None
+        self.status: str | None = None
+        self.errors: list[str] = []
+        self._base_url = base_url.rstrip("/")
+        self._registration = {
+            "worker_name": worker_id,
+            "agent_registration_id": f"{assignment_id}-{worker_id}",
+            "assignment_id": assignment_id,
+            "provider_type": provider_type,
+        }
+        self._heartbeat_s = heartbeat_s
+        self._request_timeout_s = request_timeout_s
+        self._fatal: str | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._socket: PageSocket | None = None
+        self._confirming: dict[str, PageState] = {}
+        self._news = asyncio.Event()
+
+    async def __aenter__(self) -> PageClient:
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_ONE_REQUEST_S))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._hang_up()
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def agent_id(self) -> str | None:
+        return self.details.get("agent_id")
+
+    @property
+    def agent_token(self) -> str | None:
+        return self.details.get("agent_token")
+
+    @property
+    def reconnects(self) -> int:
+        """How often the present agent's websocket was opened again."""
+        return 0 if self._socket is None else max(0, self._socket.reconnects)
+
+    async def register(self) -> Details:
+        """Asks for a task, as a page that is opened or loaded again. Raises PageError or TimeoutError."""
+        body = {"provider_data": self._registration}
+        return await self._become(await self._post("/request_agent", body))
+
+    async def submit_onboarding(self) -> Details:
+        """Hands the practice in; then this client speaks for the agent of the task, or is ``refused``."""
+        data: dict[str, Any] = {**self._registration, "USED_AGENT_ID": self.agent_id, "onboarding_data": {}}
+        body = {"provider_data": data, "agent_token": self.agent_token}
+        return await self._become(await self._post("/submit_onboarding", body))
+
+    async def submit_task(self) -> None:
+        """Hands the unit in."""
+        body: dict[str, Any] = {
+            "USED_AGENT_ID": self.agent_id,
+            "final_data": {},
+            "agent_token": self.agent_token,
+        }
+        await self._post("/submit_task", body)
+
+    async def next_state(self, after_version: int | None = None, timeout: float = 30.0) -> PageState:
+        """The newest state with a version above ``after_version`` (None: any).
+
+        Raises TimeoutError, or PageError when the router has closed the page.
+        """
+        floor = -1 if after_version is None else after_version
+        return await self._until(
+            lambda: self.state if self.state and self.state.version > floor else None, timeout
+        )
+
+    async def answer(self, answer: dict[str, Any], timeout: float = 60.0) -> PageState:
+        """Sends ``answer`` (an ``update_id`` is made unless it has one) until it is confirmed.
+
+        Returns the state that confirmed it; its notice tells whether the answer was refused.
+        """
+        socket = self._need_socket()
+        data = {"update_id": uuid.uuid4().hex, **answer}
+        await socket.answer(data)
+        try:
+            return await self._until(lambda: self._confirming.get(data["update_id"]), timeout)
+        finally:
+            socket.confirmed(data["update_id"])
+
+    async def send_raw(self, packet: Packet | str) -> None:
+        """Sends anything at all over the websocket, once."""
+        await self._need_socket().send_raw(packet)
+
+    async def next_error(self, after: int = 0, timeout: float = 10.0) -> str:
+        """The error packet's sentence number ``after`` (from 0), once it has come."""
+        return await self._until(lambda: self.errors[after] if len(self.errors) > after else None, timeout)
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _need_socket(self) -> PageSocket:
+        if self._socket is None:
+            raise PageError("This page has no task; register() comes first.")
+        return self._socket
+
+    async def _hang_up(self) -> None:
+        if self._socket is not None:
+            await self._socket.close()
+            self._socket = None
+
+    async def _become(self, packet: Packet) -> Details:
+        await self._hang_up()
+        self.details = packet["data"]
+        self.refused = self.details.get("failure_reason")
+        self.state, self._fatal = None, None
+        self._confirming.clear()
+        if self.agent_id is not None and self.refused is None:
+            for update in (self.details.get("init_task_data") or {}).get("past_live_updates") or []:
+                self._take_update(update)
+            self._socket = PageSocket(
+                self._need_session(),
+                f"{self._base_url}/",
+                self.agent_id,
+                self.agent_token,
+                self._take,
+                self._heartbeat_s,
+            )
+        return self.details
+
+    def _take(self, packet: Packet) -> None:
+        kind, data = packet["packet_type"], packet["data"]
+        if kind == p.CLIENT_BOUND:
+            self._take_update(data)
+        elif kind in (p.UPDATE_STATUS, p.HEARTBEAT):
+            self.status = data.get("status", self.status)
+        elif kind == p.ERROR:
+            self.errors.append(data["error"])
+            if data["fatal"]:
+                self._fatal = data["error"]
+        self._news.set()
+
+    def _take_update(self, update: dict[str, Any]) -> None:
+        if update.get("kind") != "state":
+            return
+        state = PageState.model_validate(update["state"])
+        for update_id in state.confirmed:
+            self._confirming.setdefault(update_id, state)
+            if self._socket is not None:
+                self._socket.confirmed(update_id)
+        if self.state is None or state.version > self.state.version:
+            self.state = state
+
+    async def _until(self, find: Callable[[], Found | None], timeout: float) -> Found:
+        return await asyncio.wait_for(self._watch(find), timeout)
+
+    async def _watch(self, find: Callable[[], Found | None]) -> Found:
+        while (found := find()) is None:
+            if self._fatal is not None:
+                raise PageError(self._fatal)
+            news = self._news
+            await news.wait()
+            if self._news is news:
+                self._news = asyncio.Event()
+        return found
+
+    def _need_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise PageError("Open the client with “async with PageClient(…) as client”.")
+        return self._session
+
+    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        deadline, backoff = time.monotonic() + self._request_timeout_s, Backoff()
+        while True:
+            try:
+                return await self._post_once(path, body)
+            except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+                if time.monotonic() > deadline:
+                    raise asyncio.TimeoutError(f"{path} got no answer: {error!r}") from error
+            await backoff.wait()
+
+    async def _post_once(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        stamped = {**body, "client_timestamp": time.time()}
+        async with self._need_session().post(self._base_url + path, json=stamped) as response:
+            answer: dict[str, Any] = await response.json()
+            if response.status in _TRY_AGAIN:
+                raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+            if response.status != 200:
+                raise PageError(answer.get("error", response.reason or ""), response.status)
+            return answer

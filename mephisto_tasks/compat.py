@@ -90,6 +90,19 @@ def _no_metrics_server() -> None:
     operator.launch_prometheus_server = lambda args=None: False
 
 
+def _quiet_mock_units() -> None:
+    """The mock provider prints two lines a unit, with an address that it cuts at the wrong colon."""
+    module: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
+    module.print = lambda *args, **kwargs: None
+    module.logger.setLevel("WARNING")
+
+
+def _prompt_launcher() -> None:
+    """Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that."""
+    launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
+    launcher.UNIT_GENERATOR_WAIT_SECONDS = 0.5
+
+
 def _quiet_database_directory() -> None:
     """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer.
 
@@ -122,5 +135,7 @@ def prepare() -> None:
                 importlib.import_module("mephisto.abstractions.databases.local_database")
                 importlib.import_module("mephisto.abstractions.databases.local_singleton_database")
         _no_metrics_server()
+        _quiet_mock_units()
+        _prompt_launcher()
         _quiet_database_directory()
         _prepared = True

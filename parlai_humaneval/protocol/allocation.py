@@ -95,6 +95,11 @@ class Allocator:
             busy = {cell for name, cell in self._running.values() if name == worker}
             return set(self._counts) <= self._seen.get(worker, set()) | busy
 
+    def is_busy(self, worker: str) -> bool:
+        """True while a dialogue of this worker is running."""
+        with self._lock:
+            return any(name == worker for name, _ in self._running.values())
+
     def claim(self, worker: str, dialogue: str) -> Cell | None:
         """Give the worker the most needed cell open to them; None when there is none.
 

@@ -1,0 +1,84 @@
+# make demo     rate two small models on this machine, in your browser
+# make test     every check: Python, web page, real browser, style and types
+# make install  all the set-up that both need, into .venv (they call it themselves)
+# make bench    speed, as ratios beside ParlAI's own way
+# make clean    remove everything that was built
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-python test-web test-browser lint install bench clean check-tools check-chromium wheel
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := .make
+WEB := mephisto_tasks/webapp
+WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
+ARGS ?=
+
+# The first Python of these that runs and is 3.10 or 3.11 (ParlAI's numpy has no wheels for newer ones).
+FIND_PYTHON = for python in "$${PYTHON:-}" python3.11 python3.10 python3 python; do \
+	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' >/dev/null 2>&1; \
+	  then echo "$$python"; exit 0; fi; done; exit 1
+
+help:
+	@sed -n 's/^# //p' Makefile | head -5
+
+demo: install
+	$(BIN)/parlai-humaneval demo $(ARGS)
+
+test: install check-chromium lint test-web test-python test-browser
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-python: install
+	$(BIN)/python -m pytest tests -m "not browser" $(ARGS)
+
+test-browser: install check-chromium
+	$(BIN)/python -m pytest tests -m browser $(ARGS)
+
+test-web: $(STAMPS)/npm
+	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
+
+bench: install
+	$(BIN)/python -m benchmarks $(ARGS)
+
+wheel: install
+	$(BIN)/python -m build --wheel --outdir dist .
+
+install: check-tools $(STAMPS)/python $(STAMPS)/web
+
+check-tools:
+	@$(SHELL) -c '$(FIND_PYTHON)' >/dev/null || { echo "Python 3.10 or 3.11 is needed (with its venv module): install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@command -v node >/dev/null || { echo "Node.js 18 or newer is needed to build the rater's page: install it from your system's packages or nodejs.org" >&2; exit 1; }
+	@node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || { echo "Node.js 18 or newer is needed to build the rater's page; this is $$(node --version)" >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is needed to build the rater's page: install it beside Node.js" >&2; exit 1; }
+
+check-chromium:
+	@for browser in "$${CHROMIUM:-}" chromium chromium-browser google-chrome; do \
+	  if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then exit 0; fi; done; \
+	  echo "Chromium is needed for the browser tests: install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chromium $(MAKECMDGOALS)" >&2; exit 1
+
+# Re-made when what is installed changes; editing a source file needs no new install.
+$(STAMPS)/python: setup.py pyproject.toml constraints.txt
+	@mkdir -p $(STAMPS)
+	@if [ ! -x $(BIN)/python ]; then python=$$($(SHELL) -c '$(FIND_PYTHON)'); echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV); fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(STAMPS)/npm: $(WEB)/package.json $(WEB)/package-lock.json
+	@mkdir -p $(STAMPS)
+	cd $(WEB) && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+$(STAMPS)/web: $(STAMPS)/npm $(WEB_SOURCES)
+	cd $(WEB) && npm run --silent build
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(STAMPS) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Commands of parlai-humaneval that need Mephisto."""

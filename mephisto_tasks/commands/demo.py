@@ -1,0 +1,164 @@
+"""``parlai-humaneval demo``: two embedded models on this machine, rated by you or by simulated raters."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks.commands.launch import announce, follow, quiet_mephisto
+from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+
+if TYPE_CHECKING:
+    from mephisto_tasks.launching import Launched
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval demo
+  parlai-humaneval demo --raters 4 --dialogues 20 --prefer retrieval --strength 0.7
+  parlai-humaneval demo --raters 2 --dialogues 4 --json > report.json
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--raters",
+    type=click.IntRange(min=1, max=64),
+    help="So many simulated raters at a time, instead of waiting for people. Each dialogue is a new rater's.",
+)
+@click.option("--dialogues", type=click.IntRange(min=1), default=10, show_default=True, help="Dialogues to collect.")
+@click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
+@data_dir_option
+@json_option
+@click.option(
+    "--metric",
+    type=click.Choice(["preference", "humanness", "interestingness"]),
+    default="preference",
+    show_default=True,
+    help="The question that raters answer.",
+)
+@click.option("--models", default="eliza,retrieval", show_default=True, help="Two models, from `models list`.")
+@click.option("--prefer", metavar="MODEL", help="The model that simulated raters like better.")
+@click.option(
+    "--strength",
+    type=click.FloatRange(0, 1),
+    default=0.7,
+    show_default=True,
+    help="How often a simulated rater chooses it.",
+)
+@click.option("--seed", type=int, help="Of orders, personas and simulated raters. Default: drawn, and recorded.")
+def demo(
+    raters: int | None,
+    dialogues: int,
+    port: int,
+    data_dir: str | None,
+    as_json: bool,
+    metric: str,
+    models: str,
+    prefer: str | None,
+    strength: float,
+    seed: int | None,
+) -> None:
+    """Rate two embedded models on this machine, now.
+
+    Without --raters it prints a link and waits for people; with it, simulated raters go through the same pages' protocol
+    and the report is printed.
+    """
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    if prefer is not None and prefer not in names:
+        raise click.UsageError(f"--prefer {prefer}: not one of the models of this demo ({', '.join(names)})")
+    if prefer is not None and raters is None:
+        raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    task_name = f"demo-{metric}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    overrides = [
+        f"mephisto.blueprint.models=[{','.join(names)}]",
+        f"mephisto.blueprint.metric={metric}",
+        f"mephisto.blueprint.dialogues_per_group={dialogues}",
+        f"mephisto.blueprint.seed={seed}",
+        f"mephisto.blueprint.onboarding_qualification={task_name}",
+        f"mephisto.architect.port={port}",
+        f"mephisto.task.task_name={task_name}",
+    ]
+    with clear_errors():
+        from mephisto_tasks import launching
+
+        config = launching.compose_config("pw_turn", "local", overrides)
+        quiet_mephisto(False)
+        stop = launching.stop_on_signals()
+        with launching.launched("pw_turn", config, data_dir_of(data_dir)) as run:
+            if raters is None:
+                announce(run)
+                follow(run, stop)
+            else:
+                _simulate(run, stop, raters, dialogues, prefer, strength, seed)
+        _print_report(run, as_json)
+
+
+def _simulate(
+    run: Launched,
+    stop: threading.Event,
+    raters: int,
+    dialogues: int,
+    prefer: str | None,
+    strength: float,
+    seed: int,
+) -> None:
+    """Simulated raters until all dialogues are done, or Ctrl-C."""
+    from rich.progress import Progress
+
+    from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
+
+    practice = run.study.practice
+    behaviour = Behaviour(
+        model_of=run.study.model_of,
+        prefer=prefer,
+        strength=strength,
+        good_replies=frozenset(item.good for item in practice.items) if practice else frozenset(),
+    )
+    with Progress(console=console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(f"{raters} simulated raters", total=dialogues)
+
+        async def study() -> None:
+            work = asyncio.ensure_future(
+                run_raters(
+                    run.url, behaviour, raters=raters, dialogues=dialogues, seed=seed, on_outcome=on_outcome
+                )
+            )
+            while not work.done() and not stop.is_set():
+                await asyncio.wait([work], timeout=0.2)
+            if not work.done():
+                work.cancel()
+                return
+            outcomes = await work
+            turned_away = [outcome for outcome in outcomes if not outcome.finished]
+            if turned_away:
+                raise click.ClickException(
+                    f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
+                    f"{turned_away[0].refused or turned_away[0].stopped}"
+                )
+
+        def on_outcome(outcome: Outcome) -> None:
+            progress.advance(bar)
+
+        asyncio.run(study())
+
+
+def _print_report(run: Launched, as_json: bool) -> None:
+    from mephisto_tasks.commands.report import report_of
+    from parlai_humaneval.analysis.pairwise_report import render
+
+    report = report_of(run.data_dir, run.task_name)
+    if as_json:
+        click.echo(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False))
+        return
+    render(report, console())
+    click.echo(
+        f"\nThe answers as tables:  parlai-humaneval export --task-name {run.task_name} "
+        f"--data-dir {run.data_dir} --out tables"
+    )

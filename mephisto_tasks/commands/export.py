@@ -1,0 +1,41 @@
+"""``parlai-humaneval export``: the answers as tidy tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval export --task-name pw-turn-preference --out tables
+  parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", required=True, help="Task to export (`parlai-humaneval report` lists them).")
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=str), help="Folder for the tables."
+)
+@click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
+@click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
+@data_dir_option
+def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None) -> None:
+    """Write the tables turns, dialogues and comparisons, with a README of their columns. Workers are pseudonyms."""
+    with clear_errors():
+        from mephisto_tasks.results import read_records
+        from parlai_humaneval.analysis.frames import tables
+        from parlai_humaneval.analysis.table_files import write_tables
+
+        folder = Path(out).expanduser()
+        present = sorted(path.name for path in folder.glob("*") if path.stem in ("turns", "dialogues", "comparisons"))
+        if present and not force:
+            raise click.ClickException(
+                f"{folder} holds {', '.join(present)} already. Name another folder, or replace them with --force."
+            )
+        records = read_records(data_dir_of(data_dir), task_name)
+        written = write_tables(tables(records), folder, "jsonl" if file_format == "jsonl" else "csv")
+    click.echo(f"{len(records)} dialogues → " + ", ".join(str(path) for path in written))

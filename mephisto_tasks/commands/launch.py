@@ -1,0 +1,103 @@
+"""``parlai-humaneval launch``: run a crowd task until its dialogues are done, or until you stop it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option
+
+if TYPE_CHECKING:
+    from mephisto_tasks.launching import Launched
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval launch pw_turn
+  parlai-humaneval launch pw_turn mephisto.blueprint.metric=humanness \\
+      'mephisto.blueprint.models=[eliza,retrieval]' mephisto.architect.port=3005
+  parlai-humaneval launch pw_turn conf=mturk_sandbox \\
+      mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
+  parlai-humaneval launch pw_turn conf=./my_study.yaml
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("task")
+@click.argument("settings", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
+@data_dir_option
+@click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
+@click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
+def launch(task: str, settings: tuple[str, ...], data_dir: str | None, list_confs: bool, verbose: bool) -> None:
+    """Launch TASK (pw_turn). Ctrl-C ends it cleanly; launching it again goes on where it stopped.
+
+    conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
+    overridden as SETTING=VALUE.
+    """
+    with clear_errors():
+        from mephisto_tasks import launching
+
+        if list_confs:
+            click.echo("\n".join(launching.conf_names(task)))
+            return
+        conf, overrides = split_settings(settings)
+        config = launching.compose_config(task, conf, overrides)
+        quiet_mephisto(verbose)
+        stop = launching.stop_on_signals()
+        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+            announce(run)
+            follow(run, stop)
+    click.echo(f"See the results:  parlai-humaneval report --task-name {run.task_name} --data-dir {run.data_dir}")
+
+
+def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
+    """``conf=NAME`` and the hydra overrides."""
+    confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
+    if len(confs) > 1:
+        raise click.UsageError("conf= stands more than once")
+    wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
+    if wrong:
+        raise click.UsageError(f"{wrong[0]!r} is not a setting; write NAME=VALUE, or conf=NAME")
+    return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
+
+
+def quiet_mephisto(verbose: bool) -> None:
+    """Mephisto tells a lot; what matters to a launch is printed by us, warnings and errors stay."""
+    from mephisto.utils.logger_core import set_mephisto_log_level
+
+    set_mephisto_log_level(level="info" if verbose else "warning")
+    logging.getLogger("mephisto_tasks").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def announce(run: Launched) -> None:
+    """Where raters go, and how to stop."""
+    out = console()
+    allocation = run.study.allocator.progress()
+    out.print(f"\n[bold]{run.task_name}[/bold] is running: {allocation.wanted} dialogues each of")
+    for cell in allocation.completed:
+        out.print(f"  {cell}" + (f", {done} done already" if (done := allocation.completed[cell]) else ""))
+    out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    out.print(f"Answers are kept in {run.data_dir}\nCtrl-C stops; launching again goes on.\n")
+
+
+def follow(run: Launched, stop: threading.Event) -> None:
+    """A progress line until done or stopped."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    cells = run.study.allocator.progress()
+    total = cells.wanted * len(cells.completed)
+    columns = (TextColumn("dialogues"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
+        bar = progress.add_task("dialogues", total=total, running="")
+        while not stop.is_set() and not run.operator.is_done():
+            now = run.study.allocator.progress()
+            progress.update(
+                bar, completed=sum(now.completed.values()), running=f"{sum(now.running.values())} running"
+            )
+            stop.wait(0.5)
+        now = run.study.allocator.progress()
+        progress.update(bar, completed=sum(now.completed.values()), running="")
+    if stop.is_set():
+        click.echo("Stopping: raters are told, everything they did is kept…")

@@ -1,0 +1,69 @@
+"""What the commands share: the data directory, errors without tracebacks, the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def data_dir_option(function: F) -> F:
+    """``--data-dir``: where Mephisto's database and the answers are."""
+    return click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=str),
+        default=None,
+        help="Directory of Mephisto's database and the answers. "
+        "Default: $PARLAI_HUMANEVAL_DATA_DIR, or a folder in your user data.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """``--json``: for programs."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")(function)
+
+
+def data_dir_of(value: str | None) -> Path:
+    """The chosen data directory."""
+    from mephisto_tasks.compat import default_data_dir
+
+    return Path(value).expanduser().resolve() if value else default_data_dir()
+
+
+def console(*, stderr: bool = False) -> Console:
+    return Console(stderr=stderr, highlight=False)
+
+
+EXPECTED = (
+    "ConfigError",
+    "MaterialError",
+    "ZooError",
+    "ResultsError",
+    "PortInUse",
+    "CannotListen",
+    "WebAppMissing",
+    "AlreadyRunning",
+    "NothingToDo",
+    "ModelFailed",
+    "PseudonymKeyError",
+    "TableError",
+    "EntryDoesNotExistException",
+)
+"""Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Expected errors become one message and exit code 1; anything else keeps its traceback."""
+    try:
+        yield
+    except Exception as error:
+        if any(base.__name__ in EXPECTED for base in type(error).__mro__):
+            raise click.ClickException(str(error)) from error
+        raise

@@ -1,0 +1,82 @@
+"""What Mephisto keeps of one rater in a live task: the plan, the events, and what the page shows now."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions._subcomponents.agent_state import AgentState  # noqa: E402  (needs compat first)
+from pydantic import BaseModel  # noqa: E402
+
+
+class LiveAgentState(AgentState):
+    """Stores ``state.json`` in the layout of Mephisto's live tasks: inputs, outputs.messages, outputs.final_submission.
+
+    ``messages`` are the events of :mod:`parlai_humaneval.protocol.events`, appended when they happen. The file is
+    replaced as a whole by a rename, so that a crash leaves the one before or the one after, never half of one.
+    """
+
+    def _set_init_state(self, data: Any) -> None:
+        self.init_data = data
+
+    def get_init_state(self) -> dict[str, Any] | None:
+        """What a page is sent when it (re)loads: no plan and no event, only the newest state."""
+        if self.init_data is None:
+            return None
+        return {"task_data": {}, "past_live_updates": [self.current_update] if self.current_update else []}
+
+    def _state_file(self) -> Path:
+        return Path(self.agent.get_data_dir()) / "state.json"
+
+    def _load_data(self) -> None:
+        self.init_data: dict[str, Any] | None = None
+        self.messages: list[dict[str, Any]] = []
+        self.final_submission: dict[str, Any] | None = None
+        self.current_update: dict[str, Any] | None = None
+        path = self._state_file()
+        if path.exists():
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            self.init_data = stored["inputs"]
+            self.messages = stored["outputs"]["messages"]
+            self.final_submission = stored["outputs"].get("final_submission")
+
+    def get_data(self) -> dict[str, Any]:
+        """Plan, events and final submission as stored."""
+        return {
+            "inputs": self.init_data,
+            "outputs": {"messages": self.messages, "final_submission": self.final_submission},
+        }
+
+    def _save_data(self) -> None:
+        path = self._state_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".json.new")
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(self.get_data(), file, ensure_ascii=False)
+        os.replace(draft, path)
+
+    def append(self, event: BaseModel) -> None:
+        """Write an event down, now."""
+        self.messages.append(event.model_dump(mode="json"))
+        self._save_data()
+
+    def update_data(self, live_update: dict[str, Any]) -> None:
+        """Nothing: a packet is not an answer until the world has checked it, and then it is an event."""
+
+    def _update_submit(self, submit_data: dict[str, Any]) -> None:
+        # What the browser sends at the end is not trusted and not needed: all answers are events.
+        self.final_submission = {"submitted": True}
+
+    def get_task_start(self) -> float:
+        """Time of the first event, seconds since the epoch (0 when there is none)."""
+        return float(self.messages[0]["at"]) if self.messages else 0.0
+
+    def get_task_end(self) -> float:
+        """Time of the last event, seconds since the epoch (0 when there is none)."""
+        return float(self.messages[-1]["at"]) if self.messages else 0.0

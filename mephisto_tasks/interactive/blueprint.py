@@ -1,0 +1,107 @@
+"""Engine 1 as a Mephisto blueprint. A preset registers a subclass that sets only ``BLUEPRINT_TYPE``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions._subcomponents.task_builder import TaskBuilder  # noqa: E402  (needs compat first)
+from mephisto.abstractions.blueprint import Blueprint, BlueprintArgs, SharedTaskState  # noqa: E402
+from mephisto.abstractions.blueprints.mixins.onboarding_required import (  # noqa: E402
+    OnboardingRequired,
+    OnboardingSharedState,
+)
+
+from mephisto_tasks.interactive.agent_state import LiveAgentState  # noqa: E402
+from mephisto_tasks.interactive.config import hydra_arguments  # noqa: E402
+from mephisto_tasks.interactive.runner import InteractiveTaskRunner, one_dialogue  # noqa: E402
+from mephisto_tasks.interactive.study import Study  # noqa: E402
+from parlai_humaneval.protocol.events import PracticeEnded, parse_events  # noqa: E402
+
+if TYPE_CHECKING:
+    from mephisto.data_model.agent import OnboardingAgent
+    from mephisto.data_model.worker import Worker
+
+
+class WebAppMissing(FileNotFoundError):
+    """The rater's page has not been built."""
+
+
+def webapp_dist() -> Path:
+    """The built page.
+
+    Raises:
+        WebAppMissing: saying how to build it.
+    """
+    dist = Path(str(files("mephisto_tasks") / "webapp" / "dist"))
+    if not (dist / "index.html").is_file():
+        raise WebAppMissing(
+            f"the rater's page is not built ({dist} has no index.html). In a clone of the repository run: make install"
+        )
+    return dist
+
+
+class PrebuiltPage(TaskBuilder):
+    """Copies the built page; runs no npm, ever."""
+
+    def build_in_dir(self, build_dir: str) -> None:
+        shutil.copytree(webapp_dist(), Path(build_dir) / "static", dirs_exist_ok=True)
+
+
+@dataclass
+class InteractiveSharedState(OnboardingSharedState, SharedTaskState):
+    """What hydra cannot carry: the study itself. Filled by the launcher."""
+
+    study: Study | None = None
+
+
+InteractiveArgs = hydra_arguments("InteractiveArgs", "parlai_humaneval_interactive", (BlueprintArgs,))
+
+
+class InteractiveBlueprint(OnboardingRequired, Blueprint):
+    """A person talks to models and rates at every turn."""
+
+    AgentStateClass = LiveAgentState
+    OnboardingAgentStateClass = LiveAgentState
+    TaskRunnerClass = InteractiveTaskRunner
+    TaskBuilderClass = PrebuiltPage
+    ArgsClass: ClassVar[type] = InteractiveArgs
+    SharedStateClass = InteractiveSharedState
+    BLUEPRINT_TYPE = "parlai_humaneval_interactive"
+
+    def __init__(self, task_run: Any, args: Any, shared_state: Any) -> None:
+        super().__init__(task_run, args, shared_state)
+        self._onboarding_agents: dict[str, OnboardingAgent] = {}
+
+    @property
+    def study(self) -> Study:
+        study = self.shared_state.study
+        assert isinstance(study, Study), "an interactive task is launched through mephisto_tasks.launching"
+        return study
+
+    def get_initialization_data(self) -> Iterable[Any]:
+        """As many units as dialogues are missing; which models a unit compares is decided when a rater takes it."""
+        return [one_dialogue() for _ in range(self.study.allocator.remaining)]
+
+    def remember_onboarding(self, agent: OnboardingAgent) -> None:
+        """So that a reload in the practice conversation finds its place."""
+        self._onboarding_agents[agent.worker_id] = agent
+
+    def get_onboarding_data(self, worker_id: str) -> dict[str, Any]:
+        """What the page of a practising worker shows now (nothing yet at the first call)."""
+        agent = self._onboarding_agents.get(worker_id)
+        state = None if agent is None else agent.state.get_init_state()
+        return state if isinstance(state, dict) else {"task_data": {}, "past_live_updates": []}
+
+    def validate_onboarding(self, worker: Worker, onboarding_agent: OnboardingAgent) -> bool:
+        """The verdict of the practice as the server wrote it down; what the page submits is ignored."""
+        events = parse_events(onboarding_agent.state.messages)
+        return any(isinstance(event, PracticeEnded) and event.passed for event in events)

@@ -1,0 +1,135 @@
+"""The settings of a live task, checked before anything is launched.
+
+One model serves three readers: hydra (as the blueprint's arguments), the engine, and the record, which keeps
+all of it. Every field can be overridden on the command line as ``mephisto.blueprint.<field>=…``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, make_dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from parlai_humaneval.protocol.questions import question_for
+
+
+class ConfigError(ValueError):
+    """Settings that cannot be run; the message names the setting and what was expected."""
+
+
+class InteractiveConfig(BaseModel):
+    """Settings of engine 1 (a person talks to models and rates)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    technique: str
+    setting: str = ""
+    metric: str
+    question: str = ""
+    """Empty: the published wording of the metric."""
+    models: list[str] = Field(default_factory=list)
+    """Every pair (group of ``group_size``) of these is compared, unless ``groups`` names them."""
+    groups: list[list[str]] = Field(default_factory=list)
+    group_size: int = Field(default=2, ge=1, le=8)
+    zoo_files: list[str] = Field(default_factory=list)
+    """Model files (YAML) besides the packaged ``zoo_configs``."""
+    dialogues_per_group: int = Field(default=10, ge=1)
+    turns: int = Field(default=6, ge=1, le=100)
+    first_message: str = "Hi!"
+    """Sent for the rater as their first message; empty: they write it."""
+    persona: bool = True
+    persona_file: str = ""
+    """JSONL; empty: the packaged set."""
+    min_choices: int = Field(default=1, ge=0)
+    max_choices: int = Field(default=1, ge=1)
+    reason_required: bool = True
+    min_reason_words: int = Field(default=3, ge=0, le=200)
+    min_message_words: int = Field(default=1, ge=1, le=200)
+    max_message_chars: int = Field(default=2000, ge=1, le=10_000)
+    onboarding_file: str = ""
+    """Practice items; empty: the task's own for the metric."""
+    onboarding_tries: int = Field(default=2, ge=1)
+    onboarding_qualification: str | None = None
+    """Name of the qualification that the practice grants; null: no practice."""
+    instructions_file: str = ""
+    pay: str = ""
+    """What is paid, in words (“$2.50 for one conversation”); empty: from ``task.task_reward``."""
+    seed: int | None = None
+    """None: drawn at launch, and recorded."""
+    answer_timeout_s: int = Field(default=900, ge=5)
+    """A rater silent for this long is taken to have left."""
+    model_timeout_s: float = Field(default=60.0, gt=0)
+    model_retries: int = Field(default=2, ge=0)
+    block_qualification: str | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> InteractiveConfig:
+        published = question_for(self.technique, self.metric)
+        self.question = self.question or published
+        if self.max_choices < self.min_choices:
+            raise ValueError("max_choices is smaller than min_choices")
+        for group in self.model_groups():
+            if len(group) != self.group_size:
+                raise ValueError(f"{self.technique} compares {self.group_size} models at a time, but got {list(group)}")
+            if len(set(group)) != len(group):
+                raise ValueError(f"a model cannot be compared with itself: {list(group)}")
+        if not self.model_groups():
+            raise ValueError(f"name at least {self.group_size} models (models=[a,b])")
+        return self
+
+    def model_groups(self) -> list[tuple[str, ...]]:
+        """The groups to compare, as configured or every combination of ``models``."""
+        if self.groups:
+            return [tuple(group) for group in self.groups]
+        return list(combinations(self.models, self.group_size))
+
+    def model_names(self) -> list[str]:
+        """Every model that takes part, once, in order of mention."""
+        return list(dict.fromkeys(name for group in self.model_groups() for name in group))
+
+
+def read_config(data: dict[str, Any]) -> InteractiveConfig:
+    """Settings as composed by hydra → checked.
+
+    Raises:
+        ConfigError: naming each wrong setting.
+    """
+    known = {key: value for key, value in data.items() if key in InteractiveConfig.model_fields}
+    try:
+        return InteractiveConfig.model_validate(known)
+    except ValidationError as error:
+        lines = [_explain(problem) for problem in error.errors()]
+        raise ConfigError("\n".join(lines)) from error
+
+
+def _explain(problem: Any) -> str:
+    place = ".".join(str(part) for part in problem["loc"])
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if not place:
+        return message
+    return f"mephisto.blueprint.{place}: {message} (got {problem['input']!r})"
+
+
+def hydra_arguments(name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:
+    """A dataclass with the config's fields, for hydra: unknown settings are refused when composing."""
+    fields: list[tuple[str, Any, Any]] = [("_blueprint_type", str, field(default=blueprint_type))]
+    for key, info in InteractiveConfig.model_fields.items():
+        default = info.get_default(call_default_factory=True)
+        if info.is_required():
+            default = ""
+        fields.append((key, Any, _default(default)))
+    return make_dataclass(name, fields, bases=bases)
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, list):
+        return field(default_factory=lambda: list(value))
+    return field(default=value)
+
+
+def resolve_file(configured: str, fallback: Path) -> Path:
+    """A configured file (``~`` allowed), or the task's own."""
+    return Path(configured).expanduser() if configured else fallback

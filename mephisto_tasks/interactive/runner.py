@@ -1,0 +1,207 @@
+"""Mephisto's task runner of engine 1: gives a rater a dialogue, runs it, and says how it ended."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions._subcomponents.agent_state import AgentState  # noqa: E402  (needs compat first)
+from mephisto.abstractions._subcomponents.task_runner import TaskRunner  # noqa: E402
+from mephisto.data_model.exceptions import (  # noqa: E402
+    AbsentAgentError,
+    AgentReturnedError,
+    AgentShutdownError,
+)
+
+from mephisto_tasks.interactive.page_session import PageSession, SubmittedEarly  # noqa: E402
+from mephisto_tasks.interactive.practice import PracticeWorld  # noqa: E402
+from mephisto_tasks.interactive.study import Plan, Study  # noqa: E402
+from mephisto_tasks.interactive.world import ConversationWorld  # noqa: E402
+from parlai_humaneval.models.pool import ModelFailed  # noqa: E402
+from parlai_humaneval.protocol.allocation import Cell  # noqa: E402
+from parlai_humaneval.protocol.records import ContextRecord  # noqa: E402
+
+if TYPE_CHECKING:
+    from mephisto.data_model.agent import Agent, OnboardingAgent
+    from mephisto.data_model.unit import Unit
+
+logger = logging.getLogger(__name__)
+
+SUBMIT_TIMEOUT_S = 60
+"""How long a finished dialogue waits for the page to send the unit in; every answer is stored by then."""
+
+THANKS = ("Thank you!", "Your conversation is complete and saved. {pay}")
+STOPPED = (
+    "We have to stop here",
+    "Our system had a problem and this conversation cannot go on. Nothing that you did is lost, and you are paid as if it "
+    "were complete. {pay}",
+)
+ENDED_EARLY = (
+    "This conversation was ended early",
+    "It was sent in before its last turn, so it does not count as complete. What you did is saved.",
+)
+AWAY = (
+    "You were away for a while",
+    "This conversation was closed because we heard nothing from you. What you did is saved. If you meant to go on, please "
+    "return the task and take it again.",
+)
+NOTHING_LEFT = (
+    "All conversations have been given out",
+    "Other people took the last ones while you were getting ready. There is nothing to do for you right now; please return "
+    "the task. Thank you for your interest!",
+)
+PAUSED = (
+    "The study was paused",
+    "The researchers paused this study. Everything that you did is saved. {pay} You may close this page.",
+)
+
+
+class InteractiveTaskRunner(TaskRunner):
+    """One thread a rater (Mephisto's way); what they share is the :class:`Study`."""
+
+    @property
+    def study(self) -> Study:
+        study = self.shared_state.study
+        assert isinstance(study, Study)
+        return study
+
+    def get_init_data_for_agent(self, agent: Agent) -> dict[str, Any]:
+        """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
+        if agent.state.init_data is None:
+            cell = self.study.allocator.claim(agent.worker_id, agent.db_id)
+            plan = None if cell is None else self.study.plan(f"{agent.task_run_id}-{agent.db_id}", cell)
+            agent.state.set_init_state(_stored(plan))
+        page_data = agent.state.get_init_state()
+        assert isinstance(page_data, dict)
+        return page_data
+
+    def run_unit(self, unit: Unit, agent: Agent) -> None:
+        """One dialogue. An exception that leaves here is the rater's absence: Mephisto then gives the unit out again."""
+        plan = _restored(agent.state.init_data)
+        page = PageSession(agent, phase="task", answer_timeout_s=self.study.config.answer_timeout_s)
+        if plan is None:
+            self._goodbye(page, NOTHING_LEFT, "stay")
+            raise AgentReturnedError(agent.db_id)
+        world = ConversationWorld(self.study, plan, page)
+        try:
+            world.run()
+            self.study.allocator.complete(agent.db_id)
+        except AbsentAgentError as absence:
+            self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
+            self._goodbye(page, PAUSED if isinstance(absence, AgentShutdownError) else AWAY, "stay")
+            raise
+        except SubmittedEarly:
+            self._stop(agent, world, ENDED_EARLY, "the page sent the unit in before the dialogue was complete")
+            return
+        except ModelFailed as error:
+            self._stop(agent, world, STOPPED, f"models failed: {error}")
+            return
+        except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
+            logger.exception("dialogue %s failed", plan.dialogue_id)
+            self._stop(agent, world, STOPPED, f"{type(error).__name__}: {error}")
+            return
+        self._finish(agent, world, page)
+
+    def _finish(self, agent: Agent, world: ConversationWorld, page: PageSession) -> None:
+        """Comment box, thanks, submit. The dialogue is complete already: a rater who leaves now has done the work."""
+        try:
+            world.ask_feedback()
+            self._goodbye(page, THANKS, "submit")
+            agent.await_submit(SUBMIT_TIMEOUT_S)
+        except (AbsentAgentError, SubmittedEarly):
+            logger.info("dialogue %s is complete; its rater left before the end page", world.plan.dialogue_id)
+            self._goodbye(page, THANKS, "submit")
+        self._mark_completed(agent)
+
+    def _stop(self, agent: Agent, world: ConversationWorld, words: tuple[str, str], reason: str) -> None:
+        """End a dialogue before its time: keep everything, tell the rater, and give the work out again."""
+        logger.error("dialogue %s stopped: %s", world.plan.dialogue_id, reason)
+        world.fail(reason)
+        self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
+        self._goodbye(world.page, words, "submit")
+        try:
+            agent.await_submit(SUBMIT_TIMEOUT_S)
+        except AbsentAgentError:
+            logger.info("the rater of the stopped dialogue %s had left", world.plan.dialogue_id)
+        self._mark_completed(agent)
+        self._launch_replacement(agent)
+
+    def _mark_completed(self, agent: Agent) -> None:
+        # Mephisto would wait for a submit once more, outside of its own error handling.
+        agent.update_status(AgentState.STATUS_COMPLETED)
+        agent.mark_done()
+
+    def _launch_replacement(self, agent: Agent) -> None:
+        """One more unit in place of one that was used up without a complete dialogue."""
+        if self.study.closing.is_set():
+            return
+        launcher = agent.get_live_run().task_launcher
+        before = len(launcher.units)
+        launcher._create_single_assignment(one_dialogue())
+        for unit in launcher.units[before:]:
+            launcher.unlaunched_units.pop(unit.db_id, None)
+            unit.launch(launcher.launch_url)
+
+    def _goodbye(self, page: PageSession, words: tuple[str, str], next_: Any) -> None:
+        title, text = words
+        page.end(title, text.format(pay=self.study.instructions.pay), next_)
+
+    def cleanup_unit(self, unit: Unit) -> None:
+        """Nothing to do: a world holds no resources beyond its thread."""
+
+    def run_onboarding(self, agent: OnboardingAgent) -> None:
+        """The practice conversation, then the page's submit, which asks for the verdict."""
+        practice = self.study.practice
+        assert practice is not None, "onboarding runs only where practice items are configured"
+        config = self.study.config
+        page = PageSession(agent, phase="practice", answer_timeout_s=config.answer_timeout_s)
+        agent.get_live_run().blueprint.remember_onboarding(agent)
+        world = PracticeWorld(practice, config.question, config.onboarding_tries, page, seed=int(agent.db_id))
+        try:
+            world.run()
+            agent.await_submit(SUBMIT_TIMEOUT_S)
+        except SubmittedEarly:
+            logger.warning("onboarding %s was sent in before its end: not passed", agent.db_id)
+        except AbsentAgentError as absence:
+            self._goodbye(page, PAUSED if isinstance(absence, AgentShutdownError) else AWAY, "stay")
+            raise
+
+    def cleanup_onboarding(self, agent: OnboardingAgent) -> None:
+        """Nothing to do."""
+
+
+def one_dialogue() -> Any:
+    """Initialization data of an assignment: one unit; which models it compares is decided when a rater takes it."""
+    from mephisto.data_model.assignment import InitializationData
+
+    return InitializationData(shared={}, unit_data=[{}])
+
+
+def _stored(plan: Plan | None) -> dict[str, Any]:
+    if plan is None:
+        return {"nothing_left": True}
+    return {
+        "dialogue_id": plan.dialogue_id,
+        "models": list(plan.cell.models),
+        "metric": plan.cell.metric,
+        "context": plan.context.model_dump(mode="json"),
+        "seed": plan.seed,
+        "planned_at": time.time(),
+    }
+
+
+def _restored(stored: dict[str, Any] | None) -> Plan | None:
+    assert stored is not None, "a dialogue must be planned before it runs"
+    if stored.get("nothing_left"):
+        return None
+    return Plan(
+        dialogue_id=stored["dialogue_id"],
+        cell=Cell(models=tuple(stored["models"]), metric=stored["metric"]),
+        context=ContextRecord.model_validate(stored["context"]),
+        seed=stored["seed"],
+    )

@@ -1,0 +1,224 @@
+"""Launching a task: settings → checked study → running crowd task → clean end.
+
+``parlai-humaneval launch TASK``, ``python -m mephisto_tasks.TASK.run``, the demo and the tests all go through here.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from hydra import compose, initialize_config_dir  # noqa: E402  (needs compat first)
+from hydra.errors import HydraException  # noqa: E402
+from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB  # noqa: E402
+from mephisto.data_model.worker import Worker  # noqa: E402
+from omegaconf import DictConfig, OmegaConf  # noqa: E402
+from omegaconf.errors import OmegaConfBaseException  # noqa: E402
+
+from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist  # noqa: E402
+from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file  # noqa: E402
+from mephisto_tasks.interactive.explain import Explainer  # noqa: E402
+from mephisto_tasks.interactive.study import Study, restore_allocation  # noqa: E402
+from mephisto_tasks.operator import StudyOperator  # noqa: E402
+from mephisto_tasks.results import past_dialogues  # noqa: E402
+from mephisto_tasks.task_lock import task_lock  # noqa: E402
+from parlai_humaneval.models.pool import ModelPool  # noqa: E402
+from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir  # noqa: E402
+from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice  # noqa: E402
+
+logger = logging.getLogger(__name__)
+
+TASKS = {"pw_turn": "mephisto_tasks.pw_turn"}
+"""Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
+
+
+class NothingToDo(Exception):
+    """Every dialogue that the settings ask for is there already."""
+
+
+def task_dir(task: str) -> Path:
+    """Folder of a task's package.
+
+    Raises:
+        ConfigError: naming the tasks that exist.
+    """
+    if task not in TASKS:
+        raise ConfigError(f"there is no task {task!r}; choose one of: {', '.join(TASKS)}")
+    module = import_module(TASKS[task])
+    assert module.__file__ is not None
+    return Path(module.__file__).parent
+
+
+def conf_names(task: str) -> list[str]:
+    """The confs of a task that can be launched by name."""
+    folder = task_dir(task) / "hydra_configs" / "conf"
+    return sorted(path.stem for path in folder.glob("*.yaml") if path.stem != "base")
+
+
+def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
+
+    Raises:
+        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
+    """
+    folder = task_dir(task)
+    import_module(f"{TASKS[task]}.blueprint")
+    extra: list[str] = []
+    if conf.endswith((".yaml", ".yml")):
+        own = Path(conf).expanduser().resolve()
+        if not own.is_file():
+            raise ConfigError(f"there is no file {own}")
+        config_dir, config_name = own.parent, own.stem
+        extra = [f"hydra.searchpath=[file://{folder / 'hydra_configs' / 'conf'}]"]
+    elif conf not in conf_names(task):
+        raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
+    else:
+        config_dir, config_name = folder / "hydra_configs" / "conf", conf
+    try:
+        with initialize_config_dir(config_dir=str(config_dir), version_base="1.1"):
+            composed = compose(config_name=config_name, overrides=[*extra, *overrides])
+        missing = OmegaConf.missing_keys(composed)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
+    needed = sorted(key for key in missing if not key.endswith("block_qualification"))
+    if needed:
+        raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
+    return composed
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).strip().splitlines()[:3])
+
+
+@dataclass
+class Launched:
+    """A running study."""
+
+    study: Study
+    operator: StudyOperator
+    url: str
+    data_dir: Path
+    task_name: str
+    task_run_id: str
+
+
+def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """Everything that can go wrong with the settings goes wrong here, before anything is launched.
+
+    Raises:
+        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    own = task_dir(task) / "task_config"
+    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+    allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    practice = None
+    if config.onboarding_qualification:
+        practice_file = resolve_file(config.onboarding_file, own / f"onboarding_{config.metric}.json")
+        practice = load_practice(practice_file, config.metric)
+    values = {
+        "question": config.question,
+        "turns": str(config.turns),
+        "min_reason_words": str(config.min_reason_words),
+        "pay": config.pay or f"${reward:.2f} for one complete conversation, practice included",
+    }
+    study = Study(
+        config=config,
+        seed=seed,
+        specs={spec.name: spec for spec in specs},
+        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
+        allocator=allocator,
+        personas=load_personas(Path(config.persona_file).expanduser() if config.persona_file else None),
+        practice=practice,
+        instructions=load_instructions(resolve_file(config.instructions_file, own / "instructions.yaml"), values),
+    )
+    if allocator.remaining == 0:
+        raise NothingToDo(
+            f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
+            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
+        )
+    return study
+
+
+@contextmanager
+def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched]:
+    """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
+
+    Raises:
+        what :func:`build_study` raises; PortInUse; WebAppMissing.
+    """
+    webapp_dist()
+    blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
+    assert isinstance(blueprint, dict)
+    settings = read_config({str(key): (None if value == "???" else value) for key, value in blueprint.items()})
+    task_name = str(config.mephisto.task.task_name)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    reward = float(config.mephisto.task.task_reward)
+    with ExitStack() as stack:
+        lock = stack.enter_context(task_lock(data_dir, task_name))
+        study = build_study(settings, task, data_dir, task_name, reward)
+        stack.enter_context(study.pool)
+        study.pool.load()
+        db = MephistoSingletonDB(str(data_dir / "database.db"))
+        operator = StudyOperator(db, Explainer(study, settings.onboarding_qualification))
+        shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))
+        config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
+        live_run = operator.launch(config.mephisto, shared_state)
+        lock.name_run(str(live_run.task_run.db_id))
+        try:
+            yield Launched(
+                study=study,
+                operator=operator,
+                url=str(live_run.task_launcher.launch_url),
+                data_dir=data_dir,
+                task_name=task_name,
+                task_run_id=str(live_run.task_run.db_id),
+            )
+        finally:
+            study.closing.set()
+            operator.close()
+
+
+def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
+    """The public configuration of the page: words only; no model, no right answer."""
+    return {
+        **study.instructions.model_dump(mode="json"),
+        "provider_type": str(config.mephisto.provider._provider_type),
+    }
+
+
+def main(task: str, arguments: Sequence[str]) -> int:
+    """``python -m mephisto_tasks.TASK.run``: the same command as ``parlai-humaneval launch TASK``."""
+    from mephisto_tasks.commands.launch import launch
+
+    result = launch.main(args=[task, *arguments], prog_name=f"python -m {TASKS[task]}.run", standalone_mode=False)
+    return int(result or 0)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
+    import signal
+
+    stop = threading.Event()
+
+    def handler(signum: int, frame: Any) -> None:
+        if stop.is_set() and signum == signal.SIGINT:
+            raise KeyboardInterrupt  # a second Ctrl-C means it
+        stop.set()
+
+    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGTERM, handler)
+    return stop

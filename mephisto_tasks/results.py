@@ -1,0 +1,168 @@
+"""Mephisto's database → records, read only.
+
+One query finds every rater of a task, the files of the runs hold what they did. Nothing is written, no provider is
+asked, and Mephisto itself is not imported. Units that were cleared after a disconnect have lost their agent, so that the
+query starts at the agents. Screening and gold units (negative unit indices) are left out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mephisto_tasks.task_lock import running_task_run
+from parlai_humaneval.protocol.allocation import Cell, PastDialogue
+from parlai_humaneval.protocol.events import Event, EventLogError, build_record
+from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+from parlai_humaneval.protocol.records import DialogueRecord
+
+PSEUDONYM_KEY = "pseudonym.key"
+"""File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
+
+
+class ResultsError(RuntimeError):
+    """Stored results that cannot be read; the message says which, and what to do."""
+
+
+_AGENTS = """
+    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
+           workers.worker_name
+      FROM agents
+      JOIN tasks ON tasks.task_id = agents.task_id
+      JOIN units ON units.unit_id = agents.unit_id
+      JOIN workers ON workers.worker_id = agents.worker_id
+     WHERE tasks.task_name = ? AND units.unit_index >= 0
+  ORDER BY CAST(agents.agent_id AS INTEGER)
+"""
+
+
+@dataclass(frozen=True)
+class StoredAgent:
+    """One rater's part in one unit, as the database knows it."""
+
+    agent_id: str
+    assignment_id: str
+    unit_id: str
+    worker_id: str
+    task_run_id: str
+    worker_name: str
+
+
+class _Outputs(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    messages: list[Event]
+
+
+class _StateFile(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    outputs: _Outputs
+
+
+def database_file(data_dir: Path) -> Path:
+    """Mephisto's database in a data directory.
+
+    Raises:
+        ResultsError: there is none.
+    """
+    path = data_dir / "database.db"
+    if not path.is_file():
+        raise ResultsError(
+            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+        )
+    return path
+
+
+def _query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    uri = f"{database_file(data_dir).resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+        try:
+            return connection.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise ResultsError(f"{database_file(data_dir)} is not a Mephisto 1.1 database ({error})") from error
+
+
+def task_names(data_dir: Path) -> list[str]:
+    """Names of all tasks in the database, newest first."""
+    return [str(row[0]) for row in _query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+
+
+def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first.
+
+    Raises:
+        ResultsError: no database, or no such task; the message lists the tasks that exist.
+    """
+    rows = _query(data_dir, _AGENTS, [task_name])
+    if not rows:
+        names = task_names(data_dir)
+        if task_name not in names:
+            known = ", ".join(names) or "none yet"
+            raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
+    return [StoredAgent(*(str(value) for value in row)) for row in rows]
+
+
+def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
+    runs = data_dir / "data" / "runs" / "NO_PROJECT"
+    return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
+
+
+def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, DialogueRecord]]:
+    alive = running_task_run(data_dir, task_name)
+    for agent in stored_agents(data_dir, task_name):
+        path = _state_file(data_dir, agent)
+        try:
+            state = _StateFile.model_validate_json(path.read_bytes())
+            if not state.outputs.messages:
+                continue  # the rater left before the dialogue began
+            unfinished = "running" if agent.task_run_id == alive else "partial"
+            record = build_record(state.outputs.messages, unfinished=unfinished)
+        except FileNotFoundError:
+            continue
+        except (ValidationError, EventLogError) as error:
+            raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
+        yield agent, record
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
+    """All dialogues of a task, complete and partial, oldest first; workers as pseudonyms.
+
+    Raises:
+        ResultsError: no database, no such task, or a file that is not of this schema.
+    """
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    records = []
+    for agent, record in _records(data_dir, task_name):
+        record.task_name = task_name
+        record.task_run_id = agent.task_run_id
+        record.assignment_id = agent.assignment_id
+        record.unit_id = agent.unit_id
+        record.worker = pseudonyms.worker(agent.worker_name)
+        records.append(record)
+    return records
+
+
+def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
+    """What earlier launches of a task did, for the allocation of the next. Workers by Mephisto's id.
+
+    No database, or no such task, is an empty past.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    return [
+        PastDialogue(
+            cell=Cell(models=tuple(model.name for model in record.models), metric=record.metric),
+            worker=agent.worker_id,
+            complete=record.status == "complete",
+            rated_turns=len(record.complete_turns),
+        )
+        for agent, record in _records(data_dir, task_name)
+    ]

@@ -1,0 +1,89 @@
+"""One launch of a task at a time, and a way to see whether one is alive.
+
+Two launches of the same task would each count only their own running dialogues and give out too many. The lock is
+the operating system's (flock): it ends with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class AlreadyRunning(RuntimeError):
+    """The task is launched already, from this data directory."""
+
+
+def _lock_file(data_dir: Path, task_name: str) -> Path:
+    # Task names are free text; a digest is a safe file name.
+    digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]
+    return data_dir / "locks" / f"task-{digest}.lock"
+
+
+class TaskLock:
+    """Held by a launch for as long as it lives."""
+
+    def __init__(self, descriptor: int, pid: int) -> None:
+        self._descriptor = descriptor
+        self._pid = pid
+
+    def name_run(self, task_run_id: str) -> None:
+        """Say which run the launch is, for :func:`running_task_run`."""
+        text = json.dumps({"pid": self._pid, "task_run_id": task_run_id}).encode()
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, text, 0)
+
+
+@contextmanager
+def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
+    """Hold the task.
+
+    Raises:
+        AlreadyRunning: another process holds it; the message names it.
+    """
+    path = _lock_file(data_dir, task_name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _read(path).get("pid", "unknown")
+            raise AlreadyRunning(
+                f"task {task_name!r} is already launched from {data_dir} (process {holder}). "
+                "Stop that launch first, or give this one another mephisto.task.task_name=…"
+            ) from None
+        lock = TaskLock(descriptor, os.getpid())
+        lock.name_run("")
+        yield lock
+    finally:
+        os.close(descriptor)
+
+
+def running_task_run(data_dir: Path, task_name: str) -> str | None:
+    """Id of the run of a task that is alive now, or None."""
+    path = _lock_file(data_dir, task_name)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return str(_read(path).get("task_run_id", "")) or None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

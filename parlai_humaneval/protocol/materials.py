@@ -1,0 +1,165 @@
+"""Files that a study reads: personas of the Human Speaker, practice items, instructions.
+
+Everything is checked when it is read; an error names the file, the place and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class MaterialError(ValueError):
+    """A file of a study that cannot be used; the message says where and why."""
+
+
+class _Material(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Persona(_Material):
+    """Sentences that the Human Speaker plays (Smith et al. 2022, §3.1.1: two of them)."""
+
+    persona_id: Sentence
+    sentences: Annotated[list[Sentence], Field(min_length=1)]
+
+
+class PracticeItem(_Material):
+    """One line of the practice conversation with two replies, one clearly better for the metric (App. B.2)."""
+
+    human: Sentence
+    good: Sentence
+    bad: Sentence
+    why: Sentence
+
+
+class Practice(_Material):
+    """A practice conversation: every item must be answered right."""
+
+    metric: Sentence
+    items: Annotated[list[PracticeItem], Field(min_length=1)]
+
+
+class Section(_Material):
+    heading: Sentence
+    lines: Annotated[list[Sentence], Field(min_length=1)]
+
+
+class Sections(_Material):
+    sections: Annotated[list[Section], Field(min_length=1)]
+
+
+class Instructions(_Material):
+    """All standing words of a task's page."""
+
+    title: Sentence
+    tagline: Sentence
+    preview: Sections
+    instructions: Sections
+    consent: Sentence
+    pay: Sentence
+    start_label: Sentence
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _validated(model: type[M], data: Any, where: str) -> M:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top"
+        raise MaterialError(f"{where}: at {place}: {first['msg']}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise MaterialError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def packaged_personas() -> Path:
+    """The project's own set of persona pairs."""
+    return Path(str(files("parlai_humaneval") / "data" / "personas.jsonl"))
+
+
+def load_personas(path: Path | None = None) -> list[Persona]:
+    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set.
+
+    Raises:
+        MaterialError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
+    """
+    path = path or packaged_personas()
+    personas: list[Persona] = []
+    for number, line in enumerate(_read(path).splitlines(), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            raise MaterialError(f"{where}: the line is empty; each line must be one persona")
+        try:
+            data = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise MaterialError(f"{where}: not JSON ({error.msg})") from error
+        personas.append(_validated(Persona, data, where))
+    ids = [persona.persona_id for persona in personas]
+    repeated = {name for name in ids if ids.count(name) > 1}
+    if repeated:
+        raise MaterialError(f"{path}: these persona ids stand twice: {', '.join(sorted(repeated))}")
+    if not personas:
+        raise MaterialError(f"{path}: holds no persona")
+    return personas
+
+
+def load_practice(path: Path, metric: str) -> Practice:
+    """The practice conversation of a metric.
+
+    Raises:
+        MaterialError: malformed, an item whose two replies are equal, or one made for another metric.
+    """
+    try:
+        data = json.loads(_read(path))
+    except json.JSONDecodeError as error:
+        raise MaterialError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from error
+    practice = _validated(Practice, data, str(path))
+    if practice.metric != metric:
+        raise MaterialError(f"{path}: is for the metric {practice.metric!r}, but this study asks for {metric!r}")
+    for number, item in enumerate(practice.items, start=1):
+        if item.good == item.bad:
+            raise MaterialError(f"{path}: item {number} has the same reply as good and bad; one must be clearly better")
+    return practice
+
+
+def load_instructions(path: Path, values: Mapping[str, str]) -> Instructions:
+    """Instructions from YAML, with ``{placeholders}`` filled from ``values``.
+
+    Raises:
+        MaterialError: malformed, or a placeholder that has no value.
+    """
+    try:
+        data = yaml.safe_load(_read(path))
+    except yaml.YAMLError as error:
+        raise MaterialError(f"{path}: not YAML ({error})") from error
+    return _validated(Instructions, _filled(data, values, path), str(path))
+
+
+def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
+    if isinstance(data, str):
+        try:
+            return data.format(**values)
+        except (KeyError, IndexError, ValueError) as error:
+            known = ", ".join("{" + name + "}" for name in values)
+            raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
+    if isinstance(data, list):
+        return [_filled(item, values, path) for item in data]
+    if isinstance(data, dict):
+        return {key: _filled(item, values, path) for key, item in data.items()}
+    return data

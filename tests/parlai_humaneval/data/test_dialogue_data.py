@@ -17,7 +17,6 @@ from parlai_humaneval.protocol.materials import load_personas
 DATA = Path(str(files("parlai_humaneval"))) / "data"
 GREETINGS = {"Hi!", "Hi there"}
 TOPICS = [
-    # fmt: off
     "work",
     "dog",
     "cook",
@@ -43,7 +42,6 @@ TOPICS = [
     "paint",
     "money",
     "holiday",
-    # fmt: on
 ]
 
 

@@ -55,7 +55,7 @@ def _patched_dataclasses() -> Iterator[None]:
         yield
         return
     original = dataclasses.dataclass
-    dataclasses.dataclass = _hashable_mephisto_dataclass(original)  # type: ignore[assignment]
+    dataclasses.dataclass = _hashable_mephisto_dataclass(original)
     try:
         yield
     finally:
@@ -90,11 +90,15 @@ def _no_metrics_server() -> None:
     operator.launch_prometheus_server = lambda args=None: False
 
 
-def _quiet_mock_units() -> None:
-    """The mock provider prints two lines a unit, with an address that it cuts at the wrong colon."""
-    module: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
-    module.print = lambda *args, **kwargs: None
-    module.logger.setLevel("WARNING")
+def _quiet_prints() -> None:
+    """Lines on standard output that would stand in the middle of a report or of JSON.
+
+    The mock provider prints two a unit, with an address that it cuts at the wrong colon; a task run prints one
+    whenever two workers reach for the same unit, which is harmless: the second gets the next.
+    """
+    for name in ("mephisto.abstractions.providers.mock.mock_unit", "mephisto.data_model.task_run"):
+        module: Any = importlib.import_module(name)
+        module.print = lambda *args, **kwargs: None
 
 
 def _prompt_launcher() -> None:
@@ -135,7 +139,7 @@ def prepare() -> None:
                 importlib.import_module("mephisto.abstractions.databases.local_database")
                 importlib.import_module("mephisto.abstractions.databases.local_singleton_database")
         _no_metrics_server()
-        _quiet_mock_units()
+        _quiet_prints()
         _prompt_launcher()
         _quiet_database_directory()
         _prepared = True

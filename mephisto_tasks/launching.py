@@ -19,28 +19,32 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from hydra import compose, initialize_config_dir  # noqa: E402  (needs compat first)
-from hydra.errors import HydraException  # noqa: E402
-from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB  # noqa: E402
-from mephisto.data_model.worker import Worker  # noqa: E402
-from omegaconf import DictConfig, OmegaConf  # noqa: E402
-from omegaconf.errors import OmegaConfBaseException  # noqa: E402
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist  # noqa: E402
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file  # noqa: E402
-from mephisto_tasks.interactive.explain import Explainer  # noqa: E402
-from mephisto_tasks.interactive.study import Study, restore_allocation  # noqa: E402
-from mephisto_tasks.operator import StudyOperator  # noqa: E402
-from mephisto_tasks.results import past_dialogues  # noqa: E402
-from mephisto_tasks.task_lock import task_lock  # noqa: E402
-from parlai_humaneval.models.pool import ModelPool  # noqa: E402
-from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir  # noqa: E402
-from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice  # noqa: E402
+from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist
+from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file
+from mephisto_tasks.interactive.explain import Explainer
+from mephisto_tasks.interactive.study import Study, restore_allocation
+from mephisto_tasks.operator import StudyOperator
+from mephisto_tasks.results import past_dialogues
+from mephisto_tasks.router import architect as _architect  # noqa: F401  (registers it)
+from mephisto_tasks.task_lock import task_lock
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice
 
 logger = logging.getLogger(__name__)
 
 TASKS = {"pw_turn": "mephisto_tasks.pw_turn"}
 """Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
+
+
+_OPTIONAL = ("block_qualification", "server_source_path", "server_type")
+"""Settings that Mephisto declares as missing and does without."""
 
 
 class NothingToDo(Exception):
@@ -86,12 +90,12 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     else:
         config_dir, config_name = folder / "hydra_configs" / "conf", conf
     try:
-        with initialize_config_dir(config_dir=str(config_dir), version_base="1.1"):
+        with initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             composed = compose(config_name=config_name, overrides=[*extra, *overrides])
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
-    needed = sorted(key for key in missing if not key.endswith("block_qualification"))
+    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL))
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     return composed
@@ -111,6 +115,16 @@ class Launched:
     data_dir: Path
     task_name: str
     task_run_id: str
+    live_run: Any
+
+    def is_done(self) -> bool:
+        """True when every dialogue asked for is complete and no rater is on a page any more."""
+        return self.study.allocator.remaining == 0 and not self.live_run.task_runner.running_units
+
+    def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
+        """Block until done or until ``stop`` is set."""
+        while not self.is_done() and not stop.wait(poll_s):
+            pass
 
 
 def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
@@ -186,6 +200,7 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
                 data_dir=data_dir,
                 task_name=task_name,
                 task_run_id=str(live_run.task_run.db_id),
+                live_run=live_run,
             )
         finally:
             study.closing.set()

@@ -21,11 +21,11 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.data_model.worker import Worker  # noqa: E402  (needs compat first)
-from mephisto.operations import operator as mephisto_operator  # noqa: E402
-from mephisto.operations.client_io_handler import ClientIOHandler  # noqa: E402
-from mephisto.operations.datatypes import LiveTaskRun, WorkerFailureReasons  # noqa: E402
-from mephisto.operations.operator import Operator  # noqa: E402
+from mephisto.data_model.worker import Worker
+from mephisto.operations import operator as mephisto_operator
+from mephisto.operations.client_io_handler import ClientIOHandler
+from mephisto.operations.datatypes import LiveTaskRun, WorkerFailureReasons
+from mephisto.operations.operator import Operator
 
 logger = logging.getLogger(__name__)
 
@@ -103,21 +103,6 @@ class StudyOperator(Operator):
             self._stop_loop()
             raise
         return self._task_runs_tracked[run_id]
-
-    def is_done(self) -> bool:
-        """True when every unit of the run has ended."""
-        return all(
-            run.task_launcher.finished_generators
-            and not run.task_runner.running_units
-            and all(unit.db_status in _ENDED for unit in run.task_run.get_units())
-            for run in self._task_runs_tracked.values()
-        )
-
-    def wait(self, stop: threading.Event, *, poll_s: float = 0.5) -> None:
-        """Block until the run is done or ``stop`` is set."""
-        while not stop.wait(poll_s):
-            if self.is_done():
-                return
 
     def close(self) -> None:
         """Tell raters, end their threads, expire units, end the router. Safe to call twice."""

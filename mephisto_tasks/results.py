@@ -19,7 +19,7 @@ from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
 from parlai_humaneval.protocol.events import Event, EventLogError, build_record
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.records import DialogueRecord, Status
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
@@ -119,7 +119,7 @@ def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Dial
             state = _StateFile.model_validate_json(path.read_bytes())
             if not state.outputs.messages:
                 continue  # the rater left before the dialogue began
-            unfinished = "running" if agent.task_run_id == alive else "partial"
+            unfinished: Status = "running" if agent.task_run_id == alive else "partial"
             record = build_record(state.outputs.messages, unfinished=unfinished)
         except FileNotFoundError:
             continue

@@ -157,9 +157,7 @@ class SimulatedRater:
         reason = self._random.choice(REASONS) if step.reason else ""
         if state.phase == "task":
             self.outcome.turns.append(SentTurn(message=self._message, selected=[chosen], reason=reason))
-        return await self._answer(
-            {"kind": "choose", "step_id": step.step_id, "selected": [chosen], "reason": reason}
-        )
+        return await self._answer({"kind": "choose", "step_id": step.step_id, "selected": [chosen], "reason": reason})
 
     def _pick(self, step: ChooseStep) -> str:
         behaviour, ids = self._behaviour, [card.candidate_id for card in step.cards]

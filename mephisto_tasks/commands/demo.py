@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.launch import announce, follow, quiet_mephisto
+from mephisto_tasks.commands.launch import announce, follow
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ def demo(
         from mephisto_tasks import launching
 
         config = launching.compose_config("pw_turn", "local", overrides)
-        quiet_mephisto(False)
         stop = launching.stop_on_signals()
         with launching.launched("pw_turn", config, data_dir_of(data_dir)) as run:
             if raters is None:
@@ -126,9 +125,7 @@ def _simulate(
 
         async def study() -> None:
             work = asyncio.ensure_future(
-                run_raters(
-                    run.url, behaviour, raters=raters, dialogues=dialogues, seed=seed, on_outcome=on_outcome
-                )
+                run_raters(run.url, behaviour, raters=raters, dialogues=dialogues, seed=seed, on_outcome=on_outcome)
             )
             while not work.done() and not stop.is_set():
                 await asyncio.wait([work], timeout=0.2)
@@ -150,8 +147,9 @@ def _simulate(
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    from mephisto_tasks.commands.report import report_of
     from parlai_humaneval.analysis.pairwise_report import render
+
+    from mephisto_tasks.commands.report import report_of
 
     report = report_of(run.data_dir, run.task_name)
     if as_json:

@@ -17,9 +17,7 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.option("--task-name", required=True, help="Task to export (`parlai-humaneval report` lists them).")
-@click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=str), help="Folder for the tables."
-)
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=str), help="Folder for the tables.")
 @click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
 @data_dir_option

@@ -43,8 +43,10 @@ def launch(task: str, settings: tuple[str, ...], data_dir: str | None, list_conf
             click.echo("\n".join(launching.conf_names(task)))
             return
         conf, overrides = split_settings(settings)
+        if verbose:
+            overrides.append("mephisto.log_level=info")
+            logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         config = launching.compose_config(task, conf, overrides)
-        quiet_mephisto(verbose)
         stop = launching.stop_on_signals()
         with launching.launched(task, config, data_dir_of(data_dir)) as run:
             announce(run)
@@ -61,14 +63,6 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     if wrong:
         raise click.UsageError(f"{wrong[0]!r} is not a setting; write NAME=VALUE, or conf=NAME")
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
-
-
-def quiet_mephisto(verbose: bool) -> None:
-    """Mephisto tells a lot; what matters to a launch is printed by us, warnings and errors stay."""
-    from mephisto.utils.logger_core import set_mephisto_log_level
-
-    set_mephisto_log_level(level="info" if verbose else "warning")
-    logging.getLogger("mephisto_tasks").setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 def announce(run: Launched) -> None:
@@ -91,11 +85,9 @@ def follow(run: Launched, stop: threading.Event) -> None:
     columns = (TextColumn("dialogues"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
         bar = progress.add_task("dialogues", total=total, running="")
-        while not stop.is_set() and not run.operator.is_done():
+        while not stop.is_set() and not run.is_done():
             now = run.study.allocator.progress()
-            progress.update(
-                bar, completed=sum(now.completed.values()), running=f"{sum(now.running.values())} running"
-            )
+            progress.update(bar, completed=sum(now.completed.values()), running=f"{sum(now.running.values())} running")
             stop.wait(0.5)
         now = run.study.allocator.progress()
         progress.update(bar, completed=sum(now.completed.values()), running="")

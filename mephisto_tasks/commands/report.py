@@ -41,13 +41,12 @@ def report(task_name: str | None, data_dir: str | None, as_json: bool, include_p
         render(result, console())
 
 
-def report_of(
-    data_dir: Path, task_name: str, *, include_partial: bool = False, seed: int = 0
-) -> PairwiseReport:
+def report_of(data_dir: Path, task_name: str, *, include_partial: bool = False, seed: int = 0) -> PairwiseReport:
     """The report of a task. Raises ResultsError."""
+    from parlai_humaneval.analysis.pairwise_report import pairwise_report
+
     from mephisto_tasks.results import read_records
     from parlai_humaneval.analysis.frames import tables
-    from parlai_humaneval.analysis.pairwise_report import pairwise_report
 
     return pairwise_report(tables(read_records(data_dir, task_name)), include_partial=include_partial, seed=seed)
 

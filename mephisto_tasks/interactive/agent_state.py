@@ -11,8 +11,8 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions._subcomponents.agent_state import AgentState  # noqa: E402  (needs compat first)
-from pydantic import BaseModel  # noqa: E402
+from mephisto.abstractions._subcomponents.agent_state import AgentState
+from pydantic import BaseModel
 
 
 class LiveAgentState(AgentState):
@@ -21,6 +21,11 @@ class LiveAgentState(AgentState):
     ``messages`` are the events of :mod:`parlai_humaneval.protocol.events`, appended when they happen. The file is
     replaced as a whole by a rename, so that a crash leaves the one before or the one after, never half of one.
     """
+
+    init_data: dict[str, Any] | None
+    messages: list[dict[str, Any]]
+    final_submission: dict[str, Any] | None
+    current_update: dict[str, Any] | None
 
     def _set_init_state(self, data: Any) -> None:
         self.init_data = data
@@ -35,10 +40,8 @@ class LiveAgentState(AgentState):
         return Path(self.agent.get_data_dir()) / "state.json"
 
     def _load_data(self) -> None:
-        self.init_data: dict[str, Any] | None = None
-        self.messages: list[dict[str, Any]] = []
-        self.final_submission: dict[str, Any] | None = None
-        self.current_update: dict[str, Any] | None = None
+        self.init_data, self.messages = None, []
+        self.final_submission = self.current_update = None
         path = self._state_file()
         if path.exists():
             stored = json.loads(path.read_text(encoding="utf-8"))

@@ -13,18 +13,18 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions._subcomponents.task_builder import TaskBuilder  # noqa: E402  (needs compat first)
-from mephisto.abstractions.blueprint import Blueprint, BlueprintArgs, SharedTaskState  # noqa: E402
-from mephisto.abstractions.blueprints.mixins.onboarding_required import (  # noqa: E402
+from mephisto.abstractions._subcomponents.task_builder import TaskBuilder
+from mephisto.abstractions.blueprint import Blueprint, BlueprintArgs, SharedTaskState
+from mephisto.abstractions.blueprints.mixins.onboarding_required import (
     OnboardingRequired,
     OnboardingSharedState,
 )
 
-from mephisto_tasks.interactive.agent_state import LiveAgentState  # noqa: E402
-from mephisto_tasks.interactive.config import hydra_arguments  # noqa: E402
-from mephisto_tasks.interactive.runner import InteractiveTaskRunner, one_dialogue  # noqa: E402
-from mephisto_tasks.interactive.study import Study  # noqa: E402
-from parlai_humaneval.protocol.events import PracticeEnded, parse_events  # noqa: E402
+from mephisto_tasks.interactive.agent_state import LiveAgentState
+from mephisto_tasks.interactive.config import hydra_arguments
+from mephisto_tasks.interactive.runner import InteractiveTaskRunner, one_dialogue
+from mephisto_tasks.interactive.study import Study
+from parlai_humaneval.protocol.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import OnboardingAgent
@@ -63,9 +63,6 @@ class InteractiveSharedState(OnboardingSharedState, SharedTaskState):
     study: Study | None = None
 
 
-InteractiveArgs = hydra_arguments("InteractiveArgs", "parlai_humaneval_interactive", (BlueprintArgs,))
-
-
 class InteractiveBlueprint(OnboardingRequired, Blueprint):
     """A person talks to models and rates at every turn."""
 
@@ -73,9 +70,13 @@ class InteractiveBlueprint(OnboardingRequired, Blueprint):
     OnboardingAgentStateClass = LiveAgentState
     TaskRunnerClass = InteractiveTaskRunner
     TaskBuilderClass = PrebuiltPage
-    ArgsClass: ClassVar[type] = InteractiveArgs
+    ArgsClass: ClassVar[type]
     SharedStateClass = InteractiveSharedState
-    BLUEPRINT_TYPE = "parlai_humaneval_interactive"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Each preset gets the engine's arguments under its own type."""
+        super().__init_subclass__(**kwargs)
+        cls.ArgsClass = hydra_arguments(f"{cls.__name__}Args", cls.BLUEPRINT_TYPE, (BlueprintArgs,))
 
     def __init__(self, task_run: Any, args: Any, shared_state: Any) -> None:
         super().__init__(task_run, args, shared_state)

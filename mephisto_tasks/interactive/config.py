@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from parlai_humaneval.protocol.questions import question_for
@@ -120,6 +121,8 @@ def hydra_arguments(name: str, blueprint_type: str, bases: tuple[type, ...]) -> 
         default = info.get_default(call_default_factory=True)
         if info.is_required():
             default = ""
+        if key == "block_qualification":
+            default = MISSING  # Mephisto declares it as text that may be missing, not as None
         fields.append((key, Any, _default(default)))
     return make_dataclass(name, fields, bases=bases)
 

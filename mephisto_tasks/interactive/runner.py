@@ -10,21 +10,21 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions._subcomponents.agent_state import AgentState  # noqa: E402  (needs compat first)
-from mephisto.abstractions._subcomponents.task_runner import TaskRunner  # noqa: E402
-from mephisto.data_model.exceptions import (  # noqa: E402
+from mephisto.abstractions._subcomponents.agent_state import AgentState
+from mephisto.abstractions._subcomponents.task_runner import TaskRunner
+from mephisto.data_model.exceptions import (
     AbsentAgentError,
     AgentReturnedError,
     AgentShutdownError,
 )
 
-from mephisto_tasks.interactive.page_session import PageSession, SubmittedEarly  # noqa: E402
-from mephisto_tasks.interactive.practice import PracticeWorld  # noqa: E402
-from mephisto_tasks.interactive.study import Plan, Study  # noqa: E402
-from mephisto_tasks.interactive.world import ConversationWorld  # noqa: E402
-from parlai_humaneval.models.pool import ModelFailed  # noqa: E402
-from parlai_humaneval.protocol.allocation import Cell  # noqa: E402
-from parlai_humaneval.protocol.records import ContextRecord  # noqa: E402
+from mephisto_tasks.interactive.page_session import PageSession, SubmittedEarly
+from mephisto_tasks.interactive.practice import PracticeWorld
+from mephisto_tasks.interactive.study import Plan, Study
+from mephisto_tasks.interactive.world import ConversationWorld
+from parlai_humaneval.models.pool import ModelFailed
+from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.records import ContextRecord
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent

@@ -4,9 +4,9 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.operations.registry import register_mephisto_abstraction  # noqa: E402  (needs compat first)
+from mephisto.operations.registry import register_mephisto_abstraction
 
-from mephisto_tasks.interactive.blueprint import InteractiveBlueprint  # noqa: E402
+from mephisto_tasks.interactive.blueprint import InteractiveBlueprint
 
 
 @register_mephisto_abstraction()

@@ -22,6 +22,7 @@ class Connection:
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.agent_id: str | None = None
+        self.page_id = ""
         self.limit = RateLimit()
         self._socket = socket
         self._queue: asyncio.Queue[Packet | None] = asyncio.Queue()

@@ -251,15 +251,23 @@ class Router:
         """``connection`` speaks for ``agent`` from now on, and gets all that came after ``last_seq``."""
         if agent.connection is not connection:
             self._release(connection)
-            if agent.connection is not None:
-                agent.connection.error(OTHER_WINDOW, fatal=True)
-                agent.connection.close(WSCloseCode.POLICY_VIOLATION)
+            self._supersede(agent, connection)
             agent.connection, connection.agent_id = connection, agent.agent_id
         agent.last_seen = time.monotonic()
         status = {"status": agent.status}
         connection.send({"packet_type": p.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):
             connection.send(packet)
+
+    @staticmethod
+    def _supersede(agent: Agent, newer: Connection) -> None:
+        older = agent.connection
+        if older is None:
+            return
+        # A page that reconnects must not frighten itself: its own older connection may speak last.
+        if not older.page_id or older.page_id != newer.page_id:
+            older.error(OTHER_WINDOW, fatal=True)
+        older.close(WSCloseCode.POLICY_VIOLATION)
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:
         """Echoes, with the status and when the operator was last heard (milliseconds since the epoch)."""

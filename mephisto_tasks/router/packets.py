@@ -128,6 +128,7 @@ class LogErrorBody(_Body):
 
 class _PageData(_Open):
     agent_token: str = ""
+    page_id: str = ""
     last_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
 
 
@@ -141,6 +142,10 @@ class PagePacket(_Body):
 
     def token(self) -> str:
         return self._page_data().agent_token
+
+    def page_id(self) -> str:
+        """What one load of a page calls itself, or "" when it does not say."""
+        return self._page_data().page_id
 
     def last_seq(self) -> int:
         return self._page_data().last_seq

@@ -7,6 +7,7 @@ import contextlib
 import json
 import random
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,7 @@ class PageSocket:
         self._token = {} if token is None else {"agent_token": token}
         self._on_packet = on_packet
         self._heartbeat_s = heartbeat_s
+        self._page_id = uuid.uuid4().hex
         self._last_seq = 0
         self._unconfirmed: dict[str, Packet] = {}
         self._socket: aiohttp.ClientWebSocketResponse[bool] | None = None
@@ -105,7 +107,8 @@ class PageSocket:
         self.reconnects += 1
         beat: asyncio.Task[None] | None = None
         try:
-            await self._send(socket, self._packet(p.ALIVE, {**self._token, "last_seq": self._last_seq}))
+            alive = {**self._token, "last_seq": self._last_seq, "page_id": self._page_id}
+            await self._send(socket, self._packet(p.ALIVE, alive))
             self._socket = socket
             self._connected.set()
             await self._say_again(socket)

@@ -95,6 +95,7 @@ class PageSockets:
         if agent is None or not agent.admits(packet.token()):
             self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
         else:
+            connection.page_id = packet.page_id()
             self._router.attach(connection, agent, packet.last_seq())
 
     def _heartbeat(self, connection: Connection, agent: Agent, packet: p.PagePacket) -> None:

@@ -76,6 +76,8 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
         return _json(
             {"error": "The study's server did not answer in time. Please try again in a minute."}, 503
         )
+    except ConnectionError:
+        return _json({"error": "The connection was lost."}, 400)  # nobody is there to read it
     except Exception:
         logger.exception("Handling %s %s failed.", request.method, request.path)
         return _json({"error": SENTENCES[500]}, 500)

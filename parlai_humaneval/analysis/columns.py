@@ -156,9 +156,7 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
     columns = TABLES[table]
     missing = [c.name for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
-        raise TableError(
-            f"{table}: missing column {', '.join(missing)}. It has: {', '.join(map(str, frame.columns))}."
-        )
+        raise TableError(f"{table}: missing column {', '.join(missing)}. It has: {', '.join(map(str, frame.columns))}.")
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
     whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
@@ -178,9 +176,7 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if empty.any() and not column.empty_ok:
         raise TableError(f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).")
     if column.kind == "text":
-        return _text(
-            ["" if none else str(value) for value, none in zip(values, empty, strict=True)], frame.index
-        )
+        return _text(["" if none else str(value) for value, none in zip(values, empty, strict=True)], frame.index)
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     _refuse(table, column, values, numbers.isna() & ~empty, "a number")
     if column.kind == "number":
@@ -206,9 +202,7 @@ def _text(values: list[str], index: pd.Index[Any]) -> pd.Series[Any]:
     return series
 
 
-def _refuse(
-    table: TableName, column: Column, values: pd.Series[Any], wrong: pd.Series[bool], wanted: str
-) -> None:
+def _refuse(table: TableName, column: Column, values: pd.Series[Any], wrong: pd.Series[bool], wanted: str) -> None:
     if wrong.any():
         row = _first(wrong)
         raise TableError(f"{table}.{column.name}: {values.iloc[row - 1]!r} in row {row}, expected {wanted}.")

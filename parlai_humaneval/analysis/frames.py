@@ -42,9 +42,7 @@ def tables(records: Sequence[DialogueRecord]) -> Tables:
     counts = Counter(record.dialogue_id for record in records)
     repeated = [dialogue for dialogue, count in counts.items() if count > 1]
     if repeated:
-        raise TableError(
-            f"dialogue_id {repeated[0]!r} stands in {counts[repeated[0]]} records; each must be unique."
-        )
+        raise TableError(f"dialogue_id {repeated[0]!r} stands in {counts[repeated[0]]} records; each must be unique.")
     return Tables(
         turns=from_rows("turns", [row for record in records for row in _turn_rows(record)]),
         dialogues=from_rows("dialogues", [_dialogue_row(record) for record in records]),

@@ -60,9 +60,7 @@ class Result(BaseModel):
     def __str__(self) -> str:
         parts = [f"{self.name}: {number_words(self.estimate)}"]
         if self.ci_low is not None and self.ci_high is not None:
-            parts.append(
-                f"{self.level:.0%} interval {number_words(self.ci_low)} to {number_words(self.ci_high)}"
-            )
+            parts.append(f"{self.level:.0%} interval {number_words(self.ci_low)} to {number_words(self.ci_high)}")
         if self.statistic is not None:
             parts.append(f"statistic {number_words(self.statistic)}")
         if self.p_value is not None:
@@ -91,9 +89,7 @@ _COLUMNS = ("name", *_NUMBERS, "n", "method", "assumptions", "source", "notes")
 
 def results_table(results: Sequence[Result]) -> pd.DataFrame:
     """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``."""
-    rows = [
-        {**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results
-    ]
+    rows = [{**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results]
     table: pd.DataFrame = pd.DataFrame(rows, columns=list(_COLUMNS))
     nullable: pd.DataFrame = table.astype({**dict.fromkeys(_NUMBERS, "Float64"), "n": "Int64"})
     return nullable

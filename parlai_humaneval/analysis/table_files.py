@@ -60,9 +60,7 @@ def read_tables(directory: Path, format: Format | None = None) -> Tables:
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
         raise TableError(f"{directory} holds none of turns, dialogues, comparisons as .csv or .jsonl.")
-    return Tables(
-        **{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()}
-    )
+    return Tables(**{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()})
 
 
 def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
@@ -143,9 +141,7 @@ def _readme(format: Format) -> str:
             "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
         ]
     else:
-        lines += [
-            "UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."
-        ]
+        lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
     for name in get_args(TableName):
         lines += [

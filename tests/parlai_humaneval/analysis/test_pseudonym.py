@@ -34,9 +34,7 @@ def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path):
 def test_many_at_once_end_with_one_key(tmp_path):
     """Two processes that start together must not give one worker two names."""
     with ThreadPoolExecutor(16) as pool:
-        names = list(
-            pool.map(lambda _: Pseudonymizer.load_or_create(tmp_path / "key").worker("A1"), range(64))
-        )
+        names = list(pool.map(lambda _: Pseudonymizer.load_or_create(tmp_path / "key").worker("A1"), range(64)))
     assert len(set(names)) == 1
 
 

@@ -31,8 +31,7 @@ EMPTY = Result(name="win rate of a over b", n=0, method="CR1 t")
 def test_str_is_one_line_with_everything_needed():
     """A result can be logged as it is."""
     assert str(FULL) == (
-        "win rate of a over b: 0.680, 95% interval 0.590 to 0.760, "
-        "statistic 4.200, p = .0004, n = 120 [CR1 t]"
+        "win rate of a over b: 0.680, 95% interval 0.590 to 0.760, statistic 4.200, p = .0004, n = 120 [CR1 t]"
     )
     assert str(EMPTY) == "win rate of a over b: –, n = 0 [CR1 t]"
 

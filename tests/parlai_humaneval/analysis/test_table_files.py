@@ -16,9 +16,7 @@ from parlai_humaneval.analysis.table_files import read_tables, write_tables
 
 NAMES = ("turns", "dialogues", "comparisons")
 typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
-formula = st.builds(
-    "".join, st.tuples(st.sampled_from(["", "'", "''"]), st.sampled_from("=+-@\t\r\n"), typed_text)
-)
+formula = st.builds("".join, st.tuples(st.sampled_from(["", "'", "''"]), st.sampled_from("=+-@\t\r\n"), typed_text))
 
 
 def assert_same(got: Tables, expected: Tables) -> None:
@@ -76,9 +74,7 @@ def test_readme_describes_every_column(tmp_path):
 def test_a_table_from_elsewhere_needs_the_exchange_columns_only(tmp_path):
     """A hand-made comparisons.csv is enough; what it lacks is empty, its own columns stay."""
     header = "item_id,worker_id,metric,model_a,model_b,dialogue_a,dialogue_b,winner,seconds,country"
-    (tmp_path / "comparisons.csv").write_text(
-        f"{header}\n1,9,preference,a,b,x,x,a,3.5,CH\n", encoding="utf-8"
-    )
+    (tmp_path / "comparisons.csv").write_text(f"{header}\n1,9,preference,a,b,x,x,a,3.5,CH\n", encoding="utf-8")
     got = read_tables(tmp_path)
     row = got.comparisons.iloc[0]
     assert (row["worker_id"], row["winner"], row["seconds"], row["country"]) == ("9", "a", 3.5, "CH")

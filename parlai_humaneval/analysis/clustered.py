@@ -1,0 +1,188 @@
+"""Intervals and tests for shares whose observations come in clusters, as the turns of a worker do.
+
+All work on the sums of each cluster: a share is Σ numerators / Σ denominators. For Lin these are turns won
+and turns decided by a worker; for Sqr and WTA the scores and the number of a worker's dialogues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from parlai_humaneval.analysis.proportions import wilson_interval
+from parlai_humaneval.analysis.result import Result
+
+Floats = npt.NDArray[np.float64]
+
+FEW_CLUSTERS = 10
+_EXACT_CLUSTERS = 12
+_CELLS_AT_ONCE = 4_000_000
+_CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """Per cluster: sums of numerator and denominator; clusters that hold nothing are left out."""
+
+    numerators: Floats
+    denominators: Floats
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.denominators)
+
+    @property
+    def total(self) -> float:
+        """Number of observations."""
+        return float(self.denominators.sum())
+
+
+def cluster_sums(numerators: npt.ArrayLike, denominators: npt.ArrayLike, clusters: npt.ArrayLike) -> ClusterSums:
+    """Sums by cluster of three equally long arrays; an observation whose numerator is nan does not count."""
+    x, n = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
+    counts = ~np.isnan(x) & (n > 0)
+    codes, names = pd.factorize(np.asarray(clusters, dtype=object)[counts])
+    return ClusterSums(
+        numerators=np.bincount(codes, weights=x[counts], minlength=len(names)).astype(float),
+        denominators=np.bincount(codes, weights=n[counts], minlength=len(names)).astype(float),
+    )
+
+
+def clustered_share(
+    sums: ClusterSums,
+    *,
+    name: str = "share",
+    null: float = 0.5,
+    level: float = 0.95,
+    cluster: str = "worker",
+) -> Result:
+    """Cluster-robust estimate, interval and two-sided test of a share against ``null``.
+
+    The share is a ratio of cluster sums; its linearised residuals x − r·n give the CR1 variance,
+    G/(G−1)·Σ(x − r·n)² / (Σn)², used with Student's t and G−1 degrees of freedom. With 66 workers of 10
+    turns and worker log-odds of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies,
+    this one in a twentieth.
+
+    Nothing is invented where the data cannot say: with one cluster there is no interval and no p-value;
+    where the clusters do not differ at all the variance cannot be estimated, and a Wilson interval and an
+    exact sign-flip p stand in, named in ``notes``.
+    """
+    groups, total = sums.n_clusters, sums.total
+    base = Result(
+        name=name,
+        level=level,
+        n=round(total),
+        method=f"CR1 t, clustered by {cluster}",
+        assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
+        source=_CR1_SOURCE,
+        details={f"n_{cluster}s": groups, "null": null},
+    )
+    if groups == 0:
+        return base.model_copy(update={"p_value": 1.0, "notes": ("no observations: nothing can be estimated",)})
+    share = float(sums.numerators.sum()) / total
+    base = base.model_copy(update={"estimate": share})
+    if groups == 1:
+        note = f"all observations are of one {cluster}: how sure the share is cannot be estimated"
+        return base.model_copy(update={"notes": (note,)})
+    residuals = sums.numerators - share * sums.denominators
+    error = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / total)
+    if error < 1e-9:
+        return _without_variance(base, sums, share, null, cluster)
+    return _with_t(base, share, error, groups, null, cluster)
+
+
+def _with_t(base: Result, share: float, error: float, groups: int, null: float, cluster: str) -> Result:
+    t = (share - null) / error
+    half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
+    notes = []
+    if groups < FEW_CLUSTERS:
+        notes.append(f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide")
+    if share - half < 0 or share + half > 1:
+        notes.append("the interval was cut at 0 or 100 %")
+    return base.model_copy(
+        update={
+            "ci_low": max(0.0, share - half),
+            "ci_high": min(1.0, share + half),
+            "statistic": t,
+            "p_value": float(2 * stdtr(groups - 1, -abs(t))),
+            "notes": tuple(notes),
+            "details": {**base.details, "df": groups - 1, "standard_error": error},
+        }
+    )
+
+
+def _without_variance(base: Result, sums: ClusterSums, share: float, null: float, cluster: str) -> Result:
+    """Every cluster has the same share, so the variance between clusters shows as 0, which it is not."""
+    extreme = share < 1e-9 or share > 1 - 1e-9
+    # All won or all lost tells nothing of how alike a worker's answers are: each worker counts as one answer.
+    # Equal shares in between show no likeness within workers: the observations are as good as independent.
+    effective = sums.n_clusters if extreme else sums.total
+    interval = wilson_interval(min(max(share, 0.0), 1.0) * effective, effective, base.level)
+    low, high = interval or (None, None)
+    unit = f"each {cluster} counted as one answer" if extreme else "observations counted as independent"
+    no_effect = bool(np.allclose(sums.numerators, null * sums.denominators))
+    return base.model_copy(
+        update={
+            "ci_low": low,
+            "ci_high": high,
+            "p_value": 1.0 if no_effect else 2.0 ** (1 - sums.n_clusters),
+            "method": f"Wilson interval, {unit}; exact sign-flip test by {cluster}",
+            "source": "Wilson 1927; Canay, Romano & Shaikh 2017",
+            "notes": (f"all {cluster}s have the same share, so a clustered variance cannot be estimated; {unit}",),
+        }
+    )
+
+
+def sign_flip_p(sums: ClusterSums, *, null: float = 0.5, seed: int = 0, draws: int = 9_999) -> float | None:
+    """Two-sided randomisation test: under the null the signs of the clusters' deviations are arbitrary.
+
+    Exact up to 12 clusters, else from ``draws`` random sign vectors of ``seed``; None below two clusters.
+    Source: Canay, Romano & Shaikh 2017. Assumes independent clusters with deviations symmetric about 0.
+    """
+    if sums.n_clusters < 2:
+        return None
+    deviations = sums.numerators - null * sums.denominators
+    observed = abs(float(deviations.sum())) - 1e-9
+    groups = sums.n_clusters
+    if groups <= _EXACT_CLUSTERS:
+        flips = (np.arange(2**groups)[:, None] >> np.arange(groups)) & 1
+        return float((np.abs((1 - 2 * flips) @ deviations) >= observed).mean())
+    rng = np.random.default_rng(seed)
+    reached = sum(
+        int((np.abs((1 - 2 * rng.integers(0, 2, (size, groups))) @ deviations) >= observed).sum())
+        for size in _batches(draws, groups)
+    )
+    return (reached + 1) / (draws + 1)
+
+
+def cluster_bootstrap(
+    sums: ClusterSums, *, seed: int, draws: int = 2_000, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Percentile interval over ``draws`` resamples of whole clusters; None with fewer than two clusters.
+
+    A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product.
+    Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
+    """
+    groups = sums.n_clusters
+    if groups < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    shares = []
+    for size in _batches(draws, groups):
+        weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=size)
+        shares.append((weights @ sums.numerators) / (weights @ sums.denominators))
+    low, high = np.quantile(np.concatenate(shares), [0.5 - level / 2, 0.5 + level / 2])
+    return float(low), float(high)
+
+
+def _batches(draws: int, groups: int) -> Iterator[int]:
+    """Sizes that sum to ``draws``, so that no matrix of draws × groups fills the memory."""
+    size = max(1, _CELLS_AT_ONCE // groups)
+    while draws > 0:
+        yield min(size, draws)
+        draws -= size

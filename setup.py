@@ -48,6 +48,7 @@ setup(
         "click>=7.1,<8",
         "rich>=12,<13",
         "PyYAML>=5.4",
+        "packaging>=21",
         "hydra-core>=1.3,<1.4",
     ],
     extras_require={

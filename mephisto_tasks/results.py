@@ -91,6 +91,12 @@ def task_names(data_dir: Path) -> list[str]:
     return [str(row[0]) for row in _query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
 
 
+def requesters(data_dir: Path) -> list[tuple[str, str]]:
+    """Registered requesters: (name, provider type)."""
+    rows = _query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
+    return [(str(name), str(kind)) for name, kind in rows]
+
+
 def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
     """Every rater's part in a task, oldest first.
 

@@ -17,9 +17,9 @@ WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(W
 ARGS ?=
 
 # The first Python of these that runs and is 3.10 or 3.11 (ParlAI's numpy has no wheels for newer ones).
-FIND_PYTHON = for python in "$${PYTHON:-}" python3.11 python3.10 python3 python; do \
+FIND_PYTHON = $$(for python in "$${PYTHON:-}" python3.11 python3.10 python3 python; do \
 	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' >/dev/null 2>&1; \
-	  then echo "$$python"; exit 0; fi; done; exit 1
+	  then echo "$$python"; break; fi; done)
 
 help:
 	@sed -n 's/^# //p' Makefile | head -5
@@ -52,7 +52,7 @@ wheel: install
 install: check-tools $(STAMPS)/python $(STAMPS)/web
 
 check-tools:
-	@$(SHELL) -c '$(FIND_PYTHON)' >/dev/null || { echo "Python 3.10 or 3.11 is needed (with its venv module): install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@[ -n "$(FIND_PYTHON)" ] || { echo "Python 3.10 or 3.11 is needed (with its venv module): install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@command -v node >/dev/null || { echo "Node.js 18 or newer is needed to build the rater's page: install it from your system's packages or nodejs.org" >&2; exit 1; }
 	@node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)' || { echo "Node.js 18 or newer is needed to build the rater's page; this is $$(node --version)" >&2; exit 1; }
 	@command -v npm >/dev/null || { echo "npm is needed to build the rater's page: install it beside Node.js" >&2; exit 1; }
@@ -65,7 +65,7 @@ check-chromium:
 # Re-made when what is installed changes; editing a source file needs no new install.
 $(STAMPS)/python: setup.py pyproject.toml constraints.txt
 	@mkdir -p $(STAMPS)
-	@if [ ! -x $(BIN)/python ]; then python=$$($(SHELL) -c '$(FIND_PYTHON)'); echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV); fi
+	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV); fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"

@@ -1,0 +1,48 @@
+import { useEffect, useSyncExternalStore } from "react";
+import { Loading } from "./screens/Loading";
+import { Preview } from "./screens/Preview";
+import { Problem } from "./screens/Problem";
+import { Refused } from "./screens/Refused";
+import type { Session } from "./session/session";
+import { Task } from "./task/Task";
+
+/** The screen that the session's view asks for. */
+export function App({ session }: { session: Session }) {
+  const view = useSyncExternalStore(session.subscribe, session.getView);
+  const { screen, config } = view;
+
+  useEffect(() => {
+    if (config) {
+      document.title = config.title;
+    }
+  }, [config]);
+
+  if (screen.kind === "problem") {
+    return <Problem text={screen.text} />;
+  }
+  if (screen.kind === "loading" || config === null) {
+    const loading = screen.kind === "loading" ? screen : { waitingFor: "config" as const, problem: null };
+    return <Loading waitingFor={loading.waitingFor} problem={loading.problem} onRetry={session.start} />;
+  }
+  if (screen.kind === "preview") {
+    return <Preview config={config} start={screen.start} onStart={session.begin} />;
+  }
+  if (screen.kind === "refused") {
+    return <Refused title={config.title} reason={screen.reason} provider={config.provider_type} />;
+  }
+  if (view.state === null || view.agentId === null) {
+    return <Loading waitingFor="first_state" problem={null} onRetry={session.start} />;
+  }
+  return (
+    <Task
+      key={view.agentId}
+      config={config}
+      agentId={view.agentId}
+      state={view.state}
+      view={view}
+      onAnswer={session.answer}
+      onReconnect={session.reconnect}
+      onDeliverAgain={session.deliverAgain}
+    />
+  );
+}

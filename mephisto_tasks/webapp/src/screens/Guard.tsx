@@ -1,0 +1,19 @@
+import { Component, type ReactNode } from "react";
+import { Problem } from "./Problem";
+
+/** A fault of the page itself shows words and a way on, never a blank page. */
+export class Guard extends Component<{ children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override render(): ReactNode {
+    return this.state.failed ? (
+      <Problem text="This page has stopped because of a fault in it. Your work so far is saved. Reload the page to go on." />
+    ) : (
+      this.props.children
+    );
+  }
+}

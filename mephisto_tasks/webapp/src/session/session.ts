@@ -1,0 +1,273 @@
+/**
+ * One rater's visit: from the task's description to the submitted unit.
+ *
+ * Holds the view, talks to the router, and tells React when the view has changed. Practice and task are two agents
+ * one after the other, each with a connection and an outbox of its own.
+ */
+import { nanoid } from "nanoid";
+import type { Answer, AnswerBody } from "../wire/answers";
+import { Connection, type Socket } from "../wire/connection";
+import type { Crowd } from "../wire/crowd";
+import { clearDraft } from "../wire/drafts";
+import { type Http, HttpError } from "../wire/http";
+import { Outbox } from "../wire/outbox";
+import type { AgentDetails } from "../wire/packets";
+import { persist } from "../wire/persist";
+import { answerableStepId, type EndStep, newestUpdate, type PageState, parseUpdate } from "../wire/state";
+import { entrance } from "./entrance";
+import { type Event, INITIAL_VIEW, isNewer, reduce, type View } from "./view";
+
+export interface SessionOptions {
+  http: Http;
+  crowd: () => Crowd | null;
+  openSocket: () => Socket;
+  /** Goes to this page with another query, as the preview's start button does. */
+  goTo: (query: string) => void;
+}
+
+interface Live {
+  agentId: string;
+  agentToken: string | null;
+  connection: Connection;
+  outbox: Outbox;
+}
+
+export const NOT_UNDERSTOOD =
+  "The server sent something that this page does not understand. Your work so far is saved. Reload the page; if this comes back, tell the task's owner.";
+const NO_PROVIDER_SCRIPT =
+  "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page; if this comes back, tell the task's owner.";
+
+export class Session {
+  private readonly options: SessionOptions;
+  private view: View = INITIAL_VIEW;
+  private readonly listeners = new Set<() => void>();
+  private live: Live | null = null;
+  private run = new AbortController();
+  private askedAgainFor: string | null = null;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  readonly getView = (): View => this.view;
+
+  /** Begins, or begins anew after a failure: everything that was said so far is with the server. */
+  readonly start = (): void => {
+    this.stop();
+    this.run = new AbortController();
+    this.apply({ type: "waiting", waitingFor: "config" });
+    void this.guard(this.open());
+  };
+
+  stop(): void {
+    this.run.abort();
+    this.live?.connection.stop();
+    this.live = null;
+  }
+
+  /** The preview's start button: this page again, with a fresh pair of mock ids. */
+  readonly begin = (): void => {
+    const query = new URLSearchParams({ worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
+    this.options.goTo(`?${query.toString()}`);
+  };
+
+  /** Sends the answer to the step in view. A second one for the same step is not taken while the first is on its way. */
+  readonly answer = (body: AnswerBody): void => {
+    const { live, view } = this;
+    const open = view.state && answerableStepId(view.state.step);
+    if (!live || open !== body.step_id || view.pending) {
+      return;
+    }
+    const answer: Answer = { ...body, update_id: nanoid() };
+    live.outbox.add(answer);
+    this.apply({ type: "pending", pending: answer });
+    live.connection.send(answer);
+  };
+
+  readonly reconnect = (): void => {
+    this.live?.connection.reconnectNow();
+  };
+
+  /** Sends the unit in again after a failure. */
+  readonly deliverAgain = (): void => {
+    const step = this.view.state?.step;
+    if (step?.kind === "end") {
+      this.deliver(step);
+    }
+  };
+
+  private async open(): Promise<void> {
+    const { http } = this.options;
+    const signal = this.run.signal;
+    const trouble = (error: HttpError) => this.apply({ type: "trouble", problem: error.message });
+    const config = await persist(() => http.taskConfig(signal), trouble, signal);
+    this.apply({ type: "configured", config });
+
+    const crowd = this.options.crowd();
+    if (crowd === null) {
+      this.apply({ type: "problem", text: NO_PROVIDER_SCRIPT });
+      return;
+    }
+    const door = entrance(crowd, config.provider_type);
+    if (door !== "task") {
+      this.apply({ type: "preview", start: door });
+      return;
+    }
+    await this.askForAgent(crowd);
+  }
+
+  private async askForAgent(crowd: Crowd): Promise<void> {
+    const signal = this.run.signal;
+    this.apply({ type: "waiting", waitingFor: "agent" });
+    const details = await persist(
+      () => this.options.http.requestAgent(crowd.registration(), signal),
+      (error) => this.apply({ type: "trouble", problem: error.message }),
+      signal,
+    );
+    this.enter(details);
+  }
+
+  private enter(details: AgentDetails): void {
+    const { agentId, agentToken, failureReason } = details;
+    if (failureReason !== null || agentId === null) {
+      this.live?.connection.stop();
+      this.live = null;
+      this.apply({ type: "refused", reason: failureReason ?? "The server has no conversation to give out." });
+      return;
+    }
+    this.live?.connection.stop();
+    const outbox = new Outbox(agentId);
+    const connection = new Connection({
+      agentId,
+      agentToken,
+      openSocket: this.options.openSocket,
+      unconfirmed: () => outbox.answers,
+      onUpdate: (data) => this.update(data),
+      onStatus: (status) => this.apply({ type: "status", status }),
+      onLink: (link) => this.apply({ type: "link", link }),
+      onError: (sentence, fatal) => this.routerError(sentence, fatal),
+    });
+    this.live = { agentId, agentToken, connection, outbox };
+    this.apply({ type: "agent", agentId });
+    // Only the newest: an older one would take an answer that waits for its confirmation to be settled.
+    const newest = newestUpdate(details.pastUpdates);
+    if (newest !== null) {
+      this.update(newest);
+    }
+    connection.start();
+  }
+
+  /** Takes an update in; true when it is a state newer than the one in view. */
+  private update(data: unknown): boolean {
+    const parsed = parseUpdate(data);
+    if (parsed === null || this.live === null) {
+      return false;
+    }
+    if (!parsed.ok) {
+      this.options.http.logError(this.live.agentId, `Invalid state: ${parsed.error}`);
+      this.fail(NOT_UNDERSTOOD);
+      return false;
+    }
+    const { state } = parsed;
+    if (!isNewer(this.view, state)) {
+      return false;
+    }
+    this.settle(this.live, state);
+    const open = answerableStepId(state.step);
+    this.apply({ type: "state", state, pending: open === null ? null : this.live.outbox.forStep(open) });
+    if (state.step.kind === "end") {
+      this.deliver(state.step);
+    }
+    return true;
+  }
+
+  /** A refused answer keeps its draft, because its step is still the one in view. */
+  private settle(live: Live, state: PageState): void {
+    const open = answerableStepId(state.step);
+    for (const answer of live.outbox.settle(state.confirmed, open)) {
+      if (answer.step_id !== open) {
+        clearDraft(live.agentId, answer.step_id);
+      }
+    }
+  }
+
+  private deliver(step: EndStep): void {
+    const { delivery } = this.view;
+    const underWay = delivery.kind === "sending" || delivery.kind === "done" || (delivery.kind === "failed" && delivery.retrying);
+    if (step.next === "stay" || underWay || this.live === null) {
+      return;
+    }
+    this.apply({ type: "delivery", delivery: { kind: "sending" } });
+    const work = step.next === "submit" ? this.submitTask(this.live) : this.submitOnboarding(this.live);
+    work.catch((error: unknown) => {
+      this.apply({ type: "delivery", delivery: { kind: "failed", text: sentence(error), retrying: false } });
+    });
+  }
+
+  private async submitTask(live: Live): Promise<void> {
+    await persist(() => this.options.http.submitTask(live), this.deliveryFailed, this.run.signal);
+    live.connection.stop();
+    this.apply({ type: "delivery", delivery: { kind: "done" } });
+    // Mephisto's mock provider has nowhere to send to: its function only opens an alert over the thanks.
+    if (this.view.config?.provider_type !== "mock") {
+      this.options.crowd()?.submitToProvider({});
+    }
+  }
+
+  private async submitOnboarding(live: Live): Promise<void> {
+    const crowd = this.options.crowd();
+    if (crowd === null) {
+      return;
+    }
+    const post = () => this.options.http.submitOnboarding(crowd.registration(), live);
+    try {
+      this.enter(await persist(post, this.deliveryFailed, this.run.signal));
+    } catch (error) {
+      // Refused for good, as after a lost answer to a first try that arrived: the server knows who we are by now.
+      if (this.askedAgainFor === live.agentId) {
+        throw error;
+      }
+      this.askedAgainFor = live.agentId;
+      await this.askForAgent(crowd);
+    }
+  }
+
+  private readonly deliveryFailed = (error: HttpError): void => {
+    this.apply({ type: "delivery", delivery: { kind: "failed", text: error.message, retrying: true } });
+  };
+
+  private routerError(text: string, fatal: boolean): void {
+    if (fatal) {
+      this.fail(text);
+    } else {
+      this.apply({ type: "link_problem", text });
+    }
+  }
+
+  private fail(text: string): void {
+    this.live?.connection.stop();
+    this.apply({ type: "problem", text });
+  }
+
+  private async guard(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.fail(sentence(error));
+    }
+  }
+
+  private apply(event: Event): void {
+    this.view = reduce(this.view, event);
+    this.listeners.forEach((listener) => listener());
+  }
+}
+
+function sentence(error: unknown): string {
+  return error instanceof HttpError ? error.message : "Something went wrong on this page.";
+}

@@ -1,0 +1,117 @@
+/** What the page shows at one moment, and how events change it. Pure: no timers, no network. */
+import type { Answer } from "../wire/answers";
+import type { TaskConfig } from "../wire/config";
+import type { Link } from "../wire/connection";
+import type { PageState } from "../wire/state";
+import { closedSentence } from "./closed";
+
+/** What the loading screen waits for. */
+export type Waiting = "config" | "agent" | "connection" | "first_state" | "onboarding";
+
+/** How far the unit is on its way to the server at an `end` step. */
+export type Delivery =
+  | { kind: "none" }
+  | { kind: "sending" }
+  | { kind: "failed"; text: string; retrying: boolean }
+  | { kind: "done" };
+
+export type Screen =
+  | { kind: "loading"; waitingFor: Waiting; problem: string | null }
+  | { kind: "preview"; start: "fresh" | "accept_first" }
+  | { kind: "live" }
+  | { kind: "refused"; reason: string }
+  | { kind: "problem"; text: string };
+
+export interface View {
+  screen: Screen;
+  config: TaskConfig | null;
+  agentId: string | null;
+  state: PageState | null;
+  link: Link;
+  /** A sentence of the router about the connection; gone with the next state. */
+  linkProblem: string | null;
+  /** The answer to the step in view that waits for its confirmation. */
+  pending: Answer | null;
+  /** Why the server closed this unit before its end; null while it is open. */
+  closed: string | null;
+  delivery: Delivery;
+}
+
+export const INITIAL_VIEW: View = {
+  screen: { kind: "loading", waitingFor: "config", problem: null },
+  config: null,
+  agentId: null,
+  state: null,
+  link: "connecting",
+  linkProblem: null,
+  pending: null,
+  closed: null,
+  delivery: { kind: "none" },
+};
+
+export type Event =
+  | { type: "waiting"; waitingFor: Waiting }
+  | { type: "trouble"; problem: string }
+  | { type: "configured"; config: TaskConfig }
+  | { type: "preview"; start: "fresh" | "accept_first" }
+  | { type: "agent"; agentId: string }
+  | { type: "link"; link: Link }
+  | { type: "link_problem"; text: string }
+  | { type: "state"; state: PageState; pending: Answer | null }
+  | { type: "pending"; pending: Answer | null }
+  | { type: "status"; status: string }
+  | { type: "delivery"; delivery: Delivery }
+  | { type: "refused"; reason: string }
+  | { type: "problem"; text: string };
+
+export function reduce(view: View, event: Event): View {
+  switch (event.type) {
+    case "waiting":
+      return { ...view, screen: { kind: "loading", waitingFor: event.waitingFor, problem: null } };
+    case "trouble":
+      return view.screen.kind === "loading" ? { ...view, screen: { ...view.screen, problem: event.problem } } : view;
+    case "configured":
+      return { ...view, config: event.config };
+    case "preview":
+      return { ...view, screen: { kind: "preview", start: event.start } };
+    case "agent":
+      return {
+        ...INITIAL_VIEW,
+        config: view.config,
+        agentId: event.agentId,
+        screen: { kind: "loading", waitingFor: "connection", problem: null },
+      };
+    case "link":
+      return linked(view, event.link);
+    case "link_problem":
+      return { ...view, linkProblem: event.text };
+    case "state":
+      if (!isNewer(view, event.state)) {
+        return view;
+      }
+      return { ...view, screen: { kind: "live" }, state: event.state, pending: event.pending, linkProblem: null };
+    case "pending":
+      return { ...view, pending: event.pending };
+    case "status":
+      return { ...view, closed: closedSentence(event.status) };
+    case "delivery":
+      return { ...view, delivery: event.delivery };
+    case "refused":
+      return { ...view, screen: { kind: "refused", reason: event.reason } };
+    case "problem":
+      return { ...view, screen: { kind: "problem", text: event.text } };
+  }
+}
+
+/** Only the state with the greatest version counts; the same one again changes nothing. */
+export function isNewer(view: View, state: PageState): boolean {
+  return view.state === null || state.version > view.state.version;
+}
+
+function linked(view: View, link: Link): View {
+  if (view.screen.kind !== "loading" || view.agentId === null) {
+    return { ...view, link };
+  }
+  const waitingFor = link === "open" ? "first_state" : "connection";
+  return { ...view, link, screen: { ...view.screen, waitingFor } };
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from "react";
+import type { Link } from "../wire/connection";
+import { Button } from "../ui/Button";
+import styles from "./Banner.module.css";
+
+/** A line that comes back within this time is nobody's concern. */
+export const PATIENCE_MS = 1_500;
+
+export interface BannerProps {
+  link: Link;
+  /** A sentence of the router; shown while it stands. */
+  problem: string | null;
+  /** True when the work is in: the line is closed on purpose. */
+  quiet: boolean;
+  onReconnect: () => void;
+}
+
+/** The connection, in words, only when it is bad. */
+export function Banner({ link, problem, quiet, onReconnect }: BannerProps) {
+  const bad = link !== "open" && !quiet;
+  return (
+    <div role="status" className={styles.place}>
+      {bad && <Lost onReconnect={onReconnect} />}
+      {!bad && problem !== null && <p className={styles.banner}>{problem}</p>}
+    </div>
+  );
+}
+
+function Lost({ onReconnect }: { onReconnect: () => void }) {
+  const [due, setDue] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setDue(true), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return due ? (
+    <div className={styles.banner}>
+      <p>Connection lost. Your work is safe; trying again…</p>
+      <Button look="quiet" onClick={onReconnect}>
+        Try now
+      </Button>
+    </div>
+  ) : null;
+}

@@ -1,0 +1,69 @@
+import { useLayoutEffect, useRef } from "react";
+import type { Delivery } from "../session/view";
+import type { Answer, AnswerBody } from "../wire/answers";
+import { answerableStepId, type PageState } from "../wire/state";
+import { NoticeBox } from "./NoticeBox";
+import { bringIntoView } from "./scroll";
+import { ChooseStepView } from "./steps/ChooseStepView";
+import { EndStepView } from "./steps/EndStepView";
+import { FeedbackStepView } from "./steps/FeedbackStepView";
+import { MessageStepView } from "./steps/MessageStepView";
+import { WaitStepView } from "./steps/WaitStepView";
+
+export interface CurrentStepProps {
+  agentId: string;
+  state: PageState;
+  pending: Answer | null;
+  delivery: Delivery;
+  onAnswer: (body: AnswerBody) => void;
+  onDeliverAgain: () => void;
+}
+
+/**
+ * The notice about the last answer and the step that awaits the next one.
+ *
+ * A step keeps its identity (and so its draft and focus) while its `step_id` stays the same, as after a refusal.
+ */
+export function CurrentStep({ state, ...rest }: CurrentStepProps) {
+  const top = useRef<HTMLDivElement>(null);
+  const bottom = useRef<HTMLDivElement>(null);
+  const { step, notice } = state;
+  const stepKey = answerableStepId(step) ?? step.kind;
+
+  useLayoutEffect(() => {
+    bringIntoView(top.current, bottom.current);
+  }, [stepKey, notice?.text, notice?.level]);
+
+  return (
+    <>
+      <div ref={top} />
+      {/* The version is the key, so that the same refusal twice is said twice. */}
+      {notice && <NoticeBox key={state.version} notice={notice} />}
+      <StepView key={stepKey} step={step} {...rest} />
+      <div ref={bottom} />
+    </>
+  );
+}
+
+function StepView({
+  step,
+  agentId,
+  pending,
+  delivery,
+  onAnswer,
+  onDeliverAgain,
+}: Omit<CurrentStepProps, "state"> & { step: PageState["step"] }) {
+  const common = { agentId, pending: pending !== null, onAnswer };
+  switch (step.kind) {
+    case "wait":
+      return <WaitStepView step={step} />;
+    case "message":
+      return <MessageStepView step={step} {...common} />;
+    case "choose":
+      return <ChooseStepView step={step} {...common} />;
+    case "feedback":
+      return <FeedbackStepView step={step} {...common} />;
+    case "end":
+      return <EndStepView step={step} delivery={delivery} onDeliverAgain={onDeliverAgain} />;
+  }
+}

@@ -1,0 +1,64 @@
+import { useState } from "react";
+import type { View } from "../session/view";
+import type { AnswerBody } from "../wire/answers";
+import type { TaskConfig } from "../wire/config";
+import { store } from "../wire/storage";
+import type { PageState } from "../wire/state";
+import { Announcer } from "./Announcer";
+import { Banner } from "./Banner";
+import { ContextCard } from "./ContextCard";
+import { CurrentStep } from "./CurrentStep";
+import { Header } from "./Header";
+import { Instructions } from "./Instructions";
+import { Transcript } from "./Transcript";
+import styles from "./Task.module.css";
+
+export interface TaskProps {
+  config: TaskConfig;
+  agentId: string;
+  state: PageState;
+  view: View;
+  onAnswer: (body: AnswerBody) => void;
+  onReconnect: () => void;
+  onDeliverAgain: () => void;
+}
+
+const SEEN = "instructions-seen";
+
+/** The one anatomy of every live task: header, context, transcript, and the current step at its end. */
+export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain }: TaskProps) {
+  const ended = state.step.kind === "end";
+  const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
+
+  const closeHelp = () => {
+    store.write(SEEN, true);
+    setHelp(false);
+  };
+
+  return (
+    <>
+      <Header title={config.title} progress={ended ? null : state.progress} onHelp={() => setHelp(true)} />
+      <Banner link={view.link} problem={view.linkProblem} quiet={view.delivery.kind === "done"} onReconnect={onReconnect} />
+      <Instructions config={config} open={help} onClose={closeHelp} />
+      <main className={styles.main}>
+        {state.context && !ended && <ContextCard context={state.context} />}
+        {state.transcript.length > 0 && <Transcript entries={state.transcript} />}
+        {view.closed !== null && !ended ? (
+          <p role="alert" className={styles.closed}>
+            {view.closed}
+          </p>
+        ) : (
+          <CurrentStep
+            agentId={agentId}
+            state={state}
+            pending={view.pending}
+            delivery={view.delivery}
+            onAnswer={onAnswer}
+            onDeliverAgain={onDeliverAgain}
+          />
+        )}
+      </main>
+      <Announcer entries={state.transcript} />
+    </>
+  );
+}

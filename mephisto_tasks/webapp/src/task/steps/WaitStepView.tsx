@@ -1,0 +1,33 @@
+import { useEffect, useRef, useState } from "react";
+import type { WaitStep } from "../../wire/state";
+import { Dots } from "../../ui/Dots";
+import { useFocusOnArrival } from "../focus";
+import styles from "./Steps.module.css";
+
+/** After this long a rater deserves words, even when the server has sent none. */
+export const LONG_WAIT_MS = 30_000;
+
+/** The partner is typing; when it takes longer, says so. */
+export function WaitStepView({ step }: { step: WaitStep }) {
+  const ref = useRef<HTMLElement>(null);
+  const [long, setLong] = useState(false);
+  useFocusOnArrival(ref);
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), LONG_WAIT_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <section ref={ref} tabIndex={-1} aria-label="Waiting" className={styles.wait}>
+      <p className={styles.typing}>
+        <Dots />
+        {!step.slow && <span>{step.text}</span>}
+      </p>
+      <div role="status">
+        {step.slow && <p className={styles.slow}>{step.text}</p>}
+        {!step.slow && long && (
+          <p className={styles.slow}>This takes longer than usual. Your work is safe; you need not do anything.</p>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,18 @@
+/** What the page answers: the `Answer` models of `parlai_humaneval/protocol/steps.py`. */
+import * as v from "valibot";
+
+const ids = { update_id: v.string(), step_id: v.string() };
+
+export const AnswerSchema = v.variant("kind", [
+  v.object({ ...ids, kind: v.literal("message"), text: v.string() }),
+  v.object({ ...ids, kind: v.literal("choose"), selected: v.array(v.string()), reason: v.string() }),
+  v.object({ ...ids, kind: v.literal("feedback"), text: v.string() }),
+]);
+
+export type Answer = v.InferOutput<typeof AnswerSchema>;
+
+/** An answer as a step makes it; the session adds its `update_id`. */
+export type AnswerBody = Answer extends infer A ? (A extends Answer ? Omit<A, "update_id"> : never) : never;
+
+/** Most characters of any text in one answer (`MAX_TEXT` of steps.py). */
+export const MAX_TEXT = 20_000;

@@ -1,0 +1,64 @@
+/** Mephisto's packets, as PROTOCOL.md lists them. */
+import * as v from "valibot";
+
+const PacketSchema = v.object({
+  packet_type: v.string(),
+  subject_id: v.optional(v.string(), ""),
+  data: v.optional(v.unknown()),
+  router_seq: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+});
+
+export type Packet = v.InferOutput<typeof PacketSchema>;
+
+const AgentDetailsSchema = v.object({
+  data: v.object({
+    agent_id: v.nullish(v.string(), null),
+    failure_reason: v.nullish(v.string(), null),
+    agent_token: v.nullish(v.string(), null),
+    init_task_data: v.nullish(v.object({ past_live_updates: v.nullish(v.array(v.unknown()), []) }), null),
+  }),
+});
+
+export interface AgentDetails {
+  agentId: string | null;
+  agentToken: string | null;
+  failureReason: string | null;
+  pastUpdates: unknown[];
+}
+
+const StatusSchema = v.object({ status: v.string() });
+const ErrorSchema = v.object({ error: v.string(), fatal: v.optional(v.boolean(), false) });
+
+/** A packet out of a websocket's text; null when it is none. */
+export function parsePacket(text: string): Packet | null {
+  try {
+    const result = v.safeParse(PacketSchema, JSON.parse(text));
+    return result.success ? result.output : null;
+  } catch {
+    return null;
+  }
+}
+
+export function parseAgentDetails(body: unknown): AgentDetails | null {
+  const result = v.safeParse(AgentDetailsSchema, body);
+  if (!result.success) {
+    return null;
+  }
+  const { agent_id, agent_token, failure_reason, init_task_data } = result.output.data;
+  return {
+    agentId: agent_id,
+    agentToken: agent_token,
+    failureReason: failure_reason,
+    pastUpdates: init_task_data?.past_live_updates ?? [],
+  };
+}
+
+export function parseStatus(data: unknown): string | null {
+  const result = v.safeParse(StatusSchema, data);
+  return result.success ? result.output.status : null;
+}
+
+export function parseError(data: unknown): { error: string; fatal: boolean } | null {
+  const result = v.safeParse(ErrorSchema, data);
+  return result.success ? result.output : null;
+}

@@ -1,0 +1,134 @@
+/**
+ * What the server tells the page to show: the models of `parlai_humaneval/protocol/steps.py`, checked on arrival.
+ *
+ * Unknown extra fields are let through, so that a newer server can still speak to a page that was loaded earlier.
+ */
+import * as v from "valibot";
+
+const CardSchema = v.object({ candidate_id: v.string(), text: v.string() });
+
+const EntrySchema = v.object({
+  entry_id: v.string(),
+  speaker: v.picklist(["you", "partner"]),
+  text: v.string(),
+  note: v.nullish(v.string(), null),
+});
+
+const ProgressSchema = v.object({
+  unit: v.picklist(["turn", "conversation", "practice"]),
+  current: v.number(),
+  total: v.nullish(v.number(), null),
+});
+
+const ContextSchema = v.object({ title: v.string(), lines: v.array(v.string()) });
+
+const NoticeSchema = v.object({ level: v.picklist(["info", "success", "error"]), text: v.string() });
+
+const ReasonSchema = v.object({
+  label: v.string(),
+  required: v.optional(v.boolean(), true),
+  min_words: v.optional(v.number(), 1),
+});
+
+const WaitSchema = v.object({
+  kind: v.literal("wait"),
+  text: v.string(),
+  slow: v.optional(v.boolean(), false),
+});
+
+const MessageSchema = v.object({
+  kind: v.literal("message"),
+  step_id: v.string(),
+  label: v.string(),
+  min_words: v.optional(v.number(), 1),
+  max_chars: v.optional(v.number(), 2000),
+});
+
+const ChooseSchema = v.object({
+  kind: v.literal("choose"),
+  step_id: v.string(),
+  question: v.string(),
+  cards: v.pipe(v.array(CardSchema), v.minLength(1)),
+  min_choices: v.optional(v.number(), 1),
+  max_choices: v.optional(v.number(), 1),
+  none_label: v.nullish(v.string(), null),
+  reason: v.nullish(ReasonSchema, null),
+});
+
+const FeedbackSchema = v.object({
+  kind: v.literal("feedback"),
+  step_id: v.string(),
+  label: v.string(),
+  max_chars: v.optional(v.number(), 5000),
+});
+
+const EndSchema = v.object({
+  kind: v.literal("end"),
+  title: v.string(),
+  text: v.string(),
+  next: v.picklist(["submit", "submit_onboarding", "stay"]),
+});
+
+const StepSchema = v.variant("kind", [WaitSchema, MessageSchema, ChooseSchema, FeedbackSchema, EndSchema]);
+
+const PageStateSchema = v.object({
+  version: v.number(),
+  phase: v.picklist(["practice", "task", "ended"]),
+  progress: v.nullish(ProgressSchema, null),
+  context: v.nullish(ContextSchema, null),
+  transcript: v.optional(v.array(EntrySchema), []),
+  step: StepSchema,
+  notice: v.nullish(NoticeSchema, null),
+  confirmed: v.optional(v.array(v.string()), []),
+});
+
+const UpdateSchema = v.object({ kind: v.literal("state"), state: v.unknown() });
+
+const VersionedSchema = v.object({ kind: v.literal("state"), state: v.object({ version: v.number() }) });
+
+export type Card = v.InferOutput<typeof CardSchema>;
+export type Entry = v.InferOutput<typeof EntrySchema>;
+export type Progress = v.InferOutput<typeof ProgressSchema>;
+export type Context = v.InferOutput<typeof ContextSchema>;
+export type Notice = v.InferOutput<typeof NoticeSchema>;
+export type ReasonField = v.InferOutput<typeof ReasonSchema>;
+export type WaitStep = v.InferOutput<typeof WaitSchema>;
+export type MessageStep = v.InferOutput<typeof MessageSchema>;
+export type ChooseStep = v.InferOutput<typeof ChooseSchema>;
+export type FeedbackStep = v.InferOutput<typeof FeedbackSchema>;
+export type EndStep = v.InferOutput<typeof EndSchema>;
+export type Step = v.InferOutput<typeof StepSchema>;
+export type PageState = v.InferOutput<typeof PageStateSchema>;
+
+export type Parsed = { ok: true; state: PageState } | { ok: false; error: string };
+
+/** The state inside an update; null for an update of another kind (Mephisto also replays what the worker sent). */
+export function parseUpdate(update: unknown): Parsed | null {
+  const outer = v.safeParse(UpdateSchema, update);
+  if (!outer.success) {
+    return null;
+  }
+  const inner = v.safeParse(PageStateSchema, outer.output.state);
+  return inner.success ? { ok: true, state: inner.output } : { ok: false, error: describeIssues(inner.issues) };
+}
+
+/** The state update with the greatest version among those replayed; null when there is none. */
+export function newestUpdate(updates: readonly unknown[]): unknown {
+  let newest: { version: number; update: unknown } | null = null;
+  for (const update of updates) {
+    const version = v.safeParse(VersionedSchema, update);
+    if (version.success && (newest === null || version.output.state.version > newest.version)) {
+      newest = { version: version.output.state.version, update };
+    }
+  }
+  return newest?.update ?? null;
+}
+
+/** The id of the step that awaits an answer; null for the two kinds that await none. */
+export function answerableStepId(step: Step): string | null {
+  return step.kind === "wait" || step.kind === "end" ? null : step.step_id;
+}
+
+function describeIssues(issues: readonly v.BaseIssue<unknown>[]): string {
+  return issues.map((issue) => `${v.getDotPath(issue) ?? "state"}: ${issue.message}`).join("; ");
+}

@@ -22,10 +22,12 @@ def render(report: PairwiseReport, console: Console) -> None:
         for question in questions:
             console.print(Text(f"{metric}: “{question}”", style="dim"))
     console.print()
-    console.print(Text(report.headline, style="bold"))
     for pair in report.pairs:
+        console.print(Text(pair.headline, style="bold"))
         for remark in pair.remarks:
-            console.print(Padding(Text(remark if len(report.pairs) == 1 else f"{_of(pair)}: {remark}"), (1, 0, 0, 2)))
+            console.print(Padding(Text(remark), (0, 0, 0, 2)))
+    if not report.pairs:
+        console.print(Text(report.headline, style="bold"))
     console.print()
     console.print(_data(report))
     for pair in report.pairs:
@@ -147,7 +149,3 @@ def _positions(pair: PairReport, leader: str, other: str) -> Table:
 
 def _table(title: str) -> Table:
     return Table(title=Text(title), title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1))
-
-
-def _of(pair: PairReport) -> str:
-    return f"{pair.model_a}, {pair.model_b} ({pair.metric})"

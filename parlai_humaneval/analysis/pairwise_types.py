@@ -121,7 +121,8 @@ class PairReport(_Part):
 
     ``win_rate_a``, ``ci_low``, ``ci_high``: Lin of model_a over all turns, clustered by worker.
     ``p_value``: the paper's binomial test; ``p_clustered``: the worker-clustered t test; ``p_holm``: that one
-    corrected for all pairs and metrics of the report, where there are several.
+    corrected for all pairs and metrics of the report, where there are several. ``favoured``: the model with more
+    turns won; None where both won as many.
     """
 
     model_a: str
@@ -165,8 +166,8 @@ class TurnCount(_Part):
 class PairwiseReport(_Part):
     """All that ``report`` prints. Shares are 0–1, times in seconds; None: cannot be estimated.
 
-    ``median_turn_seconds``: shown → answered, over the turns that count; ``median_dialogue_seconds``: over complete
-    dialogues. ``workers``: with any dialogue.
+    ``median_turn_seconds``: shown → answered, over the turns that count; ``median_dialogue_seconds``: over
+    complete dialogues. ``workers``: with any dialogue.
     """
 
     tasks: list[str]

@@ -19,12 +19,13 @@ def headline(pair: PairReport) -> str:
     names = f"{pair.model_a} and {pair.model_b}"
     if not pair.n_turns:
         return f"No turn that counts has compared {names} yet{_metric(pair)}."
-    if pair.favoured is None:
+    if not pair.wins_a + pair.wins_b:
         return f"{names} cannot be told apart{_metric(pair)}: every one of {counted(pair.ties, 'turn')} was a tie."
-    rate = pair.win_rates[pair.favoured].all_turns.lin
+    rate = pair.win_rates[pair.favoured or pair.model_a].all_turns.lin
     finding = f"{_finding(pair)} in {percent(rate.estimate)} of {_turns(pair)}"
     if rate.ci_low is None:
-        return f"{finding}, all by one worker: how sure that is cannot be estimated."
+        subject = "" if pair.favoured else f"{names}{_metric(pair)}: "
+        return f"{subject}{finding}, all by one worker: how sure that is cannot be estimated."
     certainty = (
         f"(95 % interval {percent_range(rate.ci_low, rate.ci_high)}, "
         f"clustered by {counted(pair.n_workers, 'worker')}; {_p(pair)})"
@@ -57,6 +58,8 @@ def _decisive(pair: PairReport) -> bool:
 
 
 def _finding(pair: PairReport) -> str:
+    if pair.favoured is None:
+        return "each was chosen"
     other = pair.model_b if pair.favoured == pair.model_a else pair.model_a
     verb = _VERBS.get(pair.metric)
     return f"{pair.favoured} {verb} {other}" if verb else f"{pair.favoured} was chosen over {other} ({pair.metric})"
@@ -117,7 +120,8 @@ def _unfinished(pair: PairReport) -> str | None:
 
 
 def _notes(rate: Rate) -> list[str]:
-    return rate.notes if rate.estimate is not None else []
+    """Those that the headline does not say already."""
+    return rate.notes if rate.ci_low is not None else []
 
 
 def _sentence(note: str) -> str:

@@ -73,7 +73,7 @@ def count_dialogues(comparisons: pd.DataFrame, model: str, first_turn: int = 1) 
 
     ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
     """
-    rows = comparisons[from_turn(comparisons, first_turn)]
+    rows = comparisons[_from_turn(comparisons, first_turn)]
     codes, dialogues = pd.factorize(rows["dialogue_a"])
     won, tied = outcomes(rows, model)
     size = len(dialogues)
@@ -85,7 +85,7 @@ def count_dialogues(comparisons: pd.DataFrame, model: str, first_turn: int = 1) 
     return DialogueCounts(workers=workers, wins=wins, losses=losses, ties=ties)
 
 
-def from_turn(comparisons: pd.DataFrame, first_turn: int) -> npt.NDArray[np.bool_]:
+def _from_turn(comparisons: pd.DataFrame, first_turn: int) -> npt.NDArray[np.bool_]:
     """Which rows belong to turn ``first_turn`` or later; rows without a turn belong to turn 1."""
     turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
     return np.asarray(turns >= first_turn, dtype=bool)

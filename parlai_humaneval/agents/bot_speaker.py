@@ -123,25 +123,26 @@ class BotSpeakerAgent(Agent):
             self.reset()
         self._ending = bool(message.get("episode_done"))
         if text:
-            extra = {
-                key: value for key, value in message.items() if key not in WITHHELD and value is not None
-            }
+            extra = {key: value for key, value in message.items() if key not in WITHHELD and value is not None}
             self._say(Utterance("human", str(text), extra))
-        return super().observe(message)  # type: ignore[no-any-return]
+        self.observation = message
+        return message
 
     def act(self, on_delay: Callable[[str], None] | None = None) -> Message:
         """Ask all models at once for the next line.
 
         Returns:
-            A message with ``text`` (the reply that continues by default: the first shown), ``text_candidates``
-            (all texts in shown order) and ``candidates`` (``protocol.records.Candidate`` as dicts, in shown order).
-            It holds plain values only. Called again before ``accept`` or ``observe``, it gives the same message.
+            A message with ``text`` (the reply that continues by default: the first shown),
+            ``text_candidates`` (all texts in shown order) and ``candidates`` (dicts of
+            ``protocol.records.Candidate``, in shown order). It holds plain values only. Called again
+            before ``accept`` or ``observe``, it gives the same message.
 
         Args:
             on_delay: gets a sentence for the person whenever a model is late or failed and is asked again.
 
         Raises:
-            ModelFailed: when a model gave no reply after all retries. What was said is kept; ``act`` may be called again.
+            ModelFailed: when a model gave no reply after all retries. What was said is kept, and ``act``
+                may be called again.
             NothingToAnswer: when nothing has been said yet.
         """
         if self._pending is not None:
@@ -150,9 +151,7 @@ class BotSpeakerAgent(Agent):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
         if not self._dialogue:
-            raise NothingToAnswer(
-                "nothing has been said yet: give the Bot Speaker a message with observe() first"
-            )
+            raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
         answers = ask_all(
             self._children,
             self._dialogue,
@@ -165,7 +164,9 @@ class BotSpeakerAgent(Agent):
         return self._pending
 
     def accept(self, candidate_id: str | None = None, *, text: str | None = None) -> str:
-        """Say what continues the dialogue, a candidate or a written text; every model hears it as its own words.
+        """Say what continues the dialogue, a candidate or a written text.
+
+        Every model hears it as its own words.
 
         A written text needs no preceding ``act``: it is then an opening that the Bot Speaker is given.
 
@@ -244,9 +245,7 @@ def _pool_of(opt: Opt) -> tuple[list[str], ModelPool]:
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
     zoo = load_zoo(_zoo_files(opt.get("zoo")))
     if not names:
-        raise ZooError(
-            f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}"
-        )
+        raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
     pool = ModelPool(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),

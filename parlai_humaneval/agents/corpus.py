@@ -44,6 +44,5 @@ def _parse(path: Path, number: int, line: str) -> Conversation:
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
-        raise CorpusError(
-            f'{path}:{number}: {key or "line"}: {problem["msg"]}; expected {{"dialogue_id": "…", "turns": ["…", "…"]}}'
-        ) from error
+        form = '{"dialogue_id": "…", "turns": ["…", "…"]}'
+        raise CorpusError(f"{path}:{number}: {key or 'line'}: {problem['msg']}; expected {form}") from error

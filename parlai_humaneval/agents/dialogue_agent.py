@@ -49,10 +49,10 @@ class DialogueAgent(Agent):
         text = observation.get("text")
         if text:
             self.dialogue.append(("human", str(text)))
-        carried = Message(
+        self.observation = Message(
             {**observation, DIALOGUE_FIELD: tuple(self.dialogue), SEED_FIELD: self.dialogue_seed}
         )
-        return super().observe(carried)  # type: ignore[no-any-return]
+        return self.observation
 
     def self_observe(self, message: Message) -> None:
         """Hear what was said in this agent's name."""
@@ -64,9 +64,7 @@ class DialogueAgent(Agent):
 
     def act(self) -> Message:
         """Reply to the last observation, and take the reply as said."""
-        message = self.batch_act(
-            [self.observation or Message({DIALOGUE_FIELD: (), SEED_FIELD: self.dialogue_seed})]
-        )[0]
+        message = self.batch_act([self.observation or Message({DIALOGUE_FIELD: (), SEED_FIELD: self.dialogue_seed})])[0]
         self.self_observe(message)
         return message
 

@@ -49,11 +49,11 @@ _RULES = _Rules(pairs, reflections)
 
 @register_agent("parlai_humaneval/eliza")
 class ElizaAgent(DialogueAgent):
-    """Answers by NLTK's ELIZA rules, avoiding what it has already said in this dialogue."""
+    """Answers by NLTK's ELIZA rules, avoiding what has already been said in this dialogue."""
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         heard = dialogue[-1][1].strip().rstrip(".!")
-        said = {text for speaker, text in dialogue if speaker == "bot"}
+        said = {text for _, text in dialogue}
         options = list(_GREETINGS) if _GREETING.match(heard) else _RULES.replies(heard)
         fresh = [option for option in options if option not in said]
         return rng.choice(fresh or options or ["Please tell me more."])

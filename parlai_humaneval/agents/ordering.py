@@ -18,7 +18,7 @@ class ShownOrder:
         self._seed = seed
 
     def of_turn(self, turn: int) -> list[int]:
-        """The models' indices in shown order; ``turn`` counts from 0. The same turn and seed give the same order."""
+        """The models' indices in shown order; ``turn`` counts from 0. Equal turn and seed give equal order."""
         block, row = divmod(turn, self._n)
         rng = random.Random(f"order|{self._seed}|{block}")
         models = rng.sample(range(self._n), self._n)

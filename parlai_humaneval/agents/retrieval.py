@@ -39,7 +39,7 @@ class ReplyIndex:
 
     @classmethod
     def build(cls, conversations: Sequence[Conversation]) -> ReplyIndex:
-        """Index ``conversations``: a row for each line that answers another. Takes well under a second for a thousand dialogues."""
+        """Index ``conversations``, a row for each line that answers another; well under a second for a thousand."""
         rows = [
             (turns[i], turns[i - 1], turns[i - 2] if i > 1 else "")
             for turns in (conversation.turns for conversation in conversations)
@@ -72,17 +72,13 @@ class RetrievalAgent(DialogueAgent):
             default=str(PACKAGED_CORPUS),
             help='Conversations to answer from: JSONL, {"dialogue_id", "turns": [...]} a line',
         )
-        group.add_argument(
-            "--seed", type=int, default=0, help="Decides between replies that fit about equally well"
-        )
+        group.add_argument("--seed", type=int, default=0, help="Decides between replies that fit about equally well")
         return parser
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.index: ReplyIndex = (
-            shared["index"]
-            if shared
-            else ReplyIndex.build(load_corpus(Path(opt.get("corpus") or PACKAGED_CORPUS)))
+            shared["index"] if shared else ReplyIndex.build(load_corpus(Path(opt.get("corpus") or PACKAGED_CORPUS)))
         )
 
     def share(self) -> dict[str, Any]:
@@ -90,17 +86,18 @@ class RetrievalAgent(DialogueAgent):
         return {**super().share(), "index": self.index}
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        replies: list[str] = self.index.replies
         last = dialogue[-1][1]
         before = dialogue[-2][1] if len(dialogue) > 1 else ""
         scores = self.index.scores(last, before)
         said = {text for _, text in dialogue}
-        rows = [row for row in np.argsort(-scores, kind="stable") if self.index.replies[row] not in said]
+        rows: list[int] = [int(row) for row in np.argsort(-scores, kind="stable") if replies[row] not in said]
         if not rows:
-            return rng.choice(self.index.replies)
+            return rng.choice(replies)
         if scores[rows[0]] <= 0:
-            return self.index.replies[rng.choice(self._questions(rows))]
+            return replies[rng.choice(self._questions(rows))]
         near = [row for row in rows if scores[row] >= NEARLY_BEST * scores[rows[0]]]
-        return self.index.replies[rng.choice(near)]
+        return replies[rng.choice(near)]
 
     def _questions(self, rows: Sequence[int]) -> Sequence[int]:
         """When nothing is similar, a question keeps the conversation going better than a chance answer."""

@@ -1,1 +1,7 @@
 """models of parlai-humaneval."""
+
+import warnings
+
+# ParlAI imports pkg_resources, which says so in front of every command's output. setuptools is held below the
+# version that drops it (setup.py).
+warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)

@@ -91,7 +91,7 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def ask_again(self, *, max_stuck: int) -> None:
-        """Start the next try. A request that is merely queued is waited for; otherwise a fresh clone is asked."""
+        """Start the next try: a request that is merely queued is waited for, otherwise a fresh clone is asked."""
         taken = [self.child.worker.relieve(request, max_stuck=max_stuck) for request in self.requests]
         if taken and not all(taken):
             self._try()

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 WITHHELD = frozenset(
     {"labels", "eval_labels", "episode_done", "reward", "metrics", "text_candidates", "candidates", "text"}
 )
-"""Fields of a message that no child sees: a label would enter its history in place of what was said,
-an end of episode would have it wait for a reset that the Bot Speaker does itself, and another speaker's candidates are not its own."""
+"""Fields of a message that no child sees: a label would enter its history in place of what was said, an end of
+episode would have it wait for a reset that the Bot Speaker does itself, and another's candidates are not its own."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,15 @@ class Child:
         self._observation: Any = None
 
     def hear(self, dialogue: Sequence[Utterance]) -> None:
-        """Hear the lines that are new since the last call. A clone that fails at it is replaced when it is asked."""
+        """Hear the lines that are new since the last call; a clone that fails at it is replaced."""
         try:
             self._catch_up(dialogue)
         except Exception:
-            logger.exception(
-                "%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model
-            )
+            logger.exception("%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model)
             self.renew()
 
     def ask(self, dialogue: Sequence[Utterance]) -> Request:
-        """Queue a request for the next line of ``dialogue``; whatever the agent raises at hearing it goes through."""
+        """Queue a request for the next line of ``dialogue``; what the agent raises at hearing it goes through."""
         self._catch_up(dialogue)
         if self._observation is None:  # the Bot Speaker spoke last and is to go on
             with self.worker.observing:
@@ -88,9 +86,7 @@ class Child:
         if hasattr(self.agent, "self_observe"):
             if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
                 self._observe(None, {})
-            self.agent.self_observe(
-                Message({"id": self.agent.id, "text": utterance.text, "episode_done": False})
-            )
+            self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
         self._observation = None
 
     def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 HOME_VARIABLE = "PARLAI_HUMANEVAL_HOME"
 HOME_PREFIX = "home:"
-"""In a zoo file, ``home:tiny_generator/model`` is that path below :func:`models_home`, as ParlAI's ``zoo:`` is below its own."""
+"""In a zoo file, ``home:tiny_generator/model`` is that path below :func:`models_home`."""
 
 
 def user_home() -> Path:
-    """``$PARLAI_HUMANEVAL_HOME``, else ``$XDG_DATA_HOME/parlai-humaneval``, else ``~/.local/share/parlai-humaneval``."""
+    """``$PARLAI_HUMANEVAL_HOME``, else ``parlai-humaneval`` in ``$XDG_DATA_HOME`` or ``~/.local/share``."""
     own = os.environ.get(HOME_VARIABLE)
     if own:
         return Path(own).expanduser()

@@ -48,7 +48,7 @@ def to_download(spec: ModelSpec) -> list[str]:
     """What ParlAI would download when the model is loaded, as sentences."""
     values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
     return [
-        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} when the model is first loaded."
+        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} at the first load."
         for key, value in values
         if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
     ]
@@ -116,7 +116,5 @@ def _missing_file(name: str, key: str, value: str) -> list[str]:
     if path.exists():
         return []
     if value.startswith(HOME_PREFIX) and name == "tiny_generator":
-        return [
-            f"It has not been trained on this machine yet ({path}); run `parlai-humaneval models train-tiny`."
-        ]
+        return [f"It has not been trained on this machine yet ({path}); run `parlai-humaneval models train-tiny`."]
     return [f"{key} {path} does not exist."]

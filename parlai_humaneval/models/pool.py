@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -36,7 +37,7 @@ class ModelPool:
         retries: how often it asks again, after a time-out or a failure, before it gives up.
         max_batch: most requests that a model answers at once.
         seed: the chance of conversations that are given no seed of their own.
-        threads: worker threads of a model, for all or by name. Leave it at 1 for a model that computes on this machine.
+        threads: worker threads of a model, for all or by name. Leave it at 1 for one that computes on this machine.
         torch_threads: processor threads that torch may use for one operation. By default the machine's
             processors are shared out evenly among the models. The setting is the process's.
 
@@ -74,6 +75,8 @@ class ModelPool:
         Raises:
             ZooError: when a model cannot be loaded.
         """
+        # A thread inside torch while the interpreter ends would abort the process.
+        atexit.register(self.close)
         for name, spec in self.specs.items():
             if name in self._workers:
                 continue
@@ -91,6 +94,7 @@ class ModelPool:
         for worker in self._workers.values():
             worker.close()
         self._workers = {}
+        atexit.unregister(self.close)
 
     def __enter__(self) -> ModelPool:
         return self.load()

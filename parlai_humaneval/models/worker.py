@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +23,8 @@ GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
 GATHER_LIMIT_S = 0.005
 """Seconds after which a batch closes in any case."""
+CLOSE_S = 2.0
+"""Seconds that closing waits for batches under way."""
 
 
 class NoReply(RuntimeError):
@@ -39,7 +41,7 @@ class Reply:
 
 @dataclass(eq=False)
 class _Thread:
-    """A thread of a worker. ``replaced``: it hangs, another does its work, and it ends should it ever come back."""
+    """A thread of a worker. ``replaced``: it hangs, another does its work; it ends if it comes back."""
 
     replaced: bool = False
 
@@ -64,7 +66,7 @@ class ModelWorker:
         max_batch: most requests in one ``batch_act``.
         threads: how many batches may run at once. One is right for a model that computes here; more help an
             agent that waits for another machine.
-        torch_threads: processor threads that torch may use for one operation of this model; None leaves torch alone.
+        torch_threads: processor threads that torch may use for one operation; None leaves torch alone.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class ModelWorker:
         self._queue: deque[Request] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self._threads: list[threading.Thread] = []
         self._stuck = 0  # threads that hang and were replaced
         for _ in range(threads):
             self._start_thread()
@@ -120,7 +123,7 @@ class ModelWorker:
             return thread is not None
 
     def close(self) -> None:
-        """End the threads once their batches are done; whoever still waits gets an error."""
+        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits gets an error."""
         with self._changed:
             self._closed = True
             waiting = list(self._queue)
@@ -128,9 +131,15 @@ class ModelWorker:
             self._changed.notify_all()
         for request in waiting:
             _fail(request, RuntimeError("the model pool was closed"))
+        deadline = time.monotonic() + CLOSE_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _start_thread(self) -> None:
-        threading.Thread(target=self._run, args=[_Thread()], name=f"model-{self.name}", daemon=True).start()
+        # Daemons, lest a hanging model keep the process alive.
+        thread = threading.Thread(target=self._run, args=[_Thread()], name=f"model-{self.name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _run(self, thread: _Thread) -> None:
         if self._torch_threads is not None:
@@ -168,19 +177,16 @@ class ModelWorker:
             self._changed.wait(GATHER_S)
 
     def _answer(self, speaker: Agent, batch: Sequence[Request]) -> None:
-        if not self._batches:
-            for request in batch:
-                self._settle([request], lambda request=request: [request.agent.act()])
+        if self._batches and self._settle(batch, speaker):
             return
-        if not self._settle(batch, lambda: speaker.batch_act([request.observation for request in batch])):
-            # One bad observation must not fail the conversations that happened to share its batch.
-            for request in batch:
-                self._settle([request], lambda request=request: speaker.batch_act([request.observation]))
+        # One bad observation must not fail the conversations that happened to share its batch.
+        for request in batch:
+            self._settle([request], speaker)
 
-    def _settle(self, batch: Sequence[Request], act: Callable[[], Sequence[Mapping[str, Any]]]) -> bool:
-        """Run ``act`` and hand each request its reply; False, with no request touched, when a larger batch failed."""
+    def _settle(self, batch: Sequence[Request], speaker: Agent) -> bool:
+        """Hand each request its reply or its error. False, with nothing done, when a larger batch failed."""
         try:
-            messages = act()
+            messages = self._act(batch, speaker)
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
@@ -194,6 +200,12 @@ class ModelWorker:
             else:
                 _fail(request, NoReply("the model answered with no text"))
         return True
+
+    def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
+        if self._batches:
+            replies: Sequence[Mapping[str, Any]] = speaker.batch_act([request.observation for request in batch])
+            return replies
+        return [request.agent.act() for request in batch]
 
     def _text(self, message: Mapping[str, Any]) -> str:
         """The reply as people write: a model of lower-case tokens gets its capitals and spacing back."""

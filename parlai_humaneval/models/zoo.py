@@ -34,7 +34,7 @@ class ZooError(ValueError):
 
 
 class ModelSpec(BaseModel):
-    """A model that can take part: its name, its ParlAI options, and what a reader of the results should know."""
+    """A model that can take part: name, ParlAI options, and what a reader of the results should know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,7 +66,7 @@ class _File(BaseModel):
 
 
 def zoo_dir() -> Path:
-    """The folder of the zoo files that come with this package: in a wheel inside it, in a checkout beside it."""
+    """The folder of the packaged zoo files: in a wheel inside the package, in a checkout beside it."""
     inside = PACKAGE / "zoo_configs"
     return inside if inside.is_dir() else PACKAGE.parent / "zoo_configs"
 
@@ -86,9 +86,7 @@ def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
     for file in files:
         for name, entry in _read(file).models.items():
             if name in entries:
-                raise ZooError(
-                    f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another"
-                )
+                raise ZooError(f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another")
             entries[name], origin[name] = entry, file
     return {name: _finish(name, entries, origin) for name in entries}
 
@@ -114,9 +112,7 @@ def _read(file: Path) -> _File:
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ZooError(
-            f"{file}: cannot be read ({error.strerror}); expected a YAML file of models"
-        ) from error
+        raise ZooError(f"{file}: cannot be read ({error.strerror}); expected a YAML file of models") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ZooError(f"{file}: is not YAML: {error}") from error
     try:
@@ -146,9 +142,7 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
         given = entry.model_dump(exclude={"extends", "options"}, exclude_none=True)
         texts.update(given)
     if "model" not in options and "model_file" not in options:
-        raise ZooError(
-            f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither"
-        )
+        raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
     return ModelSpec(name=name, options=options, **texts)
 
 
@@ -158,9 +152,7 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
     seen = [name]
     while (parent := chain[-1].extends) is not None:
         if parent not in entries:
-            raise ZooError(
-                f"{where}.extends: no model is called “{parent}”; expected one of {', '.join(entries)}"
-            )
+            raise ZooError(f"{where}.extends: no model is called “{parent}”; expected one of {', '.join(entries)}")
         if parent in seen:
             raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
         seen.append(parent)

@@ -4,9 +4,9 @@ A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are o
 
 - *Telling* names have no other meaning in a chat (``ChatGPT``, ``BlenderBot``, ``OpenAI``, and zoo names with a digit,
   an underscore or a hyphen, such as ``blender_90M``). They are masked wherever they stand as whole words.
-- *Ordinary* names are also words or people's names (a zoo model called ``retrieval``, ``Claude``, ``Llama``). They are masked only
-  where the sentence identifies the speaker by them: “I am Retrieval”, “my name is Claude”, “as Llama, I”,
-  “I was made by Meta”, “this is the retrieval bot”. So “information retrieval” and “I saw a llama” stay.
+- *Ordinary* names are also words or people's names (a zoo model called ``retrieval``, ``Claude``, ``Llama``). They
+  are masked only where the sentence identifies the speaker by them: “I am Retrieval”, “my name is Claude”,
+  “as Llama, I”, “I was made by Meta”. So “information retrieval” and “I saw a llama” stay.
 
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
 """
@@ -37,8 +37,8 @@ TELLING_MAKERS = (
 )  # fmt: skip
 
 ORDINARY_NAMES = (
-    "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana", "Falcon", "Alpaca",
-    "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi",
+    "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana", "Falcon",
+    "Alpaca", "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi",
 )  # fmt: skip
 ORDINARY_MAKERS = (
     "Facebook", "Meta", "Google", "Microsoft", "Amazon", "Apple", "Anthropic", "Mistral", "Cohere", "Baidu", "Alibaba",
@@ -97,9 +97,7 @@ def _patterns(names: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]
         (_whole(_any_of(TELLING_MAKERS)), MAKER_MASK),
         (_whole(named + _VERSION), NAME_MASK),
         (
-            re.compile(
-                rf"{_BEFORE}(?P<name>{speaker}{_VERSION})(?=\s*(?:[.,;:!?)]|$|and\b|from\b|{_KIND}\b))", re.I
-            ),
+            re.compile(rf"{_BEFORE}(?P<name>{speaker}{_VERSION})(?=\s*(?:[.,;:!?)]|$|and\b|from\b|{_KIND}\b))", re.I),
             NAME_MASK,
         ),
         (re.compile(rf"{_MAKING}(?P<name>{_any_of(ORDINARY_MAKERS)})\b", re.I), MAKER_MASK),

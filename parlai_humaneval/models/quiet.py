@@ -1,0 +1,36 @@
+"""Keep ParlAI's log from a terminal that is for people, or for JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+
+from parlai.utils import logging as parlai_logging
+
+
+@contextlib.contextmanager
+def quiet_parlai() -> Iterator[None]:
+    """Only errors are logged within."""
+    before = parlai_logging.logger.level
+    parlai_logging.logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        parlai_logging.logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def silent_parlai() -> Iterator[None]:
+    """As :func:`quiet_parlai`, and what ParlAI prints and warns of goes nowhere."""
+    nowhere = io.StringIO()
+    with (
+        quiet_parlai(),
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,59 @@
+"""``parlai-humaneval parlai …``: ParlAI's own commands with this package's agents under their short names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+AGENT_MODULES = (
+    "parlai_humaneval.agents.bot_speaker",
+    "parlai_humaneval.agents.eliza",
+    "parlai_humaneval.agents.retrieval",
+)
+"""Importing them registers the short names; ParlAI has no entry points for that."""
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+    add_help_option=False,
+)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
+    """ParlAI's own commands, with this package's agents loaded.
+
+    \b
+    Short names for -m/--model:
+      parlai_humaneval/bot_speaker   several models behind one partner (--models a,b)
+      parlai_humaneval/eliza         NLTK's ELIZA
+      parlai_humaneval/retrieval     TF-IDF over the packaged conversations
+
+    \b
+    Examples:
+      parlai-humaneval parlai interactive -m parlai_humaneval/bot_speaker --models eliza,retrieval
+      parlai-humaneval parlai self_chat -m parlai_humaneval/retrieval --num-self-chats 2
+      parlai-humaneval parlai --help              ParlAI's list of commands
+      parlai-humaneval parlai self_chat --help    one command's options
+    """
+    if not args:
+        click.echo(ctx.get_help())
+        return
+    # Imported here: ParlAI takes seconds, and `parlai-humaneval --help` needs none of it.
+    from parlai.core.script import superscript_main
+
+    from parlai_humaneval.agents.corpus import CorpusError
+    from parlai_humaneval.models.pool import ModelFailed
+    from parlai_humaneval.models.zoo import ZooError
+
+    load_plugin()
+    try:
+        superscript_main(list(args))
+    except (ZooError, CorpusError, ModelFailed) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def load_plugin() -> None:
+    """Register the agents under their short names."""
+    for module in AGENT_MODULES:
+        import_module(module)

@@ -17,10 +17,10 @@ from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, 
 
 compat.prepare()
 
-from mephisto.abstractions._subcomponents.channel import Channel  # noqa: E402
-from mephisto.abstractions.architect import Architect, ArchitectArgs  # noqa: E402
-from mephisto.data_model.packet import Packet  # noqa: E402
-from mephisto.operations.registry import register_mephisto_abstraction  # noqa: E402
+from mephisto.abstractions._subcomponents.channel import Channel
+from mephisto.abstractions.architect import Architect, ArchitectArgs
+from mephisto.data_model.packet import Packet
+from mephisto.operations.registry import register_mephisto_abstraction
 
 __all__ = ["ARCHITECT_TYPE", "CannotListen", "HumanevalLocalArchitect", "PortInUse"]
 

@@ -14,8 +14,8 @@ from mephisto_tasks.router.packets import Packet as WirePacket
 
 compat.prepare()
 
-from mephisto.abstractions._subcomponents.channel import Channel  # noqa: E402
-from mephisto.data_model.packet import Packet  # noqa: E402
+from mephisto.abstractions._subcomponents.channel import Channel
+from mephisto.data_model.packet import Packet
 
 logger = logging.getLogger(__name__)
 

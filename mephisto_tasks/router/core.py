@@ -184,9 +184,7 @@ class Router:
             if self._registrations.get(key) is answer:
                 del self._registrations[key]
 
-    async def submit_onboarding(
-        self, agent: Agent, provider_data: dict[str, Any], client_timestamp: object
-    ) -> Packet:
+    async def submit_onboarding(self, agent: Agent, provider_data: dict[str, Any], client_timestamp: object) -> Packet:
         """Hands the practice in, once however often asked, and returns the ``agent_details`` that follow.
 
         Raises :class:`OperatorSilent`; asking again then waits for the same answer.
@@ -205,9 +203,7 @@ class Router:
             self._tell_operator(self._packet(p.SUBMIT_UNIT, agent.agent_id, final_data, client_timestamp))
             agent.finish()
 
-    def forward(
-        self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object
-    ) -> None:
+    def forward(self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> None:
         """Passes on what needs no answer: live updates, metadata, error logs."""
         self._tell_operator(self._packet(packet_type, subject_id, data, client_timestamp))
 

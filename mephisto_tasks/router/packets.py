@@ -46,13 +46,14 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """One JSON object. Refuses NaN and Infinity, which Python would read but JSON does not have.
+    """One JSON object. Refuses NaN, Infinity and halves of characters, which Python would read.
 
     Raises:
-        BadPacket: not JSON, nested too deeply, or not an object.
+        BadPacket: not JSON, nested too deeply, not an object, or text that no file could hold.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise BadPacket("That message is not valid JSON.") from error
     if not isinstance(value, dict):
@@ -188,8 +189,8 @@ def error_packet(subject_id: str, sentence: str, *, fatal: bool) -> Packet:
 
 
 def encode(packet: Packet) -> str:
-    """A packet as compact JSON text."""
-    return json.dumps(packet, ensure_ascii=False, separators=(",", ":"))
+    """A packet as compact JSON, in ASCII: whatever a model wrote can be sent."""
+    return json.dumps(packet, separators=(",", ":"))
 
 
 def wire_copy(packet: Packet) -> Packet:

@@ -128,9 +128,7 @@ class PageClient:
         Raises TimeoutError, or PageError when the router has closed the page.
         """
         floor = -1 if after_version is None else after_version
-        return await self._until(
-            lambda: self.state if self.state and self.state.version > floor else None, timeout
-        )
+        return await self._until(lambda: self.state if self.state and self.state.version > floor else None, timeout)
 
     async def answer(self, answer: dict[str, Any], timeout: float = 60.0) -> PageState:
         """Sends ``answer`` (an ``update_id`` is made unless it has one) until it is confirmed.

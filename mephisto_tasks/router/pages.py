@@ -18,9 +18,7 @@ _PING_S = 25.0
 _HARD_LIMIT = 4 * p.MAX_BODY
 """aiohttp cuts the line here without a word; between ``MAX_BODY`` and this a page is told why."""
 
-NOT_ADMITTED = (
-    "This page may not go on with this task: it was closed, or belongs to another window. Please reload."
-)
+NOT_ADMITTED = "This page may not go on with this task: it was closed, or belongs to another window. Please reload."
 TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
 TOO_FAST = "Too many messages came at once; the connection is closed. It may be opened again."
 NOT_TEXT = "Only text messages are taken here; files are not."
@@ -75,9 +73,7 @@ class PageSockets:
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise p.BadPacket(
-                "This connection does not speak for that agent; send “alive” with its token first."
-            )
+            raise p.BadPacket("This connection does not speak for that agent; send “alive” with its token first.")
         agent.last_seen = time.monotonic()
         if packet.packet_type == p.HEARTBEAT:
             self._heartbeat(connection, agent, packet)

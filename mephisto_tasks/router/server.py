@@ -73,9 +73,7 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
     except p.BadPacket as error:
         return _json({"error": str(error)}, 400)
     except OperatorSilent:
-        return _json(
-            {"error": "The study's server did not answer in time. Please try again in a minute."}, 503
-        )
+        return _json({"error": "The study's server did not answer in time. Please try again in a minute."}, 503)
     except ConnectionError:
         return _json({"error": "The connection was lost."}, 400)  # nobody is there to read it
     except Exception:

@@ -44,9 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise CannotListen(
-            f"“{host}” is no address of this machine; set mephisto.architect.hostname."
-        ) from error
+        raise CannotListen(f"“{host}” is no address of this machine; set mephisto.architect.hostname.") from error
     family, kind, proto, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     listener = socket.socket(family, kind, proto)
     # Lets a new launch take the port while old connections of a finished one fade; never from a listener.
@@ -92,8 +90,7 @@ class RouterThread:
         self._port = listener.getsockname()[1]
         self._thread = threading.Thread(target=self._run, args=(listener,), name="router", daemon=True)
         self._thread.start()
-        self._ready.wait(_START_S)
-        if self._failure is not None:
+        if not self._ready.wait(_START_S) or self._failure is not None:
             raise RuntimeError("The router could not start.") from self._failure
 
     def stop(self) -> None:

@@ -24,9 +24,7 @@ class ChaosProxy:
     lets everything through. ``cuts`` counts what was cut.
     """
 
-    def __init__(
-        self, port: int, *, seed: int, cut_after: tuple[int, int] = (150, 6000), refuse: float = 0.15
-    ) -> None:
+    def __init__(self, port: int, *, seed: int, cut_after: tuple[int, int] = (150, 6000), refuse: float = 0.15) -> None:
         self.calm = False
         self.cuts = 0
         self._target = port
@@ -84,9 +82,7 @@ class ChaosProxy:
             return
         self._open |= {writer, far_writer}
         try:
-            await asyncio.gather(
-                self._pump(reader, far_writer, writer), self._pump(far_reader, writer, far_writer)
-            )
+            await asyncio.gather(self._pump(reader, far_writer, writer), self._pump(far_reader, writer, far_writer))
         finally:
             self._open -= {writer, far_writer}
             for end in (writer, far_writer):

@@ -105,7 +105,7 @@ async def test_a_study_through_chaos_loses_and_doubles_nothing(
     served: Served, open_page: Pages, chaos_proxy: Callable[..., ChaosProxy]
 ) -> None:
     """Eight raters, all their HTTP and websockets cut at random: each answer counts once, in its order."""
-    async with chaos_proxy(served.port, seed=3, cut_after=(100, 2500)) as proxy:
+    async with chaos_proxy(served.port, seed=3, cut_after=(300, 3500)) as proxy:
         clients = [open_page(proxy.url, f"w{number}") for number in range(8)]
         await asyncio.gather(*(run_rater(client, 12) for client in clients))
         assert proxy.cuts >= 20
@@ -165,7 +165,19 @@ async def test_a_large_message_passes_whole(served: Served, open_page: Pages) ->
         assert served.operator.answers["practice-1"][0]["text"] == text
 
 
-async def test_what_pages_say_before_the_operator_listens_is_kept(serve: Callable[..., Served], open_page: Pages) -> None:
+async def test_whatever_a_model_writes_can_be_sent(served: Served, open_page: Pages) -> None:
+    """Half a surrogate pair from a byte-level model must not end the connection."""
+    async with open_page(served.url) as client:
+        await client.register()
+        state = await client.next_state()
+        served.operator.update("practice-1", {"update_id": "x", "kind": "other", "text": "\ud83d \u2028 \x00"})
+        assert (await reply(client, state)).version == 2
+        assert client.reconnects == 0
+
+
+async def test_what_pages_say_before_the_operator_listens_is_kept(
+    serve: Callable[..., Served], open_page: Pages
+) -> None:
     """A rater may open the link in the moment between the port's opening and Mephisto's readiness."""
     served = serve()
     served.router.disconnect_operator()

@@ -1,0 +1,86 @@
+"""Who has left: Mephisto asks for statuses and believes only “disconnect”."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from chaos import ChaosProxy
+from fake_operator import Served
+
+from mephisto_tasks.router.page_client import PageClient
+
+Pages = Callable[..., PageClient]
+
+
+async def statuses(served: Served) -> dict[str, str]:
+    return await asyncio.to_thread(served.operator.ask_statuses)
+
+
+async def test_a_page_that_goes_silent_has_left(serve: Callable[..., Served], open_page: Pages) -> None:
+    """Reported after the limit, not before; a page whose heartbeats come stays."""
+    served = serve(disconnect_after_s=0.6)
+    async with open_page(served.url, "stays", heartbeat_s=0.1) as stays:
+        async with open_page(served.url, "leaves", heartbeat_s=0.1) as leaves:
+            for client in (stays, leaves):
+                await client.register()
+                await client.next_state()
+        assert await statuses(served) == {"practice-1": "onboarding", "practice-2": "onboarding"}
+        await asyncio.sleep(0.9)
+        assert await statuses(served) == {"practice-1": "onboarding", "practice-2": "disconnect"}
+
+
+async def test_a_page_that_never_connected_has_left(serve: Callable[..., Served], open_page: Pages) -> None:
+    """Registered and closed at once: node's router would keep its unit for ever."""
+    served = serve(disconnect_after_s=0.2)
+    async with open_page(served.url) as client:
+        await client.register()
+    await asyncio.sleep(0.4)
+    assert await statuses(served) == {"practice-1": "disconnect"}
+
+
+async def test_a_short_break_is_no_departure(serve: Callable[..., Served], open_page: Pages) -> None:
+    """A closed socket alone means nothing: Wi-Fi changes, reloads."""
+    served = serve(disconnect_after_s=5)
+    async with ChaosProxy(served.port, seed=1) as proxy:
+        proxy.calm = True
+        async with open_page(proxy.url) as client:
+            await client.register()
+            await client.next_state()
+            proxy.cut_all()
+            await asyncio.sleep(0.1)
+            assert await statuses(served) == {"practice-1": "onboarding"}
+
+
+async def test_who_handed_in_cannot_leave(serve: Callable[..., Served], open_page: Pages) -> None:
+    """The page closes after the hand-in; Mephisto must not hear that as a disconnect."""
+    served = serve(disconnect_after_s=0.2)
+    async with open_page(served.url) as client:
+        await client.register()
+        await client.next_state()
+        await client.submit_task()
+    await asyncio.sleep(0.4)
+    assert await statuses(served) == {}
+
+
+async def test_a_finished_agent_is_not_marked(serve: Callable[..., Served], open_page: Pages) -> None:
+    """Only onboarding, waiting and in task need a page."""
+    served = serve(disconnect_after_s=0.2)
+    async with open_page(served.url) as client:
+        await client.register()
+        served.operator.set_status("practice-1", "timeout")
+    await asyncio.sleep(0.4)
+    assert await statuses(served) == {"practice-1": "timeout"}
+
+
+async def test_the_page_hears_its_status(served: Served, open_page: Pages) -> None:
+    """By packet when the operator sets it, and with every heartbeat."""
+    async with open_page(served.url, heartbeat_s=0.1) as client:
+        await client.register()
+        await client.next_state()
+        served.operator.set_status("practice-1", "waiting")
+        await asyncio.sleep(0.3)
+        assert client.status == "waiting"
+        client.status = None
+        await asyncio.sleep(0.3)
+        assert client.status == "waiting"

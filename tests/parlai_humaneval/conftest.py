@@ -1,0 +1,79 @@
+"""Real and scripted models for the tests of the pool and the Bot Speaker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parlai_humaneval.agents.corpus import load_corpus
+from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.tiny import TinySize, train_tiny
+from parlai_humaneval.models.zoo import ModelSpec
+
+Behaviour = Callable[[str], str]
+"""From the partner's last message to a reply; it may sleep or raise."""
+
+
+class ScriptedAgent(DialogueAgent):
+    """Answers by a function, and counts what all of its clones were asked together."""
+
+    def __init__(self, opt: Any, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.behaviour: Behaviour = shared["behaviour"] if shared else opt["behaviour"]
+        self.batches: list[int] = shared["batches"] if shared else []
+
+    def share(self) -> dict[str, Any]:
+        return {**super().share(), "behaviour": self.behaviour, "batches": self.batches}
+
+    def batch_act(self, observations: Sequence[Mapping[str, Any]]) -> list[Any]:
+        self.batches.append(len(observations))
+        return [
+            {"id": "scripted", "text": self.behaviour(observation[DIALOGUE_FIELD][-1][1]), "episode_done": False}
+            for observation in observations
+        ]
+
+
+MakePool = Callable[..., ModelPool]
+
+
+@pytest.fixture
+def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
+    """``scripted_pool({"name": behaviour, …}, **pool_arguments)``: a loaded pool of scripted models."""
+    pools = []
+
+    def make(behaviours: Mapping[str, Behaviour], **arguments: Any) -> ModelPool:
+        agents = {name: ScriptedAgent({"behaviour": behaviour}) for name, behaviour in behaviours.items()}
+        monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
+        pool = ModelPool([ModelSpec(name=name, options={"model": "scripted"}) for name in behaviours], **arguments)
+        pools.append(pool)
+        return pool.load()
+
+    yield make
+    for pool in pools:
+        pool.close()
+
+
+@pytest.fixture(scope="session")
+def tiny_specs(tmp_path_factory: pytest.TempPathFactory) -> list[ModelSpec]:
+    """Two different ParlAI transformers, trained for a moment: real TorchAgents, if no good ones."""
+    folder = tmp_path_factory.mktemp("tiny")
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text("\n".join(c.model_dump_json() for c in load_corpus()[:12]) + "\n", encoding="utf-8")
+    return [_tiny_spec(folder, corpus, name, seed) for name, seed in (("tiny_a", 1), ("tiny_b", 2))]
+
+
+def _tiny_spec(folder: Path, corpus: Path, name: str, seed: int) -> ModelSpec:
+    size = TinySize(layers=2, width=32, heads=2, max_steps=6, seed=seed)
+    model_file = train_tiny(folder / name, size=size, corpus=corpus)
+    options = {"model_file": str(model_file), "skip_generation": False, "beam_min_length": 3, "label_truncate": 12}
+    return ModelSpec(name=name, options=options)
+
+
+@pytest.fixture(scope="session")
+def tiny_pool(tiny_specs: list[ModelSpec]) -> Iterator[ModelPool]:
+    """The two tiny transformers, loaded."""
+    with ModelPool(tiny_specs) as pool:
+        yield pool

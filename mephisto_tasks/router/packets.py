@@ -189,8 +189,13 @@ def error_packet(subject_id: str, sentence: str, *, fatal: bool) -> Packet:
 
 
 def encode(packet: Packet) -> str:
-    """A packet as compact JSON, in ASCII: whatever a model wrote can be sent."""
-    return json.dumps(packet, separators=(",", ":"))
+    """A packet as compact JSON that can be sent whatever a model wrote in it."""
+    text = json.dumps(packet, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, as byte-level models write: escaped, it passes
+        return json.dumps(packet, separators=(",", ":"))
+    return text
 
 
 def wire_copy(packet: Packet) -> Packet:

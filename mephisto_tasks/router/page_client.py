@@ -189,9 +189,9 @@ class PageClient:
         elif kind in (p.UPDATE_STATUS, p.HEARTBEAT):
             self.status = data.get("status", self.status)
         elif kind == p.ERROR:
-            self.errors.append(data["error"])
-            if data["fatal"]:
-                self._fatal = data["error"]
+            self.errors.append(str(data.get("error", "")))
+            if data.get("fatal"):
+                self._fatal = self.errors[-1]
         self._news.set()
 
     def _take_update(self, update: dict[str, Any]) -> None:

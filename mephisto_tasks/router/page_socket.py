@@ -145,7 +145,7 @@ class PageSocket:
         await self._send(socket, self._packet(p.ACK, {"last_seq": self._last_seq}))
 
     def _hear(self, packet: Packet) -> None:
-        if packet["packet_type"] == p.ERROR and packet["data"]["fatal"]:
+        if packet["packet_type"] == p.ERROR and packet["data"].get("fatal"):
             self._closed = True
         self._on_packet(packet)
 

@@ -22,12 +22,13 @@ compat.prepare()
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
+from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file
-from mephisto_tasks.interactive.explain import Explainer
+from mephisto_tasks.interactive.explain import StudyDoor
 from mephisto_tasks.interactive.study import Study, restore_allocation
 from mephisto_tasks.operator import StudyOperator
 from mephisto_tasks.results import past_dialogues
@@ -187,8 +188,10 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         stack.enter_context(study.pool)
         study.pool.load()
         db = MephistoSingletonDB(str(data_dir / "database.db"))
-        operator = StudyOperator(db, Explainer(study, settings.onboarding_qualification))
+        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))
+        # Before any practice: nobody should practise for a study that has nothing for them.
+        shared_state.worker_can_do_unit = lambda worker, unit: bool(study.allocator.available(worker.db_id))
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         live_run = operator.launch(config.mephisto, shared_state)
         lock.name_run(str(live_run.task_run.db_id))

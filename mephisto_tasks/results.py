@@ -31,7 +31,7 @@ class ResultsError(RuntimeError):
 
 _AGENTS = """
     SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
-           workers.worker_name
+           workers.worker_name, agents.status
       FROM agents
       JOIN tasks ON tasks.task_id = agents.task_id
       JOIN units ON units.unit_id = agents.unit_id
@@ -51,6 +51,11 @@ class StoredAgent:
     worker_id: str
     task_run_id: str
     worker_name: str
+    status: str
+
+
+_AT_WORK = {"none", "accepted", "waiting", "in task"}
+"""Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
 
 
 class _Outputs(BaseModel):
@@ -125,7 +130,8 @@ def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Dial
             state = _StateFile.model_validate_json(path.read_bytes())
             if not state.outputs.messages:
                 continue  # the rater left before the dialogue began
-            unfinished: Status = "running" if agent.task_run_id == alive else "partial"
+            at_work = agent.task_run_id == alive and agent.status in _AT_WORK
+            unfinished: Status = "running" if at_work else "partial"
             record = build_record(state.outputs.messages, unfinished=unfinished)
         except FileNotFoundError:
             continue

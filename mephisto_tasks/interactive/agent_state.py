@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from mephisto_tasks import compat
 
@@ -20,7 +22,14 @@ class LiveAgentState(AgentState):
 
     ``messages`` are the events of :mod:`parlai_humaneval.protocol.events`, appended when they happen. The file is
     replaced as a whole by a rename, so that a crash leaves the one before or the one after, never half of one.
+    ``last_page`` beside them is the page's end, for a rater who loads it again after the world has gone.
+
+    A world's thread writes here, and Mephisto's loop when the page hands the unit in.
     """
+
+    def __init__(self, agent: Any) -> None:
+        self._lock = threading.RLock()
+        super().__init__(agent)
 
     init_data: dict[str, Any] | None
     messages: list[dict[str, Any]]
@@ -48,6 +57,7 @@ class LiveAgentState(AgentState):
             self.init_data = stored["inputs"]
             self.messages = stored["outputs"]["messages"]
             self.final_submission = stored["outputs"].get("final_submission")
+            self.current_update = stored.get("last_page")
 
     def get_data(self) -> dict[str, Any]:
         """Plan, events and final submission as stored."""
@@ -59,15 +69,32 @@ class LiveAgentState(AgentState):
     def _save_data(self) -> None:
         path = self._state_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".json.new")
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(self.get_data(), file, ensure_ascii=False)
-        os.replace(draft, path)
+        draft = path.with_name(f"state.json.{uuid4().hex}.new")
+        with self._lock:
+            stored = self.get_data()
+            if _step(self.current_update).get("kind") == "end":
+                stored["last_page"] = self.current_update
+            with draft.open("w", encoding="utf-8") as file:
+                json.dump(stored, file, ensure_ascii=False)
+            os.replace(draft, path)
 
     def append(self, event: BaseModel) -> None:
         """Write an event down, now."""
-        self.messages.append(event.model_dump(mode="json"))
-        self._save_data()
+        with self._lock:
+            self.messages.append(event.model_dump(mode="json"))
+            self._save_data()
+
+    def show(self, update: dict[str, Any]) -> None:
+        """What the page is to see now; an end is written down."""
+        with self._lock:
+            self.current_update = update
+            if _step(update).get("kind") == "end":
+                self._save_data()
+
+    @property
+    def awaits_submit(self) -> bool:
+        """True when the page was told to hand the unit in."""
+        return _step(self.current_update).get("next") == "submit"
 
     def update_data(self, live_update: dict[str, Any]) -> None:
         """Nothing: a packet is not an answer until the world has checked it, and then it is an event."""
@@ -83,3 +110,7 @@ class LiveAgentState(AgentState):
     def get_task_end(self) -> float:
         """Time of the last event, seconds since the epoch (0 when there is none)."""
         return float(self.messages[-1]["at"]) if self.messages else 0.0
+
+
+def _step(update: dict[str, Any] | None) -> dict[str, Any]:
+    return {} if update is None else dict(update["state"]["step"])

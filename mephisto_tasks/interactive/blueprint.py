@@ -96,6 +96,10 @@ class InteractiveBlueprint(OnboardingRequired, Blueprint):
         """So that a reload in the practice conversation finds its place."""
         self._onboarding_agents[agent.worker_id] = agent
 
+    def forget_onboarding(self, agent: OnboardingAgent) -> None:
+        """The practice is over: who comes back begins anew, and not with its last page."""
+        self._onboarding_agents.pop(agent.worker_id, None)
+
     def get_onboarding_data(self, worker_id: str) -> dict[str, Any]:
         """What the page of a practising worker shows now (nothing yet at the first call)."""
         agent = self._onboarding_agents.get(worker_id)

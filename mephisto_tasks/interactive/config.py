@@ -70,6 +70,10 @@ class InteractiveConfig(BaseModel):
     def _consistent(self) -> InteractiveConfig:
         published = question_for(self.technique, self.metric)
         self.question = self.question or published
+        if self.technique == "pw_turn" and (self.min_choices, self.max_choices) != (1, 1):
+            raise ValueError("pw_turn asks for exactly one reply: leave min_choices and max_choices at 1")
+        if self.technique == "pw_turn" and self.group_size < 2:
+            raise ValueError("pw_turn needs at least two replies to choose from: group_size must be 2 or more")
         if self.max_choices < self.min_choices:
             raise ValueError("max_choices is smaller than min_choices")
         for group in self.model_groups():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mephisto_tasks.interactive.study import Study
@@ -20,29 +21,38 @@ ALL_TAKEN = (
 )
 ALL_DONE = "All conversations of this study are done. Thank you for your interest! Please return the task."
 BLOCKED = "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
-BUSY = "You have another conversation of this study open. Please finish it first; this page can be closed."
+BUSY = (
+    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the other one "
+    "already, please try again in a few minutes."
+)
 
 
-class Explainer:
-    """Turns what the study knows of a worker into one sentence (None: no better reason than Mephisto's)."""
+class StudyDoor:
+    """Who may take part, and why not: in one sentence, or None where Mephisto's own reason is as good."""
 
-    def __init__(self, study: Study, onboarding_qualification: str | None) -> None:
+    busy = BUSY
+
+    def __init__(self, study: Study, worker_of: Callable[[str], Any]) -> None:
         self._study = study
-        self._qualification = onboarding_qualification
+        self._worker_of = worker_of
 
-    def __call__(self, worker: Any) -> str | None:
-        study = self._study
+    def may_return(self, worker_id: str) -> bool:
+        """Whether a worker who left can be given another dialogue now."""
+        return not self._study.closing.is_set() and bool(self._study.allocator.available(worker_id))
+
+    def why_not(self, worker_id: str) -> str | None:
+        study, worker = self._study, self._worker_of(worker_id)
+        practice, blocking = study.config.onboarding_qualification, study.config.block_qualification
         if study.closing.is_set():
             return PAUSED
-        if self._qualification and worker.is_disqualified(self._qualification):
+        if practice and worker.is_disqualified(practice):
             return PRACTICE_FAILED
-        blocking = study.config.block_qualification
         if blocking and worker.is_qualified(blocking):
             return BLOCKED
-        if study.allocator.has_done_all(worker.db_id):
-            return BUSY if study.allocator.is_busy(worker.db_id) else DONE_ALL
+        if study.allocator.has_done_all(worker_id):
+            return BUSY if study.allocator.is_busy(worker_id) else DONE_ALL
         if study.allocator.remaining == 0:
             return ALL_DONE
-        if not study.allocator.available(worker.db_id):
-            return ALL_TAKEN
-        return BUSY if study.allocator.is_busy(worker.db_id) else None
+        if study.allocator.is_busy(worker_id):
+            return BUSY
+        return None if study.allocator.available(worker_id) else ALL_TAKEN

@@ -7,15 +7,26 @@ A refused one comes back with a sentence that says what to do, and changes nothi
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from pydantic import TypeAdapter, ValidationError
 
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.data_model.exceptions import AgentShutdownError
+
+from mephisto_tasks.client_io import EARLY_SUBMIT
 from mephisto_tasks.interactive.agent_state import LiveAgentState
+from mephisto_tasks.interactive.checks import check_choice, check_feedback, check_message
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
     Answer,
@@ -41,12 +52,17 @@ POLL_S = 0.25
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""
 
+NOT_FINISHED = "This is not finished yet, so it cannot be handed in. Please go on below."
+
+_GONE = ("disconnect", "returned", "timeout", "expired")
+
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+T = TypeVar("T")
 A = TypeVar("A", MessageAnswer, ChooseAnswer, FeedbackAnswer)
 
 
 class SubmittedEarly(Exception):
-    """The page sent the unit in while the world still expected an answer."""
+    """The page handed a practice in while its world still expected an answer."""
 
 
 class PageSession:
@@ -56,14 +72,23 @@ class PageSession:
         agent: Mephisto's agent (or onboarding agent) of the rater, in a live run.
         phase: what the page calls this part.
         answer_timeout_s: silence after which the rater is taken to have left.
+        closing: set when the launch ends; whoever waits here then stops.
 
     Raises (from the ``ask`` methods):
         mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the run is shutting down.
         SubmittedEarly: see there.
     """
 
-    def __init__(self, agent: Any, *, phase: Literal["practice", "task"], answer_timeout_s: float) -> None:
+    def __init__(
+        self,
+        agent: Any,
+        *,
+        phase: Literal["practice", "task"],
+        answer_timeout_s: float,
+        closing: threading.Event,
+    ) -> None:
         self._agent = agent
+        self._closing = closing
         self._timeout_s = answer_timeout_s
         self._phase: Literal["practice", "task", "ended"] = phase
         self._version = 0
@@ -100,7 +125,7 @@ class PageSession:
             confirmed=list(self._confirmed),
         )
         update = {"update_id": uuid4().hex, "kind": "state", "state": state.model_dump(mode="json")}
-        self.state.current_update = update
+        self.state.show(update)
         if self._agent.agent_in_active_run():
             client_io = self._agent.get_live_run().client_io
             client_io.send_live_update(self._agent.get_agent_id(), update)
@@ -121,12 +146,7 @@ class PageSession:
         return self._ask(step, ChooseAnswer, lambda answer: check_choice(step, answer), notice)
 
     def ask_feedback(self, step: FeedbackStep) -> FeedbackAnswer:
-        def check(answer: FeedbackAnswer) -> str | None:
-            if len(answer.text) > step.max_chars:
-                return f"Please shorten your comment to {step.max_chars} characters."
-            return None
-
-        return self._ask(step, FeedbackAnswer, check)
+        return self._ask(step, FeedbackAnswer, lambda answer: check_feedback(step, answer))
 
     def _ask(
         self,
@@ -151,6 +171,8 @@ class PageSession:
             self.show(step, Notice(level="error", text=problem or ""))
 
     def _read(self, packet: dict[str, Any], step_id: str, kind: type[A]) -> tuple[A | None, str | None]:
+        if packet is EARLY_SUBMIT:
+            return None, NOT_FINISHED
         try:
             answer = _ANSWER.validate_python(packet)
         except ValidationError as error:
@@ -162,19 +184,53 @@ class PageSession:
         return answer, None
 
     def _next_packet(self) -> dict[str, Any]:
-        """The next packet of the page. Mephisto's own wait would not notice an early submit."""
+        """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
         deadline = time.monotonic() + self._timeout_s
         agent = self._agent
         while agent.pending_actions.empty():
-            if agent.is_shutdown or agent.get_status() in ("disconnect", "returned", "timeout", "expired"):
+            if self._closing.is_set():
+                agent.shutdown()
+            if agent.is_shutdown or agent.db_status in _GONE or time.monotonic() > deadline:
                 break
-            if agent.did_submit.is_set():
+            if self._was_submitted():
                 raise SubmittedEarly
-            if time.monotonic() > deadline:
-                break
             agent.has_live_update.wait(POLL_S)
         packet = agent.get_live_update(timeout=0.001)
         return packet if isinstance(packet, dict) else {}
+
+    def _was_submitted(self) -> bool:
+        # Mephisto sets did_submit for a submit, for a disconnect and for a shutdown, and only then says which it was.
+        if not self._agent.did_submit.is_set():
+            return False
+        time.sleep(0.01)
+        return self.state.final_submission is not None
+
+    def while_open(self, work: Callable[[], T]) -> T:
+        """Run what may hang (a model, say) in a thread of its own: the end of a launch does not wait for it.
+
+        Raises:
+            mephisto.data_model.exceptions.AgentShutdownError: the launch ended meanwhile.
+            whatever ``work`` raises.
+        """
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except Exception as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="models-of-a-dialogue", daemon=True).start()
+        while True:
+            try:
+                return future.result(timeout=POLL_S)
+            except NotYet:
+                # On Python 3.11 this is also what a work that timed out raises: then the future is done.
+                if future.done():
+                    return future.result()
+            if self._closing.is_set() or self._agent.is_shutdown:
+                self._agent.shutdown()
+                raise AgentShutdownError(self._agent.db_id)
 
     def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:
         self._refused_stored += 1
@@ -187,44 +243,3 @@ def _where(error: ValidationError) -> str:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
-
-
-def count_words(text: str) -> int:
-    """Words, as a rater counts them: runs of characters between white space that hold a letter or digit."""
-    return sum(any(character.isalnum() for character in word) for word in text.split())
-
-
-def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
-    """Why a message cannot be sent, or None."""
-    if not answer.text.strip():
-        return "Please write a message first."
-    if len(answer.text) > step.max_chars:
-        return f"Please shorten your message to {step.max_chars} characters (it has {len(answer.text)})."
-    if count_words(answer.text) < step.min_words:
-        return f"Please write at least {_words(step.min_words)}."
-    return None
-
-
-def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
-    """Why a choice is refused, or None: unknown or repeated cards, a wrong number of them, a missing reason."""
-    shown = {card.candidate_id for card in step.cards}
-    if not set(answer.selected) <= shown:
-        return "That reply is not among the ones that you were shown. Please choose one of the replies below."
-    if len(set(answer.selected)) != len(answer.selected):
-        return "The same reply was chosen twice. Please choose again."
-    if not step.min_choices <= len(answer.selected) <= step.max_choices:
-        return _how_many(step)
-    if step.reason is not None and step.reason.required:
-        if count_words(answer.reason) < max(1, step.reason.min_words):
-            return f"Please give your reason in at least {_words(max(1, step.reason.min_words))}."
-    return None
-
-
-def _how_many(step: ChooseStep) -> str:
-    if step.min_choices == step.max_choices:
-        return f"Please choose {'one reply' if step.min_choices == 1 else f'{step.min_choices} replies'}."
-    return f"Please choose between {step.min_choices} and {step.max_choices} replies."
-
-
-def _words(number: int) -> str:
-    return "one word" if number == 1 else f"{number} words"

@@ -32,12 +32,16 @@ class PracticeWorld:
         tries: attempts at the whole conversation.
         page: the rater's page.
         seed: of the order of the two replies.
+        used: attempts that this rater failed before (they left, and came back).
     """
 
-    def __init__(self, practice: Practice, question: str, tries: int, page: PageSession, *, seed: int) -> None:
+    def __init__(
+        self, practice: Practice, question: str, tries: int, page: PageSession, *, seed: int, used: int = 0
+    ) -> None:
         self.practice = practice
         self.question = question
         self.tries = tries
+        self.used = min(used, tries - 1)
         self.page = page
         self.passed = False
         self._random = random.Random(f"practice:{seed}")
@@ -45,9 +49,9 @@ class PracticeWorld:
     def run(self) -> bool:
         """True when all items of one attempt were right."""
         notice: Notice | None = None
-        for attempt in range(1, self.tries + 1):
+        for attempt in range(self.used + 1, self.tries + 1):
             wrong = self._attempt(attempt, notice)
-            self.passed = not wrong
+            self.passed, self.used = not wrong, attempt
             if self.passed or attempt == self.tries:
                 self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
                 break

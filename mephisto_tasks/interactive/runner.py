@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mephisto_tasks import compat
 
@@ -12,6 +12,7 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.abstractions._subcomponents.task_runner import TaskRunner
+from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 from mephisto.data_model.exceptions import (
     AbsentAgentError,
     AgentReturnedError,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SUBMIT_TIMEOUT_S = 60
-"""How long a finished dialogue waits for the page to send the unit in; every answer is stored by then."""
+"""How long a finished dialogue waits for the page to hand the unit in; every answer is stored by then."""
 
 THANKS = ("Thank you!", "Your conversation is complete and saved. {pay}")
 STOPPED = (
@@ -41,14 +42,15 @@ STOPPED = (
     "Our system had a problem and this conversation cannot go on. Nothing that you did is lost, and you are paid as if it "
     "were complete. {pay}",
 )
-ENDED_EARLY = (
-    "This conversation was ended early",
-    "It was sent in before its last turn, so it does not count as complete. What you did is saved.",
-)
 AWAY = (
     "You were away for a while",
-    "This conversation was closed because we heard nothing from you. What you did is saved. If you meant to go on, please "
-    "return the task and take it again.",
+    "This conversation was closed because we heard nothing from you. What you did is saved. If you want to begin another "
+    "one, please load this page again, or return the task and take it anew.",
+)
+AWAY_FOR_GOOD = (
+    "You were away for a while",
+    "This conversation was closed because we heard nothing from you. What you did is saved. There is no other conversation "
+    "for you in this study, so please return the task. Thank you for your help!",
 )
 NOTHING_LEFT = (
     "All conversations have been given out",
@@ -58,6 +60,11 @@ NOTHING_LEFT = (
 PAUSED = (
     "The study was paused",
     "The researchers paused this study. Everything that you did is saved. {pay} You may close this page.",
+)
+ALL_DONE = (
+    "The study is complete",
+    "Other people finished the last conversations of this study just now. There is nothing to do for you any more; please "
+    "return the task. Thank you for your interest!",
 )
 
 
@@ -74,8 +81,12 @@ class InteractiveTaskRunner(TaskRunner):
         """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
         if agent.state.init_data is None:
             cell = self.study.allocator.claim(agent.worker_id, agent.db_id)
-            plan = None if cell is None else self.study.plan(f"{agent.task_run_id}-{agent.db_id}", cell)
-            agent.state.set_init_state(_stored(plan))
+            try:
+                plan = None if cell is None else self.study.plan(f"{agent.task_run_id}-{agent.db_id}", cell)
+                agent.state.set_init_state(_stored(plan))
+            except BaseException:  # nobody would ever end a dialogue that did not begin
+                self.study.allocator.abandon(agent.db_id, rated_turns=0)
+                raise
         page_data = agent.state.get_init_state()
         assert isinstance(page_data, dict)
         return page_data
@@ -83,7 +94,7 @@ class InteractiveTaskRunner(TaskRunner):
     def run_unit(self, unit: Unit, agent: Agent) -> None:
         """One dialogue. An exception that leaves here is the rater's absence: Mephisto then gives the unit out again."""
         plan = _restored(agent.state.init_data)
-        page = PageSession(agent, phase="task", answer_timeout_s=self.study.config.answer_timeout_s)
+        page = self._page(agent, "task")
         if plan is None:
             self._goodbye(page, NOTHING_LEFT, "stay")
             raise AgentReturnedError(agent.db_id)
@@ -92,20 +103,29 @@ class InteractiveTaskRunner(TaskRunner):
             world.run()
             self.study.allocator.complete(agent.db_id)
         except AbsentAgentError as absence:
-            self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
-            self._goodbye(page, PAUSED if isinstance(absence, AgentShutdownError) else AWAY, "stay")
+            self._abandon(world, agent)
+            self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
-        except SubmittedEarly:
-            self._stop(agent, world, ENDED_EARLY, "the page sent the unit in before the dialogue was complete")
-            return
         except ModelFailed as error:
-            self._stop(agent, world, STOPPED, f"models failed: {error}")
+            self._stop(agent, world, f"models failed: {error}")
             return
         except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
             logger.exception("dialogue %s failed", plan.dialogue_id)
-            self._stop(agent, world, STOPPED, f"{type(error).__name__}: {error}")
+            self._stop(agent, world, f"{type(error).__name__}: {error}")
             return
         self._finish(agent, world, page)
+
+    def _page(self, agent: Any, phase: Literal["practice", "task"]) -> PageSession:
+        timeout_s = self.study.config.answer_timeout_s
+        return PageSession(agent, phase=phase, answer_timeout_s=timeout_s, closing=self.study.closing)
+
+    def _abandon(self, world: ConversationWorld, agent: Agent) -> None:
+        self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
+
+    def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
+        if isinstance(absence, AgentShutdownError):
+            return PAUSED if self.study.allocator.remaining else ALL_DONE
+        return AWAY if self.study.allocator.available(worker_id) else AWAY_FOR_GOOD
 
     def _finish(self, agent: Agent, world: ConversationWorld, page: PageSession) -> None:
         """Comment box, thanks, submit. The dialogue is complete already: a rater who leaves now has done the work."""
@@ -113,63 +133,77 @@ class InteractiveTaskRunner(TaskRunner):
             world.ask_feedback()
             self._goodbye(page, THANKS, "submit")
             agent.await_submit(SUBMIT_TIMEOUT_S)
-        except (AbsentAgentError, SubmittedEarly):
+        except AbsentAgentError:
             logger.info("dialogue %s is complete; its rater left before the end page", world.plan.dialogue_id)
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
-    def _stop(self, agent: Agent, world: ConversationWorld, words: tuple[str, str], reason: str) -> None:
-        """End a dialogue before its time: keep everything, tell the rater, and give the work out again."""
+    def _stop(self, agent: Agent, world: ConversationWorld, reason: str) -> None:
+        """End a dialogue that cannot go on: keep everything, tell the rater, and give the work out again."""
         logger.error("dialogue %s stopped: %s", world.plan.dialogue_id, reason)
-        world.fail(reason)
-        self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
-        self._goodbye(world.page, words, "submit")
+        self._abandon(world, agent)
+        try:
+            world.fail(reason)
+        except OSError:
+            logger.exception("the end of dialogue %s could not be written down", world.plan.dialogue_id)
+        self._goodbye(world.page, STOPPED, "submit")
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
             logger.info("the rater of the stopped dialogue %s had left", world.plan.dialogue_id)
         self._mark_completed(agent)
-        self._launch_replacement(agent)
+        if not self.study.closing.is_set():
+            agent.get_live_run().task_launcher.add_one(one_dialogue())
 
     def _mark_completed(self, agent: Agent) -> None:
         # Mephisto would wait for a submit once more, outside of its own error handling.
         agent.update_status(AgentState.STATUS_COMPLETED)
         agent.mark_done()
 
-    def _launch_replacement(self, agent: Agent) -> None:
-        """One more unit in place of one that was used up without a complete dialogue."""
-        if self.study.closing.is_set():
-            return
-        launcher = agent.get_live_run().task_launcher
-        before = len(launcher.units)
-        launcher._create_single_assignment(one_dialogue())
-        for unit in launcher.units[before:]:
-            launcher.unlaunched_units.pop(unit.db_id, None)
-            unit.launch(launcher.launch_url)
-
     def _goodbye(self, page: PageSession, words: tuple[str, str], next_: Any) -> None:
         title, text = words
         page.end(title, text.format(pay=self.study.instructions.pay), next_)
 
     def cleanup_unit(self, unit: Unit) -> None:
-        """Nothing to do: a world holds no resources beyond its thread."""
+        """The unit is free for everybody: Mephisto would keep it from the worker who left it."""
+        unit.worker_id = None
 
     def run_onboarding(self, agent: OnboardingAgent) -> None:
         """The practice conversation, then the page's submit, which asks for the verdict."""
         practice = self.study.practice
         assert practice is not None, "onboarding runs only where practice items are configured"
-        config = self.study.config
-        page = PageSession(agent, phase="practice", answer_timeout_s=config.answer_timeout_s)
-        agent.get_live_run().blueprint.remember_onboarding(agent)
-        world = PracticeWorld(practice, config.question, config.onboarding_tries, page, seed=int(agent.db_id))
+        config, used = self.study.config, self.study.practice_tries_used
+        page = self._page(agent, "practice")
+        blueprint = agent.get_live_run().blueprint
+        blueprint.remember_onboarding(agent)
+        world = PracticeWorld(
+            practice,
+            config.question,
+            config.onboarding_tries,
+            page,
+            seed=int(agent.db_id),
+            used=used.get(agent.worker_id, 0),
+        )
         try:
-            world.run()
+            self._grant(agent, world.run())
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except SubmittedEarly:
-            logger.warning("onboarding %s was sent in before its end: not passed", agent.db_id)
+            logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)
         except AbsentAgentError as absence:
-            self._goodbye(page, PAUSED if isinstance(absence, AgentShutdownError) else AWAY, "stay")
+            self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
+        finally:
+            used[agent.worker_id] = world.used
+            blueprint.forget_onboarding(agent)
+
+    def _grant(self, agent: OnboardingAgent, passed: bool) -> None:
+        """The verdict counts at once: a page that never hands a failed practice in must not get new tries."""
+        name = self.study.config.onboarding_qualification
+        assert name is not None
+        worker = agent.get_worker()
+        worker.grant_qualification(name, int(passed))
+        if not passed:
+            worker.grant_qualification(OnboardingRequired.get_failed_qual(name), 0)
 
     def cleanup_onboarding(self, agent: OnboardingAgent) -> None:
         """Nothing to do."""

@@ -39,6 +39,8 @@ class Study:
     practice: Practice | None
     instructions: Instructions
     closing: threading.Event = field(default_factory=threading.Event)
+    practice_tries_used: dict[str, int] = field(default_factory=dict)
+    """Mephisto's worker id → failed attempts at the practice, so that leaving it does not give them back."""
     _models_shown: dict[str, str] = field(default_factory=dict)
     _persona_order: list[Persona] = field(default_factory=list)
     _persona_round: int = 0

@@ -5,6 +5,7 @@ Source of the procedure: Smith et al. 2022, §3.1.1 (setting) and §3.1.2 (PW-Tu
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -32,6 +33,7 @@ from parlai_humaneval.protocol.steps import (
 )
 
 PARTNER_TYPING = "Your partner is typing…"
+PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
 
 
 class ConversationWorld:
@@ -107,11 +109,18 @@ class ConversationWorld:
         speaker.observe({"id": "Human Speaker", "text": text.strip(), "episode_done": False})
 
     def _candidates(self, speaker: Any, turn: int) -> list[Candidate]:
-        def on_delay(reason: str) -> None:
-            self.page.state.append(Delayed(at=time.time(), turn=turn, reason=reason))
-            self.page.wait("Your partner needs a little longer than usual. Please stay on this page.", slow=True)
+        waiting = threading.Event()
+        waiting.set()
 
-        message = speaker.act(on_delay=on_delay)
+        def on_delay(reason: str) -> None:
+            if waiting.is_set():  # a model that hangs may report when this dialogue has long ended
+                self.page.state.append(Delayed(at=time.time(), turn=turn, reason=reason))
+                self.page.wait(PARTNER_SLOW, slow=True)
+
+        try:
+            message = self.page.while_open(lambda: speaker.act(on_delay=on_delay))
+        finally:
+            waiting.clear()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
         self._shown += [candidate.candidate_id for candidate in candidates]
         self.study.note_candidates((candidate.candidate_id, candidate.model) for candidate in candidates)
@@ -122,7 +131,6 @@ class ConversationWorld:
         answer = self.page.ask_choice(self._choose_step(turn, candidates))
         now = time.time()
         continued = answer.selected[0]
-        speaker.accept(continued)
         self.page.state.append(
             Answered(
                 at=now,
@@ -134,6 +142,7 @@ class ConversationWorld:
             )
         )
         self.rated_turns += 1
+        speaker.accept(continued)
         self.page.say("partner", next(c.text for c in candidates if c.candidate_id == continued))
 
     def _choose_step(self, turn: int, candidates: list[Candidate]) -> ChooseStep:

@@ -1,0 +1,127 @@
+"""Mephisto's side of the wire, where it must know better than Mephisto who may begin, come back, or hand in."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, Protocol
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.data_model.agent import OnboardingAgent
+from mephisto.operations.client_io_handler import ClientIOHandler
+from mephisto.operations.datatypes import WorkerFailureReasons
+from mephisto.operations.worker_pool import AgentDetails
+
+logger = logging.getLogger(__name__)
+
+REGISTERING_S = 60.0
+"""A registration under way for longer than this was lost (its page got an error from the router long before)."""
+
+EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
+"""What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
+
+_GONE = {"disconnect", "timeout", "returned"}
+_GENERIC_REASONS = {
+    value for name, value in vars(WorkerFailureReasons).items() if not name.startswith("_") and isinstance(value, str)
+}
+
+
+class Doorkeeper(Protocol):
+    """What a study says of a worker, by Mephisto's worker id."""
+
+    busy: str
+    """The sentence for somebody who has another page open."""
+
+    def why_not(self, worker_id: str) -> str | None:
+        """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
+
+    def may_return(self, worker_id: str) -> bool:
+        """Whether a worker who left a dialogue can be given another."""
+
+
+class StudyIOHandler(ClientIOHandler):
+    """Four things differ from Mephisto's:
+
+    * a worker who cannot take part reads why (Mephisto has one text for every refusal);
+    * one page of a worker at a time may register or practise: a second would be a second set of tries;
+    * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
+    * a unit cannot be handed in before its world is done with it.
+    """
+
+    def __init__(self, db: Any, door: Doorkeeper) -> None:
+        super().__init__(db)
+        self._door = door
+        self._registering: dict[str, tuple[str, float]] = {}
+
+    def _register_agent(self, packet: Any, channel_id: str) -> None:
+        request_id, crowd_data = packet.data["request_id"], packet.data["provider_data"]
+        registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
+        self._forget_ended(registration)
+        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+            self.request_id_to_channel_id[request_id] = channel_id
+            self.request_id_to_packet[request_id] = packet
+            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=self._door.busy).to_dict())
+            return
+        self._registering[request_id] = (name, time.monotonic())
+        super()._register_agent(packet, channel_id)
+
+    def _forget_ended(self, registration: str) -> None:
+        pool = self.get_live_run().worker_pool
+        agent_id = self.agents_by_registration_id.get(registration)
+        agent = None if agent_id is None else pool.get_agent_for_id(agent_id)
+        if agent is None:
+            return
+        if isinstance(agent, OnboardingAgent):
+            ended = agent_id in pool.final_onboardings
+        else:
+            ended = agent.db_status in _GONE and self._door.may_return(agent.worker_id)
+        if ended:
+            del self.agents_by_registration_id[registration]
+
+    def _has_page_open(self, name: str) -> bool:
+        practising = self.get_live_run().worker_pool.onboarding_agents.values()
+        if any(agent.get_worker().worker_name in _stored_names(name) for agent in list(practising)):
+            return True
+        oldest = time.monotonic() - REGISTERING_S
+        return any(other == name and since > oldest for other, since in self._registering.values())
+
+    def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
+        self._registering.pop(request_id, None)
+        if additional_data.get("failure_reason") in _GENERIC_REASONS:
+            worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
+            reason = self._door.why_not(worker_id) if worker_id else None
+            if reason is not None:
+                additional_data = {**additional_data, "failure_reason": reason}
+        super().enqueue_agent_details(request_id, additional_data)
+
+    def _worker_id(self, request_id: str) -> str | None:
+        packet = self.request_id_to_packet.get(request_id)
+        data = {} if packet is None else packet.data
+        # A registration holds what the provider says in a part of its own, a practice that is handed in does not.
+        name = data.get("provider_data", data).get("worker_name")
+        if not isinstance(name, str):
+            return None
+        for stored in _stored_names(name):
+            workers = self.db.find_workers(worker_name=stored)
+            if workers:
+                return str(workers[0].db_id)
+        return None
+
+    def _on_submit_unit(self, packet: Any, channel_id: str) -> None:
+        agent = self.get_live_run().worker_pool.get_agent_for_id(packet.subject_id)
+        if isinstance(agent, OnboardingAgent):
+            logger.warning("%s was handed in as if it were a task; ignored", packet.subject_id)
+        elif agent is not None and agent.db_status == "in task" and not agent.state.awaits_submit:
+            agent.pending_actions.put(EARLY_SUBMIT)
+            agent.has_live_update.set()
+            self.send_status_update(agent.get_agent_id(), agent.db_status)  # the router hears that it goes on
+        else:
+            super()._on_submit_unit(packet, channel_id)
+
+
+def _stored_names(name: str) -> tuple[str, str]:
+    """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
+    return name, f"{name}_sandbox"

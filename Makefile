@@ -47,6 +47,7 @@ bench: install
 	$(BIN)/python -m benchmarks $(ARGS)
 
 wheel: install
+	rm -rf build
 	$(BIN)/python -m build --wheel --outdir dist .
 
 install: check-tools $(STAMPS)/python $(STAMPS)/web

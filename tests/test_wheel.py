@@ -1,0 +1,125 @@
+"""The wheel alone gives launchable tasks: in an environment that has its dependencies and nothing of the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+def repository_files(*folders: str) -> list[Path]:
+    """Files of the repository that git tracks, or would."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *folders]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    return [REPOSITORY / line for line in listed.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the sources: an old ``build`` folder of the repository must not get in."""
+    out, sources = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("sources")
+    for path in [*repository_files(), *(REPOSITORY / "mephisto_tasks" / "webapp" / "dist").rglob("*")]:
+        if path.is_file():
+            copy = sources / path.relative_to(REPOSITORY)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(sources)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` of a new environment with the wheel in it.
+
+    The dependencies (gigabytes) are seen through a path file; what stands beside them of the repository's own
+    development install works by path files of its own, which are not followed from there.
+    """
+    root = tmp_path_factory.mktemp("environment")
+    venv.create(root, with_pip=False, symlinks=True)
+    python = root / "bin" / "python"
+    packages = root / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--force-reinstall",
+        str(wheel),
+    ]
+    subprocess.run([*command, "--target", str(packages)], check=True, timeout=300, capture_output=True)
+    return root / "bin"
+
+
+def run(installed: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The installed command, from an empty folder and with an empty home."""
+    environment = {"HOME": str(home), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"}
+    program = "from parlai_humaneval.cli import main; main()"
+    command = [str(installed / "python"), "-c", program, *arguments]
+    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=180)
+
+
+def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
+    """A file that a launch reads and that the wheel lacks would fail only on the user's machine."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for name in (
+        "parlai_humaneval/py.typed",
+        "mephisto_tasks/py.typed",
+        "mephisto_tasks/webapp/dist/index.html",
+        "mephisto_tasks/router/static/mock_crowd_source.js",
+        "parlai_humaneval/zoo_configs/embedded.yaml",
+        "parlai_humaneval/zoo_configs/blenderbot.yaml",
+    ):
+        assert name in names
+    files = [path.relative_to(REPOSITORY).as_posix() for path in repository_files("parlai_humaneval", "mephisto_tasks")]
+    data = [name for name in files if name.endswith((".yaml", ".json", ".jsonl", ".txt")) and "/webapp/" not in name]
+    assert data
+    assert set(data) <= names
+
+
+def test_wheel_has_neither_sources_of_the_page_nor_tests(wheel: Path) -> None:
+    """The page travels built; node_modules in a wheel would be hundreds of megabytes."""
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if "node_modules" in name or "webapp/src" in name or name.startswith("tests")]
+
+
+def test_installed_code_is_the_wheels(installed: Path, tmp_path: Path) -> None:
+    """Guards this very test: without it, the repository's development install could be what runs."""
+    program = "import parlai_humaneval, mephisto_tasks; print(parlai_humaneval.__file__, mephisto_tasks.__file__)"
+    command = [str(installed / "python"), "-c", program]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert str(REPOSITORY) + "/parlai_humaneval" not in out
+    assert out.count(str(installed.parent)) == 2
+
+
+def test_installed_wheel_runs_a_whole_study(installed: Path, tmp_path: Path) -> None:
+    """pip install of the wheel is enough: page, models, personas, practice and report are all there."""
+    done = run(
+        installed, tmp_path, "demo", "--raters", "1", "--dialogues", "1", "--port", "0", "--json", "--data-dir", "data"
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["dialogues"]["complete"] == 1
+
+
+def test_installed_wheel_lists_confs_and_models(installed: Path, tmp_path: Path) -> None:
+    """Every conf and zoo file is found from inside the wheel."""
+    confs = run(installed, tmp_path, "launch", "pw_turn", "--list-confs").stdout.split()
+    assert {"local", "mturk_sandbox", "mturk"} <= set(confs)
+    models = json.loads(run(installed, tmp_path, "models", "list", "--json").stdout)
+    assert "blender_90M" in json.dumps(models)

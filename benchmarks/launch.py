@@ -1,0 +1,91 @@
+"""Seconds from starting the launch command to a page that answers and a first worker who gets a task."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import aiohttp
+
+from benchmarks.figures import Figure, median
+from benchmarks.peer.copy import copy_mephisto
+from benchmarks.peer.rater import register
+from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page
+
+REPEATS = 3
+CONTENT = (
+    "process start → GET / and /task_config.json answer, and a first worker is given a task, two models loaded. Peer: "
+    "ParlAI's pairwise per-turn blueprint through Mephisto's LocalArchitect and node router, with two instant models"
+)
+CLEAN_NOTE = (
+    f"{CONTENT}; empty home, data folder and npm cache, so its time holds npm install of the router, and twice npm install "
+    "and webpack of Mephisto's chat page (ParlAI's own page sources are missing from its wheel). Ours: eliza and retrieval"
+)
+AGAIN_NOTE = f"{CONTENT}; same home and data as the launch before, so npm finds all installed and the pages are built"
+
+
+def _first_worker(url: str, worker: str) -> None:
+    async def ask() -> None:
+        async with aiohttp.ClientSession() as session:
+            await register(session, url, worker)
+
+    asyncio.run(ask())
+
+
+def our_seconds(work: Path, worker: str) -> float:
+    """One launch of ours, with the machine's state in ``work``."""
+    with our_launch(work, []) as (url, program):
+        wait_for_page(url, program, "parlai-humaneval launch")
+        _first_worker(url, worker)
+        return time.perf_counter() - program.started
+
+
+def peer_seconds(work: Path, copy: Path, worker: str) -> float:
+    """One launch of the peer's."""
+    with peer_launch(work, copy, "instant", 10) as (url, program):
+        wait_for_page(url, program, "ParlAI's task", ready=PEER_READY)
+        _first_worker(url, worker)
+        return time.perf_counter() - program.started
+
+
+def run(quick: bool) -> list[Figure]:
+    """Clean and repeated launches; with ``quick`` one of ours each, and no peer (it downloads from npm for a minute)."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        if quick:
+            ours = [our_seconds(root, "w1"), our_seconds(root, "w2")]
+            note = "process start → a page that answers and a first worker with a task; the peer runs without --quick only"
+            return [_figure(state, [value], [], note) for state, value in zip(("clean", "again"), ours, strict=True)]
+        return _compare(root)
+
+
+def _compare(root: Path) -> list[Figure]:
+    """The two sides take turns, so that both meet the same machine."""
+    work, copy = root / "peer", copy_mephisto(root / "copy")
+    ours_clean, ours_again, peer_again = [], [], []
+    peer_clean = [peer_seconds(work, copy, "w0")]
+    for number in range(REPEATS):
+        state = root / f"ours{number}"
+        ours_clean.append(our_seconds(state, "w1"))
+        peer_again.append(peer_seconds(work, copy, f"w{number + 1}"))
+        ours_again.append(our_seconds(state, "w2"))
+        shutil.rmtree(state)
+    return [
+        _figure("clean", ours_clean, peer_clean, CLEAN_NOTE),
+        _figure("again", ours_again, peer_again, AGAIN_NOTE),
+    ]
+
+
+def _figure(state: str, ours: list[float], peer: list[float], note: str) -> Figure:
+    return Figure(
+        name=f"launch to answering page, {state}",
+        unit="s",
+        ours=median(ours),
+        peer=median(peer) if peer else None,
+        peer_source="same run" if peer else "none",
+        note=note,
+        repeats=len(ours),
+    )

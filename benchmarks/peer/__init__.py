@@ -1,0 +1,1 @@
+"""ParlAI's pairwise per-turn task and Mephisto's router, run as they are from a copy."""

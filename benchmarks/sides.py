@@ -1,0 +1,66 @@
+"""The two sides of a comparison as running programs that raters can reach."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+import yaml
+
+from benchmarks.models import PAIRS
+from benchmarks.peer.copy import peer_environment
+from benchmarks.processes import POLL_S, Measured, environment, free_port, running
+
+PEER_READY = "PEER IS READY"
+REQUEST_TIMEOUT_S = 2.0
+
+
+@contextmanager
+def our_launch(work: Path, overrides: Sequence[str]) -> Iterator[tuple[str, Measured]]:
+    """``parlai-humaneval launch pw_turn`` with its home and data below ``work``; yields its address at once."""
+    port = free_port()
+    command = [sys.executable, "-m", "parlai_humaneval", "launch", "pw_turn", f"mephisto.architect.port={port}"]
+    command += ["--data-dir", str(work / "data"), *overrides]
+    with running(command, environment(work / "home")) as program:
+        yield f"http://127.0.0.1:{port}", program
+
+
+@contextmanager
+def peer_launch(work: Path, copy: Path, pair: str, conversations: int) -> Iterator[tuple[str, Measured]]:
+    """ParlAI's per-turn task with its home and data below ``work``, its program being ``copy``."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.peer.task"]
+    command += [str(port), pair, str(conversations), str(work / "task")]
+    with running(command, peer_environment(work / "home", copy)) as program:
+        yield f"http://127.0.0.1:{port}", program
+
+
+def wait_for_page(url: str, program: Measured, what: str, ready: str = "") -> None:
+    """Until the page and its configuration are served (and the program has printed ``ready``).
+
+    Raises:
+        BenchmarkError: the program ended, or took too long.
+    """
+    while not (ready in program.printed() and _answers(f"{url}/") and _answers(f"{url}/task_config.json")):
+        program.check(what)
+        time.sleep(POLL_S)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=REQUEST_TIMEOUT_S).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+def zoo_file(folder: Path, pair: str) -> Path:
+    """A zoo file with the models of a pair."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"zoo_{pair}.yaml"
+    models = {name: {"options": {"model": agent}} for name, agent in PAIRS[pair].items()}
+    path.write_text(yaml.safe_dump({"models": models}), encoding="utf-8")
+    return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -148,11 +149,12 @@ async def test_what_is_too_long_is_refused_with_a_reason(served: Served) -> None
     heard, code = await talk(served, "x" * 300_000)
     assert "256 kB" in heard[0]["data"]["error"]
     assert code == 1009
-    _, code = await talk(served, "x" * 3_000_000)
-    assert code == 1009
+    with contextlib.suppress(ConnectionError, aiohttp.ClientError):  # the rest is not read: cut off, maybe hard
+        assert (await talk(served, "x" * 3_000_000))[0] == []
     status, answer = await post(served, "/request_agent", json={"provider_data": {"x": "y" * 300_000}})
     assert (status, "256 kB" in answer["error"]) == (413, True)
     assert (await talk(served, b"binary"))[1] == 1003
+    assert served.operator.heard == []
 
 
 async def test_uploads_are_refused(served: Served, open_page: Pages) -> None:

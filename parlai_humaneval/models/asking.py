@@ -91,9 +91,10 @@ class _Question:
         self.deadline = time.monotonic() + self._timeout_s
 
     def ask_again(self, *, max_stuck: int) -> None:
-        """Start the next try: a request that is merely queued is waited for, otherwise a fresh clone is asked."""
-        taken = [self.child.worker.relieve(request, max_stuck=max_stuck) for request in self.requests]
-        if taken and not all(taken):
+        """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
+        worker, after_s = self.child.worker, self._timeout_s / 2
+        stuck = [worker.relieve(request, after_s=after_s, max_stuck=max_stuck) for request in self.requests]
+        if stuck and not all(stuck):
             self._try()
             return
         self.child.renew()

@@ -66,7 +66,7 @@ class ModelPool:
         self.max_batch = max_batch
         self.seed = seed
         self._threads = threads
-        self._torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, len(specs)))
+        self.torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, len(specs)))
         self._workers: dict[str, ModelWorker] = {}
 
     def load(self, progress: Callable[[str], None] | None = None) -> ModelPool:
@@ -85,7 +85,7 @@ class ModelPool:
             agent = load_agent(spec)
             threads = self._threads if isinstance(self._threads, int) else self._threads.get(name, 1)
             self._workers[name] = ModelWorker(
-                name, agent, max_batch=self.max_batch, threads=threads, torch_threads=self._torch_threads
+                name, agent, max_batch=self.max_batch, threads=threads, torch_threads=self.torch_threads
             )
         return self
 

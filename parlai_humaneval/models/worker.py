@@ -55,6 +55,7 @@ class Request:
     asked_at: float = field(default_factory=time.monotonic)
     future: Future[Reply] = field(default_factory=Future)
     taken_by: _Thread | None = None
+    taken_at: float = 0.0
 
 
 class ModelWorker:
@@ -108,19 +109,22 @@ class ModelWorker:
             self._changed.notify_all()
         return request
 
-    def relieve(self, request: Request, *, max_stuck: int) -> bool:
-        """Whether a late ``request`` has been taken up; if so, a fresh thread relieves the one that has it.
+    def relieve(self, request: Request, *, after_s: float, max_stuck: int) -> bool:
+        """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over its work.
 
+        False for a request that is still queued or was taken up a moment ago: it only needs patience.
         A thread cannot be ended from outside, so at most ``max_stuck`` hang at once. One that comes back
         after all still delivers its batch, and ends.
         """
         with self._changed:
             thread = request.taken_by
-            if thread is not None and not thread.replaced and self._stuck < max_stuck:
+            if thread is None or time.monotonic() - request.taken_at < after_s:
+                return False
+            if not thread.replaced and self._stuck < max_stuck:
                 thread.replaced = True
                 self._stuck += 1
                 self._start_thread()
-            return thread is not None
+            return True
 
     def close(self) -> None:
         """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits gets an error."""
@@ -163,7 +167,7 @@ class ModelWorker:
                 self._gather()
             batch = [self._queue.popleft() for _ in range(min(self.max_batch, len(self._queue)))]
             for request in batch:
-                request.taken_by = thread
+                request.taken_by, request.taken_at = thread, time.monotonic()
             if batch:
                 self.batch_sizes.append(len(batch))
             return batch

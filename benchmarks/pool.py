@@ -1,0 +1,157 @@
+"""Replies a second of the model pool, beside ParlAI's way, in the same run.
+
+ParlAI's way is its own class, ``parlai.crowdsourcing.tasks.model_chat.bot_agent.TurkLikeAgent``, as its crowd tasks use
+it: a clone of the model for each conversation, and every ``observe`` and ``act`` under one semaphore, so at
+batch size 1. Both speak with the same two tiny generators about the same lines; a turn asks both models.
+Each conversation is a thread, as in Mephisto, and writes its next line as soon as it has both replies.
+
+    python benchmarks/pool.py --seconds 5 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.tiny import TinySize, train_tiny
+from parlai_humaneval.models.zoo import ModelSpec
+
+LINES = (
+    "Hi!",
+    "I have two dogs, and we go to the beach at the weekend.",
+    "What do you do for work?",
+    "I like to cook, mostly pasta and soups.",
+    "Do you have any brothers or sisters?",
+    "It was nice to talk to you.",
+)
+CORES = os.cpu_count() or 1
+
+
+def specs(folder: Path) -> list[ModelSpec]:
+    """Two generators of 4 + 4 layers and width 256, made in a moment if they are not there.
+
+    They speak greedily, 12 to 24 tokens a reply. What they say is nonsense, how long they take is not.
+    """
+    result = []
+    for name, seed in (("a", 1), ("b", 2)):
+        model = folder / name / "model"
+        if not model.exists():
+            train_tiny(folder / name, size=TinySize(layers=4, width=256, seed=seed, max_steps=3))
+        options = {
+            "model_file": str(model),
+            "skip_generation": False,
+            "inference": "greedy",
+            "beam_min_length": 12,
+            "label_truncate": 24,
+        }
+        result.append(ModelSpec(name=name, options=options))
+    return result
+
+
+class OurConversation:
+    """One conversation with the pool."""
+
+    def __init__(self, pool: ModelPool, number: int) -> None:
+        self.speaker = pool.speaker(["a", "b"], seed=number)
+
+    def turn(self, line: str) -> None:
+        self.speaker.observe({"id": "human", "text": line, "episode_done": False})
+        self.speaker.accept(self.speaker.act()["candidates"][0]["candidate_id"])
+
+    def reset(self) -> None:
+        self.speaker.reset()
+
+
+class ParlaiConversation:
+    """One conversation as ParlAI's pairwise-per-turn world holds it: two TurkLikeAgents, one semaphore for all."""
+
+    def __init__(self, pool: ModelPool, semaphore: threading.Semaphore) -> None:
+        from parlai.crowdsourcing.tasks.model_chat.bot_agent import TurkLikeAgent
+
+        self.agents = []
+        for name in ("a", "b"):
+            model = pool.worker(name).clone()
+            self.agents.append(TurkLikeAgent(model.opt, name, model, num_turns=6, semaphore=semaphore))
+
+    def turn(self, line: str) -> None:
+        for agent in self.agents:
+            agent.observe({"id": "human", "text": line, "episode_done": False})
+        for agent in self.agents:
+            agent.act()
+
+    def reset(self) -> None:
+        for agent in self.agents:
+            agent.reset()
+
+
+def replies_per_second(conversations: Sequence[Any], seconds: float) -> float:
+    """All conversations at once for ``seconds``; a turn counts as two replies."""
+    stop = time.monotonic() + seconds
+    counts = [0] * len(conversations)
+
+    def talk(number: int) -> None:
+        conversation, turn = conversations[number], 0
+        while time.monotonic() < stop:
+            if turn % len(LINES) == 0:
+                conversation.reset()
+            conversation.turn(LINES[turn % len(LINES)])
+            counts[number] += 2
+            turn += 1
+
+    started = time.monotonic()
+    threads = [threading.Thread(target=talk, args=[number]) for number in range(len(conversations))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / (time.monotonic() - started)
+
+
+def compare(pool: ModelPool, numbers: Sequence[int], seconds: float) -> list[dict[str, float]]:
+    """One row a number of conversations; ParlAI's way and ours take turns, so that both meet the same machine."""
+    import torch
+
+    rows = []
+    for number in numbers:
+        semaphore = threading.Semaphore(1)
+        # ParlAI leaves torch alone: all processors for the one operation that runs.
+        torch.set_num_threads(CORES)
+        parlai = replies_per_second([ParlaiConversation(pool, semaphore) for _ in range(number)], seconds)
+        torch.set_num_threads(pool.torch_threads)  # as it was: MKL's part of the setting is the process's
+        ours = replies_per_second([OurConversation(pool, i) for i in range(number)], seconds)
+        rows.append({"conversations": number, "parlai": parlai, "pool": ours, "ratio": ours / parlai})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--conversations", type=int, nargs="+", default=[1, 4, 8, 16])
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
+    parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir()) / "parlai-humaneval-bench")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    logging.disable(logging.INFO)
+    with quiet_parlai(), ModelPool(specs(args.models)) as pool:
+        replies_per_second([OurConversation(pool, 0)], 1.0)  # warm up
+        rows = compare(pool, args.conversations, args.seconds)
+    if args.json:
+        result = {"benchmark": "pool", "unit": "replies per second", "processors": CORES, "rows": rows}
+        print(json.dumps(result, indent=2))
+        return
+    print("replies a second, two models\nconversations   ParlAI   pool   ratio")
+    for row in rows:
+        print(f"{row['conversations']:13d} {row['parlai']:8.1f} {row['pool']:6.1f} {row['ratio']:6.2f}x")
+
+
+if __name__ == "__main__":
+    main()

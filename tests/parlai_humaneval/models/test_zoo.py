@@ -1,0 +1,105 @@
+"""Zoo files: what is in ours, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+
+
+def write(folder: Path, text: str, name: str = "zoo.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_packaged_zoo_has_the_promised_models() -> None:
+    """Guards the names that presets and the README use."""
+    names = set(load_zoo())
+    assert {"eliza", "retrieval", "tiny_generator"} <= names
+    assert {
+        "blender_90M", "blender_400Mdistill", "blender_1B", "blender_3B", "blender_3B-M0", "blender_9B", "reddit_3B"
+    } <= names  # fmt: skip
+
+
+def test_blenderbot_speaks_with_the_papers_settings() -> None:
+    """Guards Smith et al. 2022: beam 10, minimum 20, 3-gram blocking; M0 differs in the minimum only."""
+    zoo = load_zoo()
+    papers = {
+        "inference": "beam", "beam_size": 10, "beam_min_length": 20, "beam_block_ngram": 3, "beam_context_block_ngram": 3,
+        "beam_block_full_context": False, "skip_generation": False,
+    }  # fmt: skip
+    for name in ("blender_90M", "blender_400Mdistill", "blender_1B", "blender_3B", "blender_9B", "reddit_3B"):
+        options = dict(zoo[name].options)
+        assert options.pop("model_file").startswith("zoo:blender/")
+        assert options == papers
+    assert zoo["blender_3B-M0"].options == {**zoo["blender_3B"].options, "beam_min_length": 0}
+    assert zoo["blender_3B-M0"].needs == zoo["blender_3B"].needs
+
+
+def test_every_packaged_model_says_what_it_is_and_under_which_licence() -> None:
+    """Guards reports, which print it."""
+    for spec in load_zoo().values():
+        assert spec.description
+        assert spec.source
+        assert spec.license
+
+
+def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -> None:
+    """Guards a user's variant of a packaged model."""
+    own = write(
+        tmp_path,
+        "models: {shy: {extends: blender_3B, options: {beam_size: 3}, description: Fewer beams.}}",
+    )
+    spec = load_zoo([*sorted(zoo_dir().glob("*.yaml")), own])["shy"]
+    assert spec.options["beam_size"] == 3
+    assert spec.options["beam_min_length"] == 20
+    assert spec.description == "Fewer beams."
+    assert spec.license
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "models: {a: {options: {model: x}, optins: 1}}",
+            r"models\.a\.optins: unknown key; expected one of extends, options",
+        ),
+        ("modles: {}", r"models: .*[Ff]ield required"),
+        ("models: {a: {options: 3}}", r"models\.a\.options: .*dictionary.*got 3"),
+        ("models: {a: {options: {model: x}, needs: a lot}}", r"models\.a\.needs: .*list.*'a lot'"),
+        ("models: {a: 7}", r"models\.a: expected a mapping, got 7"),
+        ("models: {a: {options: {beam_size: 3}}}", r"models\.a\.options: expected `model` .* or `model_file`"),
+        ("models: {a: {extends: b}}", r"models\.a\.extends: no model is called “b”; expected one of a"),
+        ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: leads in a circle \(a → b → a\)"),
+        ("models: [", "is not YAML"),
+        ("", "expected a mapping"),
+    ],
+)
+def test_a_wrong_file_is_told_file_key_and_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
+    """Guards the one message a user sees when a zoo file has a mistake."""
+    path = write(tmp_path, text)
+    with pytest.raises(ZooError, match=said) as error:
+        load_zoo([path])
+    assert str(path) in str(error.value)
+
+
+def test_a_missing_file_and_a_name_given_twice_are_told(tmp_path: Path) -> None:
+    """Guards names over several files: nobody's model silently hides another's."""
+    with pytest.raises(ZooError, match="cannot be read"):
+        load_zoo([tmp_path / "none.yaml"])
+    first = write(tmp_path, "models: {a: {options: {model: x}}}", "one.yaml")
+    second = write(tmp_path, "models: {a: {options: {model: y}}}", "two.yaml")
+    with pytest.raises(ZooError, match=r"two\.yaml: models\.a: this name is already taken by .*one\.yaml"):
+        load_zoo([first, second])
+
+
+def test_an_unknown_name_lists_near_matches() -> None:
+    """Guards a typing mistake on the command line."""
+    zoo = load_zoo()
+    with pytest.raises(ZooError, match="no model is called “elisa”; did you mean eliza"):
+        resolve(["eliza", "elisa"], zoo)
+    with pytest.raises(ZooError, match="there are only"):
+        resolve(["zzzz"], {"only": ModelSpec(name="only", options={"model": "x"})})
+    assert [spec.name for spec in resolve(["retrieval", "eliza"], zoo)] == ["retrieval", "eliza"]

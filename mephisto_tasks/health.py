@@ -163,7 +163,7 @@ def providers(data_dir: Path) -> list[Finding]:
     names = [f"{name} ({kind})" for name, kind in found if kind.startswith("mturk")]
     if names:
         return [local, Finding("Provider mturk", "ok", "requesters: " + ", ".join(names))]
-    mend = "only for MTurk: register a requester with Mephisto (`mephisto register mturk …`); the README says how"
+    mend = "only for MTurk: parlai-humaneval requester add NAME --provider mturk_sandbox"
     return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
 
 

@@ -92,7 +92,9 @@ def demo(
         stop = launching.stop_on_signals()
         with launching.launched("pw_turn", config, data_dir_of(data_dir)) as run:
             if raters is None:
-                announce(run)
+                announce(
+                    run, "Open the link and press Start; each Start is a new rater. Ctrl-C stops and shows the report."
+                )
                 follow(run, stop)
             else:
                 _simulate(run, stop, raters, dialogues, prefer, strength, seed)
@@ -147,9 +149,8 @@ def _simulate(
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    from parlai_humaneval.analysis.pairwise_report import render
-
     from mephisto_tasks.commands.report import report_of
+    from parlai_humaneval.analysis.pairwise_report import render
 
     report = report_of(run.data_dir, run.task_name)
     if as_json:

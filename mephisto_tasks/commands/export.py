@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option
+from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 EPILOG = """\b
 Examples:
   parlai-humaneval export --task-name pw-turn-preference --out tables
   parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
 """
+
+OUR_FILES = {f"{table}.{ending}" for table in ("turns", "dialogues", "comparisons") for ending in ("csv", "jsonl")}
 
 
 @click.command(epilog=EPILOG)
@@ -21,7 +24,8 @@ Examples:
 @click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
 @data_dir_option
-def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None) -> None:
+@json_option
+def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None, as_json: bool) -> None:
     """Write the tables turns, dialogues and comparisons, with a README of their columns. Workers are pseudonyms."""
     with clear_errors():
         from mephisto_tasks.results import read_records
@@ -29,11 +33,16 @@ def export(task_name: str, out: str, file_format: str, force: bool, data_dir: st
         from parlai_humaneval.analysis.table_files import write_tables
 
         folder = Path(out).expanduser()
-        present = sorted(path.name for path in folder.glob("*") if path.stem in ("turns", "dialogues", "comparisons"))
+        present = sorted(path.name for path in folder.glob("*") if path.name in OUR_FILES)
         if present and not force:
             raise click.ClickException(
                 f"{folder} holds {', '.join(present)} already. Name another folder, or replace them with --force."
             )
         records = read_records(data_dir_of(data_dir), task_name)
+        for name in present:
+            (folder / name).unlink()
         written = write_tables(tables(records), folder, "jsonl" if file_format == "jsonl" else "csv")
+    if as_json:
+        click.echo(json.dumps({"dialogues": len(records), "files": [str(path) for path in written]}))
+        return
     click.echo(f"{len(records)} dialogues → " + ", ".join(str(path) for path in written))

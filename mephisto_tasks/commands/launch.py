@@ -65,7 +65,7 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
 
 
-def announce(run: Launched) -> None:
+def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.") -> None:
     """Where raters go, and how to stop."""
     out = console()
     allocation = run.study.allocator.progress()
@@ -73,7 +73,7 @@ def announce(run: Launched) -> None:
     for cell in allocation.completed:
         out.print(f"  {cell}" + (f", {done} done already" if (done := allocation.completed[cell]) else ""))
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
-    out.print(f"Answers are kept in {run.data_dir}\nCtrl-C stops; launching again goes on.\n")
+    out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 
 
 def follow(run: Launched, stop: threading.Event) -> None:

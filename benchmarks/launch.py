@@ -57,7 +57,9 @@ def run(quick: bool) -> list[Figure]:
         root = Path(name)
         if quick:
             ours = [our_seconds(root, "w1"), our_seconds(root, "w2")]
-            note = "process start → a page that answers and a first worker with a task; the peer runs without --quick only"
+            note = (
+                "process start → a page that answers and a first worker with a task; the peer runs without --quick only"
+            )
             return [_figure(state, [value], [], note) for state, value in zip(("clean", "again"), ours, strict=True)]
         return _compare(root)
 

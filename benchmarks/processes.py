@@ -9,10 +9,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-import psutil
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 START_TIMEOUT_S = 600.0
@@ -63,7 +61,13 @@ def running(command: Sequence[str], env: Mapping[str, str], cwd: Path = REPOSITO
         with log.open("wb") as output:
             started = time.perf_counter()
             process = subprocess.Popen(
-                list(command), env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                list(command),
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         try:
             yield Measured(process, log, started)
@@ -72,18 +76,11 @@ def running(command: Sequence[str], env: Mapping[str, str], cwd: Path = REPOSITO
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the program to end, then end what is left of it and its children."""
-    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    """Ask the program to end, then end what is left of its group (npm, for one)."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    for child in children:
-        try:
-            child.terminate()
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(children, timeout=5)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

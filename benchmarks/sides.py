@@ -23,8 +23,8 @@ REQUEST_TIMEOUT_S = 2.0
 def our_launch(work: Path, overrides: Sequence[str]) -> Iterator[tuple[str, Measured]]:
     """``parlai-humaneval launch pw_turn`` with its home and data below ``work``; yields its address at once."""
     port = free_port()
-    command = [sys.executable, "-m", "parlai_humaneval", "launch", "pw_turn", f"mephisto.architect.port={port}"]
-    command += ["--data-dir", str(work / "data"), *overrides]
+    command = [str(Path(sys.executable).with_name("parlai-humaneval")), "launch", "pw_turn"]
+    command += [f"mephisto.architect.port={port}", "--data-dir", str(work / "data"), *overrides]
     with running(command, environment(work / "home")) as program:
         yield f"http://127.0.0.1:{port}", program
 

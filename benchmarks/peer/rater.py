@@ -7,9 +7,12 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
+
+if TYPE_CHECKING:
+    Socket = aiohttp.ClientWebSocketResponse[bool]
 
 TIMEOUT_S = 120.0
 MESSAGE = "I have had quite a busy week so far, how about you?"
@@ -57,7 +60,7 @@ class PeerRater:
                 response.raise_for_status()
         return self.waits_s
 
-    async def _dialogue(self, socket: aiohttp.ClientWebSocketResponse, shown: Mapping[str, Any]) -> None:
+    async def _dialogue(self, socket: Socket, shown: Mapping[str, Any]) -> None:
         for turn in range(1, self._turns + 1):
             await self._answer(socket, "", _choice(shown, last=turn == self._turns))
             if turn == self._turns:
@@ -67,15 +70,15 @@ class PeerRater:
             shown = await self._receive_replies(socket)
             self.waits_s.append(time.perf_counter() - sent)
 
-    async def _answer(self, socket: aiohttp.ClientWebSocketResponse, text: str, task_data: dict[str, Any]) -> None:
+    async def _answer(self, socket: Socket, text: str, task_data: dict[str, Any]) -> None:
         data = {"update_id": uuid.uuid4().hex, "text": text, "task_data": task_data, "episode_done": False}
         await self._send(socket, "mephisto_bound_live_update", data)
 
-    async def _send(self, socket: aiohttp.ClientWebSocketResponse, kind: str, data: dict[str, Any]) -> None:
+    async def _send(self, socket: Socket, kind: str, data: dict[str, Any]) -> None:
         packet = {"packet_type": kind, "subject_id": self._agent_id, "data": data, "client_timestamp": time.time()}
         await socket.send_str(json.dumps(packet))
 
-    async def _receive_replies(self, socket: aiohttp.ClientWebSocketResponse) -> Mapping[str, Any]:
+    async def _receive_replies(self, socket: Socket) -> Mapping[str, Any]:
         async def wait() -> Mapping[str, Any]:
             while True:
                 packet = await socket.receive_json()

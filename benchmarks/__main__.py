@@ -1,0 +1,110 @@
+"""``python -m benchmarks [NAMES]``: every figure beside the peer's."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+from collections.abc import Callable
+from importlib import import_module
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.figures import Figure
+
+BENCHMARKS = {
+    "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
+    "reading": ("benchmarks.reading", "reading 2,000 units back"),
+    "pool": ("benchmarks.replies", "replies a second of the model pool"),
+    "latency": ("benchmarks.latency", "from a message to both replies"),
+    "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
+}
+"""Name → module with ``run(quick) -> list[Figure]``, and one line on it."""
+
+EPILOG = (
+    """\b
+Benchmarks:
+"""
+    + "\n".join(f"  {name:8s} {line}" for name, (_, line) in BENCHMARKS.items())
+    + """
+
+\b
+Examples:
+  python -m benchmarks
+  python -m benchmarks bundle reading
+  python -m benchmarks latency --json > latency.json
+  python -m benchmarks --quick
+"""
+)
+
+
+def load(name: str) -> Callable[[bool], list[Figure]]:
+    """The ``run`` of a benchmark."""
+    run: Callable[[bool], list[Figure]] = import_module(BENCHMARKS[name][0]).run
+    return run
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on; ``load`` are the processes that wanted a processor in the last minute."""
+    return {
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+@click.command(epilog=EPILOG)
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)), metavar="[NAMES]...")
+@click.option("--quick", is_flag=True, help="Tiny sizes, to see that all of it runs. Not figures to report.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
+def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
+    """Measure speed beside ParlAI's and Mephisto's own way, in the same run.
+
+    A ratio above 1 is in our favour. Everything takes about ten minutes; launch needs npm and its registry.
+    """
+    logging.disable(logging.WARNING)
+    status = Console(stderr=True)
+    figures: list[Figure] = []
+    before = machine()
+    for name in dict.fromkeys(names) or BENCHMARKS:
+        with status.status(f"{name}: {BENCHMARKS[name][1]}"):
+            figures += load(name)(quick)
+    if as_json:
+        shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in figures]}
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+    else:
+        show(figures, Console())
+
+
+def show(figures: list[Figure], console: Console) -> None:
+    """The table, and below it what the peers are."""
+    notes = list(dict.fromkeys(figure.note for figure in figures))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("figure", "ours", "peer", "unit", "ratio", "note"):
+        table.add_column(column, justify="right" if column in ("ours", "peer", "ratio") else "left")
+    for figure in figures:
+        table.add_row(
+            figure.name,
+            number(figure.ours),
+            number(figure.peer) + (" (quoted)" if figure.peer_source == "quoted" else ""),
+            figure.unit,
+            "–" if figure.ratio is None else f"{figure.ratio:.1f}×",
+            str(1 + notes.index(figure.note)),
+        )
+    console.print(table)
+    for index, note in enumerate(notes, start=1):
+        console.print(f"{index}  {note}", style="dim", highlight=False)
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    main()

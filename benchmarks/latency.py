@@ -1,0 +1,113 @@
+"""Seconds from a rater's message to both replies, over the real router, with 1 to 16 raters at once."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.figures import Figure, percentile
+from benchmarks.models import PAIRS
+from benchmarks.peer.copy import copy_mephisto, place_pages
+from benchmarks.peer.rater import PeerRater
+from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page, zoo_file
+
+TURNS = 6
+RATERS = (1, 4, 8, 16)
+ROUNDS = 3
+"""How often each number of raters is measured, the two sides taking turns."""
+NOTE = (
+    "raters answer at once, all in one process that shares the processors with what it measures; six turns each. Peer: "
+    "ParlAI's PerTurnEvalWorld and bots (its list of offensive words not downloaded) through Mephisto's node router"
+)
+STATISTICS: dict[str, Callable[[list[float]], float]] = {
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "p95": lambda values: percentile(values, 0.95),
+}
+
+
+def _our_settings(pair: str, dialogues: int, zoo: Path) -> list[str]:
+    return [
+        f"mephisto.blueprint.models=[{','.join(PAIRS[pair])}]",
+        f"mephisto.blueprint.zoo_files=[{zoo}]",
+        f"mephisto.blueprint.dialogues_per_group={dialogues}",
+        f"mephisto.blueprint.turns={TURNS}",
+        "mephisto.blueprint.onboarding_qualification=null",
+    ]
+
+
+async def our_waits(url: str, name: str, raters: int) -> list[float]:
+    """Seconds of waiting of ``raters`` raters at once, one dialogue each."""
+    from mephisto_tasks.simulated_raters import Behaviour, run_raters
+
+    outcomes = await run_raters(url, Behaviour(), raters=raters, dialogues=raters, seed=1, name=name)
+    for outcome in outcomes:
+        if not outcome.finished:
+            raise RuntimeError(f"a simulated rater could not finish: {outcome.refused or outcome.stopped}")
+    return [wait for outcome in outcomes for wait in outcome.waits_s]
+
+
+async def peer_waits(url: str, name: str, raters: int) -> list[float]:
+    """The same of the peer."""
+    found = await asyncio.gather(*(PeerRater(url, f"{name}-{number}", TURNS).run() for number in range(raters)))
+    return [wait for waits in found for wait in waits]
+
+
+def compare(pair: str, raters: Sequence[int], rounds: int, root: Path) -> list[Figure]:
+    """Both sides run; rounds alternate between them."""
+    dialogues = rounds * sum(raters) + 1
+    copy = copy_mephisto(root / "copy")
+    peer_work = root / "peer"
+    place_pages(copy, peer_work / "task")
+    settings = _our_settings(pair, dialogues + max(raters), zoo_file(root, pair))
+    ours: dict[int, list[float]] = {number: [] for number in raters}
+    peer: dict[int, list[float]] = {number: [] for number in raters}
+    with (
+        our_launch(root / "ours", settings) as (our_url, our_program),
+        peer_launch(peer_work, copy, pair, dialogues + max(raters)) as (peer_url, peer_program),
+    ):
+        wait_for_page(our_url, our_program, "parlai-humaneval launch")
+        wait_for_page(peer_url, peer_program, "ParlAI's task", ready=PEER_READY)
+        asyncio.run(our_waits(our_url, "warm", 1))
+        asyncio.run(peer_waits(peer_url, "warm", 1))
+        for turn in range(rounds):
+            for number in raters:
+                ours[number] += asyncio.run(our_waits(our_url, f"r{turn}n{number}", number))
+                peer[number] += asyncio.run(peer_waits(peer_url, f"r{turn}n{number}", number))
+    return [figure for number in raters for figure in _figures(pair, number, ours[number], peer[number])]
+
+
+def _figures(pair: str, raters: int, ours: list[float], peer: list[float]) -> list[Figure]:
+    return [
+        Figure(
+            name=f"message → both replies, {pair} models, {raters} raters, {label}",
+            unit="ms",
+            ours=1000 * statistic(ours),
+            peer=1000 * statistic(peer) if peer else None,
+            peer_source="same run" if peer else "none",
+            note=NOTE,
+            repeats=len(ours),
+        )
+        for label, statistic in STATISTICS.items()
+    ]
+
+
+def our_side_alone(raters: int, root: Path) -> list[Figure]:
+    """Our side only, one round: for a quick look."""
+    with our_launch(root, _our_settings("instant", raters, zoo_file(root, "instant"))) as (url, program):
+        wait_for_page(url, program, "parlai-humaneval launch")
+        return _figures("instant", raters, asyncio.run(our_waits(url, "r", raters)), [])
+
+
+def run(quick: bool) -> list[Figure]:
+    """Instant models and the embedded ones; with ``quick`` our side with two raters only."""
+    with tempfile.TemporaryDirectory() as name:
+        if quick:
+            return our_side_alone(2, Path(name))
+        return [
+            *compare("instant", RATERS, ROUNDS, Path(name) / "instant"),
+            *compare("embedded", RATERS, ROUNDS, Path(name) / "embedded"),
+        ]

@@ -115,10 +115,10 @@ class Router:
 
     def _tell_operator(self, packet: Packet) -> None:
         packet["router_outgoing_timestamp"] = time.time()
-        if self._link is None:
-            self._unheard.append(packet)
-        else:
+        if self._link is not None:
             self._link.to_operator(packet)
+        elif not self._operator_left:
+            self._unheard.append(packet)
 
     def _take(self, packet: Packet) -> None:
         kind, data = packet.get("packet_type"), packet.get("data") or {}

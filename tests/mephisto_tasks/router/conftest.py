@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chaos import ChaosProxy
@@ -33,7 +34,7 @@ def chaos_proxy() -> Callable[..., ChaosProxy]:
 def open_page() -> Callable[..., PageClient]:
     """``async with open_page(url, "w1") as client``: a rater's page with quick heartbeats."""
 
-    def make(url: str, worker: str = "w1", **options: float) -> PageClient:
+    def make(url: str, worker: str = "w1", **options: Any) -> PageClient:
         options = {"heartbeat_s": 0.3, "request_timeout_s": 20.0, **options}
         return PageClient(url, worker_id=worker, assignment_id="a1", **options)
 

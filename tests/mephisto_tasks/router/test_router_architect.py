@@ -19,14 +19,18 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from mephisto_tasks import compat
 from mephisto_tasks.router.architect import (
     CannotListen,
     HumanevalLocalArchitect,
     HumanevalLocalArchitectArgs,
     PortInUse,
 )
-from mephisto_tasks.router.channel import Packet
 from mephisto_tasks.router.page_client import PageClient
+
+compat.prepare()
+
+from mephisto.data_model.packet import Packet
 
 SERVE_FOR_EVER = """
 import sys, time
@@ -67,8 +71,8 @@ def architect(tmp_path: Path) -> Iterator[Make]:
     def make(provider_type: str = "mock", **options: Any) -> HumanevalLocalArchitect:
         args = config(**options)
         blueprint = SimpleNamespace(TaskBuilderClass=Builder, get_frontend_args=lambda: {"title": "A study"})
-        provider = SimpleNamespace(get_wrapper_js_path=lambda: str(script))
         script = tmp_path / "provider.js"
+        provider = SimpleNamespace(get_wrapper_js_path=lambda: str(script))
         script.write_text("// the provider's own")
         run = SimpleNamespace(
             db_id="1",

@@ -156,6 +156,24 @@ async def test_the_newest_of_two_windows_wins(served: Served, open_page: Pages) 
         assert new.errors == []
 
 
+async def test_a_page_does_not_shut_itself_out(served: Served, open_page: Pages) -> None:
+    """Its older connection may still look open when it comes back: no “another window” for the same page."""
+    async with open_page(served.url) as client, aiohttp.ClientSession() as session:
+        await client.register()
+        await client.next_state()
+        await eventually(lambda: served.router.health()["queued"] == 0)
+        data = {"agent_token": client.agent_token, "last_seq": 0, "page_id": "one load of the page"}
+        alive = {"packet_type": "alive", "subject_id": client.agent_id, "data": data}
+        async with session.ws_connect(served.url) as older, session.ws_connect(served.url) as newer:
+            for socket in (older, newer):
+                await socket.send_json(alive)
+                assert (await socket.receive_json(timeout=5))["packet_type"] == "update_status"
+            kinds = [message.type async for message in older]
+            assert kinds == []
+            assert older.close_code == 1008
+            assert not newer.closed
+
+
 async def test_a_large_message_passes_whole(served: Served, open_page: Pages) -> None:
     """Just under the limit, beyond what ASCII would take, and through compression."""
     async with open_page(served.url) as client:

@@ -31,7 +31,7 @@ async def talk(served: Served, *messages: Any) -> tuple[list[dict[str, Any]], in
                 await socket.send_bytes(message)
             else:
                 await socket.send_str(message if isinstance(message, str) else json.dumps(message))
-        heard = []
+        heard: list[dict[str, Any]] = []
         while True:
             message = await socket.receive(timeout=5)
             if message.type is not aiohttp.WSMsgType.TEXT:
@@ -80,11 +80,12 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         )
         assert "does not speak for that agent" in await mallory.next_error()
         assert alice.agent_id not in served.operator.answers
-        for path, body in {
+        bodies: dict[str, dict[str, Any]] = {
             "/submit_task": {"USED_AGENT_ID": alice.agent_id, "final_data": {}},
             "/submit_onboarding": {"provider_data": {"USED_AGENT_ID": alice.agent_id}},
             "/submit_metadata": {"USED_AGENT_ID": alice.agent_id, "metadata": {}},
-        }.items():
+        }
+        for path, body in bodies.items():
             for token in (mallory.agent_token, "", "x"):
                 status, answer = await post(served, path, json={**body, "agent_token": token})
                 assert (status, "may not speak" in answer["error"]) == (403, True)
@@ -119,7 +120,7 @@ async def test_malformed_packets_are_answered(served: Served, open_page: Pages) 
     async with open_page(served.url) as client:
         await client.register()
         state = await client.next_state()
-        mine = [
+        mine: list[dict[str, Any]] = [
             {"packet_type": "no such", "subject_id": client.agent_id, "data": {}},
             {"packet_type": "client_bound_live_update", "subject_id": client.agent_id, "data": {}},
             {"packet_type": "request_statuses", "subject_id": client.agent_id, "data": {}},
@@ -132,7 +133,8 @@ async def test_malformed_packets_are_answered(served: Served, open_page: Pages) 
                 "data": {"update_id": []},
             },
         ]
-        for number, message in enumerate([*MALFORMED, *mine]):
+        messages: list[Any] = [*MALFORMED, *mine]
+        for number, message in enumerate(messages):
             await client.send_raw(message)
             assert await client.next_error(number)
         assert client.reconnects == 0
@@ -231,7 +233,7 @@ async def test_a_flood_is_stopped(served: Served, open_page: Pages) -> None:
         agent = served.router.agents.find("practice-1")
         assert agent is not None
         agent.limit = RateLimit(per_second=20, burst=3)
-        beat = {"packet_type": "heartbeat", "subject_id": client.agent_id, "data": {}}
+        beat: dict[str, Any] = {"packet_type": "heartbeat", "subject_id": client.agent_id, "data": {}}
         for _ in range(10):
             await client.send_raw(beat)
         assert "Too many messages" in await client.next_error()

@@ -1,0 +1,63 @@
+"""A model that does what the person's message tells it to: the odd cases that real models have once a week."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.agents.dialogue_agent import DialogueAgent, Line
+
+MARKUP = (
+    '<img src="x" onerror="window.stolen=1"><script>window.stolen=1</script>\n'
+    '<b>bold</b> &amp; <a href="javascript:window.stolen=1">link</a> {{7*7}} ${window.stolen=1} "quotes" and \'more\''
+)
+LONG_WORD = "https://example.org/" + "verylongword" * 30
+SLOW_S = 2.2
+"""Longer than the study's time-out for a model."""
+SECOND_TRY_S = 0.7
+"""Shorter than it, and long enough for a person to read that it takes longer."""
+
+
+class PeculiarAgent(DialogueAgent):
+    """Obeys “markup”, “long word”, “your name”, “take your time” (once a message) and “break down”."""
+
+    _delayed: set[str] = set()  # noqa: RUF012 - shared by all clones on purpose
+    _lock = threading.Lock()
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        """What the zoo file says of each of the two."""
+        parser.add_argument("--own-name", type=str)
+        parser.add_argument("--flavour", type=str, choices=["mild", "brisk"])
+        return parser
+
+    def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        heard = dialogue[-1][1]
+        if "break down" in heard:
+            raise RuntimeError("told to break down")
+        if "take your time" in heard and self._first(heard):
+            time.sleep(SLOW_S)
+        elif "take your time" in heard:
+            time.sleep(SECOND_TRY_S)
+        if "markup" in heard:
+            return f"{MARKUP} {self._variant(rng)}"
+        if "long word" in heard:
+            return f"{LONG_WORD} {self._variant(rng)}"
+        if "your name" in heard:
+            return f"My name is {self.opt['own_name']}. What is yours?"
+        return f"I heard “{heard}”. {self._variant(rng)}"
+
+    def _variant(self, rng: random.Random) -> str:
+        return f"({self.opt['flavour']} {rng.randrange(10**6)})"
+
+    def _first(self, message: str) -> bool:
+        key = f"{self.opt['flavour']} {message}"
+        with self._lock:
+            fresh = key not in self._delayed and self.opt["flavour"] == "mild"
+            self._delayed.add(key)
+        return fresh

@@ -1,0 +1,193 @@
+"""A person at the page: sees what is on the screen, and uses a mouse, a finger or only the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+from .study import good_replies
+from .watch import Watch
+
+Hand = Literal["mouse", "finger", "keyboard"]
+KEY_DELAY_MS = 2
+MOST_TABS = 25
+
+
+@dataclass(frozen=True)
+class Card:
+    """A candidate as the page holds it: its opaque id, and the text that is shown."""
+
+    candidate_id: str
+    text: str
+
+
+class Rater:
+    """Drives one page. Every method waits for what it needs to see, and fails if it does not come."""
+
+    def __init__(self, page: Page, url: str, watch: Watch, hand: Hand = "mouse") -> None:
+        self.page = page
+        self.watch = watch
+        self.hand = hand
+        self.url = url
+        self._last_card = ""
+
+    # -- coming and going
+
+    def arrive(self, worker: str, assignment: str = "a1") -> None:
+        """Open the task as this worker."""
+        self.page.goto(f"{self.url}?{urlencode({'worker_id': worker, 'assignment_id': assignment})}")
+
+    def start_from_preview(self) -> str:
+        """Open the bare address and start; the worker's made-up name."""
+        self.page.goto(self.url)
+        self.press("Start")
+        self.page.wait_for_url("**worker_id=**")
+        return parse_qs(urlsplit(self.page.url).query)["worker_id"][0]
+
+    def close_instructions(self) -> None:
+        """They open by themselves at the first arrival."""
+        expect(self.page.get_by_role("dialog", name="Instructions")).to_be_visible()
+        self.press("Got it")
+        expect(self.page.get_by_role("dialog")).to_have_count(0)
+
+    # -- what is on the screen
+
+    def progress(self, text: str) -> None:
+        """The place in the task, as the header says it."""
+        expect(self.page.get_by_role("banner").get_by_text(text, exact=True)).to_be_visible()
+
+    def question(self) -> str:
+        return self.page.locator("#question").inner_text()
+
+    def cards(self) -> list[Card]:
+        """The replies of a step that was not answered yet, in shown order."""
+        radios = self.page.get_by_role("radio")
+        expect(radios).to_have_count(2)
+        if self._last_card:
+            expect(radios.first).not_to_have_attribute("value", self._last_card)
+        return [
+            Card(
+                candidate_id=radio.get_attribute("value") or "",
+                # The label holds the input, the number, the text and the tick.
+                text=radio.locator("xpath=ancestor::label/span[2]").text_content() or "",
+            )
+            for radio in radios.all()
+        ]
+
+    def transcript(self) -> list[tuple[str, str]]:
+        """(speaker, text) of every line above the current step."""
+        lines = self.page.get_by_role("log").locator("li")
+        return [
+            (line.get_attribute("data-speaker") or "", line.locator("p").first.text_content() or "")
+            for line in lines.all()
+        ]
+
+    def persona(self) -> list[str]:
+        card = self.page.locator("section").filter(has=self.page.get_by_role("button", name="Your character"))
+        return [line.text_content() or "" for line in card.locator("li").all()]
+
+    # -- doing
+
+    def press(self, name: str) -> None:
+        """Press a button by its words."""
+        button = self.page.get_by_role("button", name=name, exact=True)
+        expect(button).to_be_visible()
+        if self.hand == "keyboard":
+            self._tab_to(button)
+            self.page.keyboard.press("Enter")
+        elif self.hand == "finger":
+            button.tap()
+        else:
+            button.click()
+
+    def choose(self, number: int) -> None:
+        """Choose the card with this number."""
+        radio = self.page.get_by_role("radio").nth(number - 1)
+        if self.hand == "keyboard":
+            self.page.keyboard.press(str(number))
+        else:
+            label = radio.locator("xpath=ancestor::label")
+            label.tap() if self.hand == "finger" else label.click()
+        expect(radio).to_be_checked()
+
+    def write(self, text: str) -> None:
+        """Type into the text field of the step, at its end; a line break is Shift+Enter."""
+        field = self.page.get_by_role("textbox")
+        if self.hand == "keyboard":
+            self._tab_to(field)
+        elif self.hand == "finger":
+            field.tap()
+        else:
+            field.click()
+        self.page.keyboard.press("Control+End")
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                self.page.keyboard.press("Shift+Enter")
+            self.page.keyboard.type(line, delay=KEY_DELAY_MS)
+
+    def send(self, button: str) -> None:
+        """Send the step: by Enter with the keyboard, else by its button."""
+        radio = self.page.get_by_role("radio").first
+        self._last_card = (radio.get_attribute("value") or "") if radio.count() else self._last_card
+        if self.hand == "keyboard" and button in ("Continue", "Send"):
+            self.page.keyboard.press("Enter")
+        else:
+            self.press(button)
+
+    def rate(self, number: int, reason: str) -> list[Card]:
+        """Choose, say why, go on; the cards as they were shown."""
+        cards = self.cards()
+        self.choose(number)
+        self.write(reason)
+        self.send("Continue")
+        return cards
+
+    def say(self, text: str) -> None:
+        """Write a message and send it."""
+        expect(self.page.get_by_label("Write your next message")).to_be_visible()
+        self.write(text)
+        self.send("Send")
+
+    def practise(self, like: Callable[[Card], bool], items: int = 4) -> None:
+        """Go once through the practice, each time choosing the first card that is liked."""
+        for number in range(1, items + 1):
+            self.progress(f"Practice {number} of {items}")
+            cards = self.cards()
+            self.choose(next(place for place, card in enumerate(cards, start=1) if like(card)))
+            self.send("Continue")
+
+    def enter_conversation(self, worker: str) -> None:
+        """Arrive as a new worker and pass the practice."""
+        self.arrive(worker)
+        self.close_instructions()
+        self.practise(is_good)
+        self.progress("Turn 1 of 6")
+
+    def finish(self, feedback: str = "") -> None:
+        """The comment box, and the submit."""
+        expect(self.page.get_by_role("heading", name="One last thing")).to_be_visible()
+        if feedback:
+            self.write(feedback)
+        self.send("Send and finish" if feedback else "Finish without feedback")
+        expect(self.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
+
+    def _tab_to(self, target: Locator) -> None:
+        for _ in range(MOST_TABS):
+            if target.evaluate("element => element === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not reach {target} within {MOST_TABS} presses")
+
+
+def is_good(card: Card) -> bool:
+    """The better practice reply."""
+    return card.text in good_replies()
+
+
+def is_bad(card: Card) -> bool:
+    """The worse practice reply."""
+    return not is_good(card)

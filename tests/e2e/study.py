@@ -1,0 +1,149 @@
+"""A study launched as a researcher launches it: a process of its own, with its own home and data directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from importlib.resources import files
+from pathlib import Path
+
+from mephisto_tasks.results import PSEUDONYM_KEY, read_records
+from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+from parlai_humaneval.protocol.records import DialogueRecord
+
+LAUNCH_S = 90
+STOP_S = 20
+ODD_MODELS = ("heron_12B", "osprey_3B")
+TESTS = Path(__file__).resolve().parents[1]
+
+_ODD_ZOO = """
+models:
+  heron_12B:
+    options: {model: "e2e.agents:PeculiarAgent", own_name: heron_12B, flavour: mild}
+  osprey_3B:
+    options: {model: "e2e.agents:PeculiarAgent", own_name: osprey_3B, flavour: brisk}
+"""
+
+
+class Study:
+    """A running launch of PW-Turn."""
+
+    def __init__(self, folder: Path, name: str, settings: list[str]) -> None:
+        self.task_name = name
+        self.data_dir = folder / "data"
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self._log = folder / "launch.log"
+        home = folder / "home"
+        home.mkdir(parents=True)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "PARLAI_HUMANEVAL_"))}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "mephisto_tasks.pw_turn.run", "--data-dir", str(self.data_dir)),
+                    f"mephisto.architect.port={self.port}",
+                    f"mephisto.task.task_name={name}",
+                    *settings,
+                ],
+                env={**kept, "HOME": str(home), "PYTHONPATH": str(TESTS)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def wait_until_up(self) -> None:
+        """Returns when the page is served; fails with the launch's own words when it ended or takes too long."""
+        deadline = time.monotonic() + LAUNCH_S
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self.url}health", timeout=5) as answer:
+                    if json.load(answer)["operator_connected"]:
+                        return
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        raise AssertionError(f"the launch did not come up:\n{self.log[-3000:]}")
+
+    def stop(self) -> int:
+        """Ctrl-C; the exit status."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            return self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise AssertionError(f"the launch was still there {STOP_S} s after Ctrl-C:\n{self.log[-3000:]}") from None
+
+    def records_of(self, worker: str) -> list[DialogueRecord]:
+        """All dialogues of a worker."""
+        stored = f"{worker}_sandbox"  # Mephisto's mock provider stores workers so
+        pseudonym = Pseudonymizer.load_or_create(self.data_dir / PSEUDONYM_KEY).worker(stored)
+        return [record for record in read_records(self.data_dir, self.task_name) if record.worker == pseudonym]
+
+    def record_of(self, worker: str) -> DialogueRecord:
+        """The one dialogue of a worker."""
+        records = self.records_of(worker)
+        assert len(records) == 1, f"{len(records)} records of {worker}"
+        return records[0]
+
+    def finished_record_of(self, worker: str, *, within_s: float = 5.0) -> DialogueRecord:
+        """The same, once it is no longer running."""
+        deadline = time.monotonic() + within_s
+        while (record := self.record_of(worker)).status == "running" and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return record
+
+
+def launch_embedded(folder: Path) -> Study:
+    """Two packaged models and everything as in a real study, practice included."""
+    return Study(folder, "e2e-embedded", ["mephisto.blueprint.dialogues_per_group=20", "mephisto.blueprint.seed=11"])
+
+
+def launch_odd(folder: Path) -> Study:
+    """Two models that obey (``e2e.agents``), two turns, no practice, a model time-out of one second."""
+    zoo = folder / "odd_zoo.yaml"
+    zoo.parent.mkdir(parents=True, exist_ok=True)
+    zoo.write_text(_ODD_ZOO, encoding="utf-8")
+    settings = [
+        f"models=[{','.join(ODD_MODELS)}]",
+        f"zoo_files=[{zoo}]",
+        "dialogues_per_group=30",
+        "turns=2",
+        "onboarding_qualification=null",
+        "model_timeout_s=1.0",
+        "model_retries=2",
+        "seed=5",
+    ]
+    return Study(folder, "e2e-odd", [f"mephisto.blueprint.{setting}" for setting in settings])
+
+
+def good_replies() -> frozenset[str]:
+    """Texts of the better practice replies."""
+    return frozenset(item["good"] for item in _practice_items())
+
+
+def practice_explanations() -> list[str]:
+    """Why each better practice reply is better: told only after a wrong try."""
+    return [item["why"] for item in _practice_items()]
+
+
+def _practice_items() -> list[dict[str, str]]:
+    file = files("mephisto_tasks.pw_turn") / "task_config" / "onboarding_preference.json"
+    items: list[dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))["items"]
+    return items
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -217,7 +217,7 @@ class PageSession:
         def run() -> None:
             try:
                 future.set_result(work())
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the waiting thread raises it again
                 future.set_exception(error)
 
         threading.Thread(target=run, name="models-of-a-dialogue", daemon=True).start()

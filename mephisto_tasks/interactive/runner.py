@@ -13,6 +13,7 @@ compat.prepare()
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.abstractions._subcomponents.task_runner import TaskRunner
 from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
+from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.exceptions import (
     AbsentAgentError,
     AgentReturnedError,
@@ -156,8 +157,10 @@ class InteractiveTaskRunner(TaskRunner):
             agent.get_live_run().task_launcher.add_one(one_dialogue())
 
     def _mark_completed(self, agent: Agent) -> None:
-        # Mephisto would wait for a submit once more, outside of its own error handling.
+        # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as
+        # assigned until the end of the launch, so that its worker could take no other one.
         agent.update_status(AgentState.STATUS_COMPLETED)
+        agent.get_unit().set_db_status(AssignmentState.COMPLETED)
         agent.mark_done()
 
     def _goodbye(self, page: PageSession, words: tuple[str, str], next_: Any) -> None:

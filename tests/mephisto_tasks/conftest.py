@@ -1,0 +1,71 @@
+"""Launches of real Mephisto runs for tests: temporary data, a page folder of one line, models that need no time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+_HOME = tempfile.TemporaryDirectory(prefix="home-of-mephisto-")
+
+
+def _prepare_mephisto() -> None:
+    """Mephisto finds its config file at import: in a temporary home, never in that of who runs the tests."""
+    home = os.environ.get("HOME")
+    os.environ["HOME"] = _HOME.name
+    try:
+        from mephisto_tasks import compat
+
+        compat.prepare()
+    finally:
+        if home is None:
+            del os.environ["HOME"]
+        else:
+            os.environ["HOME"] = home
+
+
+_prepare_mephisto()
+
+from live import launch_beside
+from mephisto.operations import client_io_handler
+
+from mephisto_tasks import launching, operator
+from mephisto_tasks.interactive import blueprint
+from mephisto_tasks.launching import Launched
+
+Launch = Callable[..., AbstractAsyncContextManager[Launched]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _page_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The real page need not be built for these tests."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "index.html").write_text("<html></html>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blueprint, "webapp_dist", lambda: folder)
+        patch.setattr(launching, "webapp_dist", lambda: folder)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_waits() -> Iterator[None]:
+    """Seconds of the real thing, cut down: the good-bye, and how often Mephisto asks the router who is there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operator, "GOODBYE_S", 0.3)
+        patch.setattr(client_io_handler, "STATUS_CHECK_TIME", 0.2)
+        yield
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def start(data_dir: Path) -> Launch:
+    """``async with start(turns=2, …) as run``: a PW-Turn study of two scripted models, without practice unless asked."""
+    return lambda **settings: launch_beside(settings.pop("data_dir", data_dir), **settings)

@@ -1,0 +1,203 @@
+"""Launching studies, and raters led by the hand through their pages, over real HTTP and websockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from scripted_models import zoo_file
+
+from mephisto_tasks import launching
+from mephisto_tasks.launching import Launched
+from mephisto_tasks.results import read_records
+from mephisto_tasks.router.page_client import PageClient
+from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
+
+TASK = "test-task"
+REASON = "because it is so much better"
+
+
+@contextmanager
+def launch(data_dir: Path, **settings: Any) -> Iterator[Launched]:
+    """A PW-Turn launch of two scripted models ``alpha`` and ``beta``; settings of the blueprint by name.
+
+    ``task_name``, ``disconnect_after_s`` and ``port`` are settings of the task and the architect.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with launching.launched("pw_turn", config_of(data_dir, **settings), data_dir) as run:
+        yield run
+
+
+@asynccontextmanager
+async def launch_beside(data_dir: Path, **settings: Any) -> AsyncIterator[Launched]:
+    """:func:`launch` from a coroutine: pages live on while it starts and, more so, while it ends."""
+    manager = launch(data_dir, **settings)
+    run = await asyncio.to_thread(manager.__enter__)
+    try:
+        yield run
+    finally:
+        await asyncio.to_thread(manager.__exit__, None, None, None)
+
+
+def config_of(data_dir: Path, **settings: Any) -> Any:
+    models = settings.pop("models", ["alpha", "beta"])
+    task_name = settings.pop("task_name", TASK)
+    port, disconnect = settings.pop("port", 0), settings.pop("disconnect_after_s", 60)
+    blueprint = {
+        "models": models,
+        "zoo_files": [str(zoo_file(data_dir, [name for name in models if name not in ("eliza", "retrieval")]))],
+        "turns": 2,
+        "dialogues_per_group": 1,
+        "onboarding_qualification": None,
+        "seed": 5,
+        **settings,
+    }
+    overrides = [f"mephisto.blueprint.{key}={_hydra(value)}" for key, value in blueprint.items()]
+    overrides += [
+        f"mephisto.architect.port={port}",
+        f"mephisto.architect.disconnect_after_s={disconnect}",
+        f"mephisto.task.task_name={task_name}",
+    ]
+    return launching.compose_config("pw_turn", "local", overrides)
+
+
+def _hydra(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return "[" + ",".join(_hydra(item) for item in value) + "]"
+    return json.dumps(value) if isinstance(value, str) else str(value)
+
+
+def records(run: Launched) -> list[DialogueRecord]:
+    return read_records(run.data_dir, run.task_name)
+
+
+def rows(data_dir: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    """What Mephisto's database holds."""
+    with closing(sqlite3.connect(f"file:{data_dir / 'database.db'}?mode=ro", uri=True)) as connection:
+        return connection.execute(sql, values).fetchall()
+
+
+async def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> None:
+    """Wait until ``condition`` holds."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        await asyncio.sleep(0.02)
+
+
+class Rater:
+    """One page of one worker, led step by step.
+
+    ``async with Rater(run, "w1") as rater`` registers. Methods return the newest state that asks for something.
+    """
+
+    def __init__(self, where: Launched | str, worker: str = "w1", assignment: str | None = None) -> None:
+        self.url = where if isinstance(where, str) else where.url
+        self.worker = worker
+        self.client = PageClient(self.url, worker_id=worker, assignment_id=assignment or f"a-{worker}", heartbeat_s=0.5)
+
+    async def __aenter__(self) -> Rater:
+        await self.client.__aenter__()
+        await self.client.register()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.client.__aexit__(kind, error, trace)
+
+    @property
+    def newest(self) -> PageState:
+        assert self.client.state is not None
+        return self.client.state
+
+    async def state(self, timeout: float = 15.0) -> PageState:
+        """The newest state that is not a wait."""
+        state = await self.client.next_state(timeout=timeout)
+        while isinstance(state.step, WaitStep):
+            state = await self.client.next_state(after_version=state.version, timeout=timeout)
+        return self.newest if not isinstance(self.newest.step, WaitStep) else state
+
+    async def send(self, **answer: Any) -> PageState:
+        """Answer, and the state that confirmed it."""
+        return await self.client.answer(answer)
+
+    async def write(self, text: str) -> PageState:
+        step = (await self.state()).step
+        assert isinstance(step, MessageStep)
+        await self.send(kind="message", step_id=step.step_id, text=text)
+        return await self.state()
+
+    async def choose(self, position: int = 0, reason: str = REASON) -> PageState:
+        step = (await self.state()).step
+        assert isinstance(step, ChooseStep)
+        selected = [step.cards[position].candidate_id]
+        await self.send(kind="choose", step_id=step.step_id, selected=selected, reason=reason)
+        return await self.state()
+
+    async def practise(self, answers: Sequence[str], good: frozenset[str]) -> PageState:
+        """Practice items answered ``good`` or ``bad`` in turn."""
+        state = await self.state()
+        for answer in answers:
+            assert isinstance(state.step, ChooseStep)
+            card = next(card for card in state.step.cards if (card.text in good) == (answer == "good"))
+            await self.send(kind="choose", step_id=state.step.step_id, selected=[card.candidate_id])
+            state = await self.state()
+        return state
+
+    async def talk_until(self, kind: str, turn: int = 99) -> PageState:
+        """Go on, first card every time, until a step of ``kind`` in ``turn`` (or the feedback) is there."""
+        state = await self.state()
+        while not isinstance(state.step, EndStep) and state.step.kind != "feedback":
+            assert state.progress is not None
+            if state.step.kind == kind and state.progress.current >= turn:
+                return state
+            if isinstance(state.step, MessageStep):
+                state = await self.write(f"{self.worker} in turn {state.progress.current}")
+            else:
+                state = await self.choose()
+        return state
+
+    async def finish(self, feedback: str = "") -> PageState:
+        """To the end, unit handed in."""
+        state = await self.talk_until("feedback")
+        if state.step.kind == "feedback":
+            await self.send(kind="feedback", step_id="feedback", text=feedback)
+            state = await self.state()
+        assert isinstance(state.step, EndStep)
+        assert state.step.next == "submit", state.step
+        await self.client.submit_task()
+        return state
+
+
+async def whole_dialogue(run: Launched, worker: str) -> None:
+    """One rater from arrival to submit; refused is a failure."""
+    async with Rater(run, worker) as rater:
+        assert rater.client.refused is None, rater.client.refused
+        await rater.finish()
+
+
+def threads_of_launches() -> list[str]:
+    """Threads that a launch must not leave behind."""
+    mine = (
+        "router",
+        "operator-loop",
+        "Unit-thread",
+        "Onboard-thread",
+        "model-",
+        "models-of",
+        "unit-generator",
+        "asyncio_",
+    )
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(mine)]

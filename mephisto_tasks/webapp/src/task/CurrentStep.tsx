@@ -28,11 +28,12 @@ export function CurrentStep({ state, ...rest }: CurrentStepProps) {
   const top = useRef<HTMLDivElement>(null);
   const bottom = useRef<HTMLDivElement>(null);
   const { step, notice } = state;
+  const { delivery } = rest;
   const stepKey = answerableStepId(step) ?? step.kind;
 
   useLayoutEffect(() => {
     bringIntoView(top.current, bottom.current);
-  }, [stepKey, notice?.text, notice?.level]);
+  }, [stepKey, notice?.text, notice?.level, delivery.kind]);
 
   return (
     <>

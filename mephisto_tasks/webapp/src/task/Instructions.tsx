@@ -1,4 +1,5 @@
 import { Dialog, DialogDismiss, DialogHeading } from "@ariakit/react/dialog";
+import { useRef } from "react";
 import type { TaskConfig } from "../wire/config";
 import { Terms } from "../screens/Preview";
 import { Button } from "../ui/Button";
@@ -13,6 +14,7 @@ export interface InstructionsProps {
 
 /** The instructions; open by themselves at a rater's first arrival, later by the header's button. */
 export function Instructions({ config, open, onClose }: InstructionsProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
   return (
     <Dialog
       open={open}
@@ -20,9 +22,10 @@ export function Instructions({ config, open, onClose }: InstructionsProps) {
       unmountOnHide
       backdrop={<div className={styles.backdrop} />}
       className={styles.dialog}
+      initialFocus={heading}
     >
       <div className={styles.top}>
-        <DialogHeading className={styles.heading}>Instructions</DialogHeading>
+        <DialogHeading ref={heading} tabIndex={-1} className={styles.heading}>Instructions</DialogHeading>
         <DialogDismiss className={styles.cross} aria-label="Close the instructions" />
       </div>
       {/* A scrolling region must be reachable by keyboard. */}

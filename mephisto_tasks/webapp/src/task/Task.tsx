@@ -8,6 +8,7 @@ import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import { ContextCard } from "./ContextCard";
 import { CurrentStep } from "./CurrentStep";
+import { Covered } from "./focus";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
 import { Transcript } from "./Transcript";
@@ -48,14 +49,16 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
             {view.closed}
           </p>
         ) : (
-          <CurrentStep
-            agentId={agentId}
-            state={state}
-            pending={view.pending}
-            delivery={view.delivery}
-            onAnswer={onAnswer}
-            onDeliverAgain={onDeliverAgain}
-          />
+          <Covered value={help}>
+            <CurrentStep
+              agentId={agentId}
+              state={state}
+              pending={view.pending}
+              delivery={view.delivery}
+              onAnswer={onAnswer}
+              onDeliverAgain={onDeliverAgain}
+            />
+          </Covered>
         )}
       </main>
       <Announcer entries={state.transcript} />

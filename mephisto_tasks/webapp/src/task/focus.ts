@@ -1,12 +1,18 @@
-import { type RefObject, useEffect } from "react";
+import { createContext, type RefObject, useContext, useEffect, useRef } from "react";
 
-/** Gives a step the focus when it appears, unless the instructions are open above it. */
+/** True while the instructions lie over the task. */
+export const Covered = createContext(false);
+
+/** Gives a step the focus when it appears; when the instructions lie above it, as soon as they are closed. */
 export function useFocusOnArrival(ref: RefObject<HTMLElement | null>): void {
+  const covered = useContext(Covered);
+  const arrived = useRef(false);
   useEffect(() => {
-    if (document.querySelector("[role='dialog']") === null) {
+    if (!covered && !arrived.current) {
+      arrived.current = true;
       ref.current?.focus({ preventScroll: true });
     }
-  }, [ref]);
+  }, [ref, covered]);
 }
 
 /** False on a phone, where the focus of a text field opens a keyboard over half the page. */

@@ -71,25 +71,24 @@ export function createHttp(base: string): Http {
 }
 
 async function ask(url: string, init: RequestInit): Promise<unknown> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, TIMEOUT_MS);
+  init.signal?.addEventListener("abort", abort);
   let response: Response;
   try {
-    response = await fetch(url, { ...init, signal: withTimeout(init.signal) });
+    response = await fetch(url, { ...init, signal: controller.signal });
   } catch {
     throw new HttpError("The server could not be reached.", 0);
+  } finally {
+    clearTimeout(timer);
+    init.signal?.removeEventListener("abort", abort);
   }
   const body: unknown = await response.json().catch(() => null);
   if (!response.ok) {
     throw new HttpError(errorSentence(body) ?? `The server answered with error ${response.status}.`, response.status);
   }
   return body;
-}
-
-function withTimeout(signal: AbortSignal | null | undefined): AbortSignal {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  setTimeout(abort, TIMEOUT_MS);
-  signal?.addEventListener("abort", abort);
-  return controller.signal;
 }
 
 function errorSentence(body: unknown): string | null {

@@ -1,6 +1,6 @@
 import { Checkbox } from "@ariakit/react/checkbox";
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
-import type { ReactNode, Ref } from "react";
+import type { KeyboardEvent, ReactNode, Ref } from "react";
 import type { ChooseStep } from "../../wire/state";
 import { Check } from "../../ui/icons";
 import { type Choice, isSingle, noneLabel } from "./choice";
@@ -18,10 +18,12 @@ export interface CardsProps {
   groupRef: Ref<HTMLDivElement>;
   onCard: (candidateId: string) => void;
   onNone: () => void;
+  /** Enter on a card. */
+  onEnter: () => void;
 }
 
 /** Whole cards, equal in size: a radio group where one may be chosen, checkboxes where several may. */
-export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone }: CardsProps) {
+export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone, onEnter }: CardsProps) {
   const none = noneLabel(step);
   const single = isSingle(step);
   const cards = step.cards.map((card, index) => (
@@ -59,6 +61,12 @@ export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone 
       }
     />
   );
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      onEnter();
+    }
+  };
   const described = problem === null ? {} : { "aria-describedby": "cards-problem" };
   const content = (
     <>
@@ -75,12 +83,14 @@ export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone 
           value={choice.none ? NONE : (choice.selected[0] ?? null)}
           setValue={(value) => (value === NONE ? onNone() : onCard(String(value)))}
         >
-          <RadioGroup ref={groupRef} aria-labelledby="question" aria-required {...described}>
+          <RadioGroup ref={groupRef} onKeyDown={onKeyDown} aria-labelledby="question" aria-required {...described}>
             {content}
           </RadioGroup>
         </RadioProvider>
       ) : (
-        <div ref={groupRef} role="group" aria-labelledby="question" {...described}>
+        // The handler serves the checkboxes inside, which are what takes the focus.
+        // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+        <div ref={groupRef} role="group" aria-labelledby="question" onKeyDown={onKeyDown} {...described}>
           {content}
         </div>
       )}

@@ -59,7 +59,7 @@ export function ChooseStepView({ step, agentId, pending, onAnswer }: StepProps<C
         {count !== null && <p>{count}</p>}
       </div>
       <form
-        className={`${styles.step} ${styles.choose}`}
+        className={styles.step}
         aria-labelledby="question"
         noValidate
         onSubmit={(event) => {
@@ -75,6 +75,7 @@ export function ChooseStepView({ step, agentId, pending, onAnswer }: StepProps<C
           problem={problem?.where === "cards" ? problem.text : null}
           onCard={(id) => choose(toggleCard(step, draft, id))}
           onNone={() => choose(toggleNone(step, draft))}
+          onEnter={send}
         />
         <div className={styles.below}>
           {step.reason !== null && (

@@ -34,7 +34,8 @@ export function TextField({
 }: TextFieldProps) {
   const problemId = `${id}-problem`;
   const hintId = `${id}-hint`;
-  const hint = [wordHint(value, minWords), characterHint(value, maxChars)].filter(Boolean).join(" · ");
+  // A problem says by itself what is wanted.
+  const hint = problem === null ? [wordHint(value, minWords), characterHint(value, maxChars)].filter(Boolean).join(" · ") : "";
   const onKeyDown = (event: KeyboardEvent) => {
     // The Enter that ends a composed character (Chinese, Japanese…) belongs to the input method.
     if (onEnter && event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {

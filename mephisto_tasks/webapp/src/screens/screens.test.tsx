@@ -1,0 +1,110 @@
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { axeViolations } from "../test/axe";
+import { CONFIG } from "../test/fakes";
+import { pass, press } from "../test/time";
+import type { Waiting } from "../session/view";
+import { Guard } from "./Guard";
+import { EXPLAIN_AFTER_MS, Loading } from "./Loading";
+import { Preview } from "./Preview";
+import { Problem } from "./Problem";
+import { Refused } from "./Refused";
+
+describe("Loading", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+
+  it.each<[Waiting, RegExp]>([
+    ["config", /waiting for the server/],
+    ["agent", /server has not answered yet/],
+    ["connection", /no live connection/],
+    ["first_state", /preparing the first step/],
+  ])("says after 10 s why nothing is there yet: %s", (waitingFor, why) => {
+    render(<Loading waitingFor={waitingFor} problem={null} onRetry={vi.fn()} />);
+    pass(EXPLAIN_AFTER_MS - 1);
+    expect(screen.queryByText(why)).toBeNull();
+    pass(1);
+    expect(screen.getByText(why)).toBeVisible();
+  });
+
+  it("names the failure of the last try", () => {
+    render(<Loading waitingFor="agent" problem="The server could not be reached." onRetry={vi.fn()} />);
+    pass(EXPLAIN_AFTER_MS);
+    expect(screen.getByText(/could not be reached/)).toBeVisible();
+  });
+
+  it("tries again when asked to, and gives the new try its ten seconds", () => {
+    const onRetry = vi.fn();
+    render(<Loading waitingFor="agent" problem={null} onRetry={onRetry} />);
+    pass(EXPLAIN_AFTER_MS);
+    press(screen.getByRole("button", { name: "Try again" }));
+    expect(onRetry).toHaveBeenCalledTimes(1);
+    expect(screen.queryByRole("button")).toBeNull();
+  });
+});
+
+describe("Loading, to a screen reader", () => {
+  it("has no violation", async () => {
+    render(<Loading waitingFor="config" problem={null} onRetry={vi.fn()} />);
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("Preview", () => {
+  it("says what is done, paid and agreed to, and starts", async () => {
+    const onStart = vi.fn();
+    render(<Preview config={CONFIG} start="fresh" onStart={onStart} />);
+    expect(screen.getByRole("heading", { name: "What you will do" })).toBeVisible();
+    expect(screen.getByText("You are paid in full.")).toBeVisible();
+    expect(screen.getByText(/stored without your name/)).toBeVisible();
+    await userEvent.click(screen.getByRole("button", { name: "Start the practice" }));
+    expect(onStart).toHaveBeenCalledTimes(1);
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("cannot be started before the HIT is accepted, and says so", async () => {
+    const onStart = vi.fn();
+    render(<Preview config={CONFIG} start="accept_first" onStart={onStart} />);
+    const button = screen.getByRole("button", { name: "Start the practice" });
+    expect(button).toHaveAttribute("aria-disabled", "true");
+    await userEvent.click(button);
+    expect(onStart).not.toHaveBeenCalled();
+    expect(screen.getByText(/must accept the HIT/)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("Refused", () => {
+  it("gives the server's reason, and tells an MTurk worker what to do", async () => {
+    render(<Refused title="Chat" reason="The practice was not passed." provider="mturk_sandbox" />);
+    expect(screen.getByText("The practice was not passed.")).toBeVisible();
+    expect(screen.getByText(/return the HIT/)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("Problem", () => {
+  it("is read at once and offers to reload", async () => {
+    const onReload = vi.fn();
+    render(<Problem text="Something is wrong." onReload={onReload} />);
+    expect(screen.getByRole("alert")).toHaveTextContent("Something is wrong.");
+    await userEvent.click(screen.getByRole("button", { name: "Reload the page" }));
+    expect(onReload).toHaveBeenCalledTimes(1);
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("is what a fault of the page itself shows, never a blank page", () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const Broken = () => {
+      throw new Error("fault");
+    };
+    render(
+      <Guard>
+        <Broken />
+      </Guard>,
+    );
+    expect(screen.getByRole("alert")).toHaveTextContent("fault in it");
+  });
+});

@@ -1,0 +1,267 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, refusal, update } from "../test/fakes";
+import type { AnswerBody } from "../wire/answers";
+import { readDraft, writeDraft } from "../wire/drafts";
+import { HttpError } from "../wire/http";
+import type { EndStep } from "../wire/state";
+import { NOT_UNDERSTOOD, Session } from "./session";
+
+const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], reason: "much nicer" };
+const WAIT = { kind: "wait", text: "Partner is typing…", slow: false } as const;
+const end = (next: EndStep["next"]): EndStep => ({ kind: "end", title: "Done", text: "Thanks.", next });
+
+function visit(http = fakeHttp(), crowd: ReturnType<typeof fakeCrowd> | null = fakeCrowd()) {
+  const sockets = new FakeSockets();
+  const goTo = vi.fn();
+  const session = new Session({ http, crowd: () => crowd, openSocket: sockets.open, goTo });
+  return { session, sockets, http, crowd, goTo };
+}
+
+/** A visit that has come as far as the websocket. */
+async function live(http = fakeHttp(), crowd = fakeCrowd()) {
+  const parts = visit(http, crowd);
+  parts.session.start();
+  await vi.waitFor(() => expect(parts.sockets.all.length).toBeGreaterThan(0));
+  parts.sockets.last.accept();
+  return { ...parts, view: () => parts.session.getView() };
+}
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+describe("arrival", () => {
+  it("asks for an agent and shows its first state", async () => {
+    const { sockets, view } = await live();
+    expect(view().screen).toMatchObject({ kind: "loading", waitingFor: "first_state" });
+    sockets.last.receiveState(pageState(1, CHOOSE), 1);
+    expect(view()).toMatchObject({ screen: { kind: "live" }, state: { version: 1 } });
+  });
+
+  it("shows the preview without ids, and starts with fresh ones", async () => {
+    const { session, goTo, http } = visit(fakeHttp(), fakeCrowd(null, null));
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "preview", start: "fresh" });
+    session.begin();
+    session.begin();
+    expect(goTo.mock.calls[0]?.[0]).toMatch(/^\?worker_id=rater-.{8}&assignment_id=try-.{8}$/);
+    expect(goTo.mock.calls[0]).not.toEqual(goTo.mock.calls[1]);
+    expect(http.requestAgent).not.toHaveBeenCalled();
+  });
+
+  it.each([["ASSIGNMENT_ID_NOT_AVAILABLE"], [null]])("shows MTurk's preview without registering anybody: %s", async (assignment) => {
+    const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "mturk" });
+    const { session } = visit(http, fakeCrowd(null, assignment));
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "preview", start: "accept_first" });
+    expect(http.requestAgent).not.toHaveBeenCalled();
+  });
+
+  it("shows the server's sentence to a worker who is turned away", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(refusal("You have done all conversations."));
+    const { session } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "refused", reason: "You have done all conversations." });
+  });
+
+  it("keeps asking while the server does not answer, and says why it waits", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockRejectedValueOnce(new HttpError("The operator does not answer.", 503));
+    const { session, sockets } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toMatchObject({ waitingFor: "agent", problem: "The operator does not answer." });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(sockets.all).toHaveLength(1);
+  });
+
+  it("does not repeat a request that was refused for good", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockRejectedValue(new HttpError("The request is malformed.", 400));
+    const { session } = visit(http);
+    session.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(session.getView().screen).toEqual({ kind: "problem", text: "The request is malformed." });
+    expect(http.requestAgent).toHaveBeenCalledTimes(1);
+  });
+
+  it("says so when the provider's script is missing", async () => {
+    const { session } = visit(fakeHttp(), null);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toMatchObject({ kind: "problem" });
+  });
+});
+
+describe("resuming after a reload", () => {
+  it("shows the newest of the replayed states before the websocket says anything", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, MESSAGE)), update(pageState(4, CHOOSE))]));
+    const { view } = await live(http);
+    expect(view().state?.version).toBe(4);
+  });
+
+  it("sends an answer again that was on its way, and still counts it as sent", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, MESSAGE)), update(pageState(4, CHOOSE))]));
+    const first = await live(http);
+    first.session.answer(ANSWER);
+    const id = first.sockets.last.ofType("mephisto_bound_live_update")[0]?.data.update_id;
+    first.session.stop();
+
+    const second = await live(http);
+    expect(second.view().pending?.update_id).toBe(id);
+    expect(second.sockets.last.ofType("mephisto_bound_live_update").map((packet) => packet.data.update_id)).toEqual([id]);
+  });
+});
+
+describe("answering", () => {
+  it("sends one answer a step, however often it is asked to", async () => {
+    const { session, sockets, view } = await live();
+    sockets.last.receiveState(pageState(1, CHOOSE), 1);
+    session.answer(ANSWER);
+    session.answer(ANSWER);
+    expect(sockets.last.ofType("mephisto_bound_live_update")).toHaveLength(1);
+    expect(sockets.last.ofType("mephisto_bound_live_update")[0]?.data).toMatchObject(ANSWER);
+    expect(view().pending).toMatchObject(ANSWER);
+  });
+
+  it("sends nothing for a step that is no longer in view", async () => {
+    const { session, sockets } = await live();
+    sockets.last.receiveState(pageState(1, MESSAGE), 1);
+    session.answer(ANSWER);
+    expect(sockets.last.ofType("mephisto_bound_live_update")).toEqual([]);
+  });
+
+  it("clears the draft when the answer is taken", async () => {
+    const { session, sockets, view } = await live();
+    sockets.last.receiveState(pageState(1, CHOOSE), 1);
+    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false });
+    session.answer(ANSWER);
+    const id = view().pending?.update_id ?? "";
+    sockets.last.receiveState(pageState(2, WAIT, { confirmed: [id] }), 2);
+    expect(readDraft("agent", "c1").text).toBe("");
+    expect(view().pending).toBeNull();
+  });
+
+  it("keeps the draft when the answer is refused, and takes another", async () => {
+    const { session, sockets, view } = await live();
+    sockets.last.receiveState(pageState(1, CHOOSE), 1);
+    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false });
+    session.answer(ANSWER);
+    const id = view().pending?.update_id ?? "";
+    sockets.last.receiveState(pageState(2, CHOOSE, { confirmed: [id], notice: { level: "error", text: "No." } }), 2);
+    expect(view().pending).toBeNull();
+    expect(readDraft("agent", "c1").text).toBe("much nicer");
+    session.answer(ANSWER);
+    expect(sockets.last.ofType("mephisto_bound_live_update")).toHaveLength(2);
+  });
+
+  it("shows words for a state that it does not understand, and reports it", async () => {
+    const { sockets, view, http } = await live();
+    sockets.last.receive({ packet_type: "client_bound_live_update", data: { kind: "state", state: { version: 1 } }, router_seq: 1 });
+    expect(view().screen).toEqual({ kind: "problem", text: NOT_UNDERSTOOD });
+    expect(http.logError).toHaveBeenCalledWith("agent", expect.stringContaining("phase"));
+  });
+
+  it("ends with the router's sentence when that is fatal", async () => {
+    const { sockets, view } = await live();
+    sockets.last.receive({ packet_type: "error", data: { error: "This conversation belongs to another page.", fatal: true } });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(view().screen).toEqual({ kind: "problem", text: "This conversation belongs to another page." });
+    expect(sockets.all).toHaveLength(1);
+  });
+});
+
+describe("the end of the practice", () => {
+  it("hands it in and goes on with the task's agent on a new line", async () => {
+    const { sockets, view, http } = await live();
+    sockets.last.receiveState(pageState(9, end("submit_onboarding"), { phase: "practice" }), 1);
+    await settle();
+    expect(http.submitOnboarding.mock.calls[0]?.[1]).toMatchObject({ agentId: "agent", agentToken: "token-agent" });
+    expect(sockets.all).toHaveLength(2);
+    sockets.last.accept();
+    expect(sockets.last.sent[0]).toMatchObject({ subject_id: "task-agent", data: { agent_token: "token-task-agent", last_seq: 0 } });
+    sockets.last.receiveState(pageState(1, MESSAGE), 1);
+    expect(view()).toMatchObject({ agentId: "task-agent", state: { version: 1 }, delivery: { kind: "none" } });
+  });
+
+  it("shows the refusal of a worker who did not pass", async () => {
+    const http = fakeHttp();
+    http.submitOnboarding.mockResolvedValue(refusal("The practice was not passed."));
+    const { sockets, view } = await live(http);
+    sockets.last.receiveState(pageState(9, end("submit_onboarding")), 1);
+    await settle();
+    expect(view().screen).toEqual({ kind: "refused", reason: "The practice was not passed." });
+  });
+
+  it("asks who it is by now when the practice was handed in already", async () => {
+    const http = fakeHttp();
+    http.submitOnboarding.mockRejectedValue(new HttpError("Unknown agent.", 404));
+    http.requestAgent.mockResolvedValueOnce(agent("agent")).mockResolvedValue(agent("task-agent"));
+    const { sockets, view } = await live(http);
+    sockets.last.receiveState(pageState(9, end("submit_onboarding")), 1);
+    await settle();
+    expect(view().agentId).toBe("task-agent");
+  });
+});
+
+describe("the end of the task", () => {
+  it("submits once, closes the line, and leaves the mock provider's alert alone", async () => {
+    const crowd = fakeCrowd();
+    const { sockets, view, http } = await live(fakeHttp(), crowd);
+    sockets.last.receiveState(pageState(9, end("submit")), 1);
+    sockets.last.receiveState(pageState(10, end("submit")), 2);
+    await settle();
+    expect(http.submitTask).toHaveBeenCalledTimes(1);
+    expect(view().delivery).toEqual({ kind: "done" });
+    expect(crowd.submitToProvider).not.toHaveBeenCalled();
+  });
+
+  it("tells a real provider", async () => {
+    const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "mturk" });
+    const crowd = fakeCrowd();
+    const { sockets } = await live(http, crowd);
+    sockets.last.receiveState(pageState(9, end("submit")), 1);
+    await settle();
+    expect(crowd.submitToProvider).toHaveBeenCalledTimes(1);
+  });
+
+  it("keeps trying while the server cannot be reached, and says so", async () => {
+    const http = fakeHttp();
+    http.submitTask.mockRejectedValueOnce(new HttpError("The server could not be reached.", 0));
+    const { sockets, view } = await live(http);
+    sockets.last.receiveState(pageState(9, end("submit")), 1);
+    await settle();
+    expect(view().delivery).toEqual({ kind: "failed", text: "The server could not be reached.", retrying: true });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(view().delivery).toEqual({ kind: "done" });
+  });
+
+  it("offers another try after a refusal", async () => {
+    const http = fakeHttp();
+    http.submitTask.mockRejectedValueOnce(new HttpError("Wrong token.", 403));
+    const { session, sockets, view } = await live(http);
+    sockets.last.receiveState(pageState(9, end("submit")), 1);
+    await settle();
+    expect(view().delivery).toMatchObject({ kind: "failed", retrying: false });
+    session.deliverAgain();
+    await settle();
+    expect(view().delivery).toEqual({ kind: "done" });
+  });
+
+  it("sends nothing where the server only says goodbye", async () => {
+    const { sockets, http } = await live();
+    sockets.last.receiveState(pageState(9, end("stay")), 1);
+    await settle();
+    expect(http.submitTask).not.toHaveBeenCalled();
+  });
+});

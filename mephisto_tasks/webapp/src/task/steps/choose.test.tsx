@@ -1,0 +1,181 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import { axeViolations } from "../../test/axe";
+import { CHOOSE, pageState } from "../../test/fakes";
+import { pendingAnswer, renderTask } from "../../test/renderStep";
+import type { ChooseStep } from "../../wire/state";
+
+const MANY: ChooseStep = {
+  ...CHOOSE,
+  step_id: "many",
+  cards: [...CHOOSE.cards, { candidate_id: "c", text: "Third reply" }],
+  min_choices: 0,
+  max_choices: 2,
+  none_label: "None of these",
+  reason: null,
+};
+
+const first = () => screen.getByRole("radio", { name: "Reply 1 First reply" });
+const second = () => screen.getByRole("radio", { name: "Reply 2 Second reply" });
+const box = (name: string) => screen.getByRole("checkbox", { name });
+const reason = () => screen.getByLabelText("Why?");
+const go = () => userEvent.click(screen.getByRole("button", { name: "Continue" }));
+
+describe("choosing one reply", () => {
+  it("begins at the question, which names the group", () => {
+    renderTask(pageState(1, CHOOSE));
+    expect(screen.getByRole("heading", { name: CHOOSE.question })).toHaveFocus();
+    expect(screen.getByRole("radiogroup", { name: CHOOSE.question })).toBeVisible();
+  });
+
+  it("works with keys alone: 2, Tab, a reason, Enter", async () => {
+    const { onAnswer } = renderTask(pageState(1, CHOOSE));
+    await userEvent.keyboard("2");
+    expect(second()).toBeChecked();
+    expect(second()).toHaveFocus();
+    await userEvent.tab();
+    await userEvent.keyboard("it asks{Enter}");
+    expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["b"], reason: "it asks" }]]);
+  });
+
+  it("takes a digit in the reason for text, and Alt with a digit for a choice", async () => {
+    renderTask(pageState(1, CHOOSE));
+    await userEvent.click(second());
+    await userEvent.click(reason());
+    await userEvent.keyboard("1");
+    expect(reason()).toHaveValue("1");
+    expect(second()).toBeChecked();
+    await userEvent.keyboard("{Alt>}1{/Alt}");
+    expect(first()).toBeChecked();
+    expect(reason()).toHaveValue("1");
+  });
+
+  it("ignores digits without a card and digits with Ctrl", async () => {
+    renderTask(pageState(1, CHOOSE));
+    await userEvent.keyboard("9{Control>}1{/Control}");
+    expect(screen.queryByRole("radio", { checked: true })).toBeNull();
+  });
+
+  it("says what is missing and leads there: first the choice, then the reason", async () => {
+    const { onAnswer } = renderTask(pageState(1, CHOOSE));
+    await go();
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply before you go on.");
+    expect(first()).toHaveFocus();
+    await userEvent.keyboard("1{Enter}");
+    expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
+    expect(reason()).toHaveFocus();
+    await userEvent.keyboard("nicer");
+    expect(screen.getByRole("alert")).toHaveTextContent("Your reason needs at least 2 words; it has 1 so far.");
+    await userEvent.keyboard(" tone{Enter}");
+    expect(onAnswer).toHaveBeenCalledTimes(1);
+  });
+
+  it("lets an optional reason be empty", async () => {
+    const { onAnswer } = renderTask(pageState(1, { ...CHOOSE, reason: { label: "Why?", required: false, min_words: 3 } }));
+    await userEvent.keyboard("1{Enter}");
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["a"], reason: "" });
+  });
+
+  it("cannot be sent twice or changed while it is on its way", async () => {
+    const { onAnswer, show } = renderTask(pageState(1, CHOOSE));
+    await userEvent.keyboard("1");
+    await userEvent.type(reason(), "it asks");
+    show(pageState(1, CHOOSE), { pending: pendingAnswer("c1") });
+    await userEvent.click(second());
+    await userEvent.keyboard("{Alt>}2{/Alt}");
+    await userEvent.type(reason(), "more{Enter}");
+    await userEvent.click(screen.getByRole("button", { name: "Sending…" }));
+    expect(first()).toBeChecked();
+    expect(reason()).toHaveValue("it asks");
+    expect(onAnswer).not.toHaveBeenCalled();
+  });
+
+  it("comes back after a reload with choice and reason", async () => {
+    const { unmount } = renderTask(pageState(1, CHOOSE));
+    await userEvent.keyboard("2");
+    await userEvent.type(reason(), "because");
+    unmount();
+    renderTask(pageState(1, CHOOSE));
+    expect(second()).toBeChecked();
+    expect(reason()).toHaveValue("because");
+  });
+
+  it("keeps choice and reason when the server refuses the answer", async () => {
+    const { show } = renderTask(pageState(1, CHOOSE));
+    await userEvent.keyboard("2");
+    await userEvent.type(reason(), "because so");
+    show(pageState(1, CHOOSE), { pending: pendingAnswer("c1") });
+    show(pageState(2, CHOOSE, { notice: { level: "error", text: "The reason repeats the reply." } }));
+    expect(screen.getByRole("alert")).toHaveTextContent("The reason repeats the reply.");
+    expect(second()).toBeChecked();
+    expect(reason()).toHaveValue("because so");
+  });
+
+  it("shows what a model wrote as text, whatever it wrote", () => {
+    const text = '<img src=x onerror="alert(1)"> **bold**\n- line';
+    renderTask(pageState(1, { ...CHOOSE, cards: [{ candidate_id: "a", text }] }));
+    expect(screen.getByText((_, element) => element?.textContent === text && element.tagName === "SPAN")).toBeVisible();
+    expect(document.querySelector("img")).toBeNull();
+  });
+
+  it("has no violation, with and without a problem", async () => {
+    renderTask(pageState(1, CHOOSE));
+    expect(await axeViolations()).toEqual([]);
+    await go();
+    expect(await axeViolations()).toEqual([]);
+  });
+});
+
+describe("choosing any number of replies", () => {
+  it("sends them in shown order, whatever the order of the clicks", async () => {
+    const { onAnswer } = renderTask(pageState(1, MANY));
+    expect(screen.getByText("Choose up to 2.")).toBeVisible();
+    await userEvent.keyboard("31");
+    await go();
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["a", "c"], reason: "" });
+  });
+
+  it("takes a second press back", async () => {
+    renderTask(pageState(1, MANY));
+    await userEvent.keyboard("11");
+    expect(box("Reply 1 First reply")).not.toBeChecked();
+  });
+
+  it("takes no more than the limit", async () => {
+    renderTask(pageState(1, MANY));
+    await userEvent.keyboard("123");
+    expect(box("Reply 3 Third reply")).not.toBeChecked();
+    expect(box("Reply 1 First reply")).toBeChecked();
+  });
+
+  it("wants “none” said explicitly", async () => {
+    const { onAnswer } = renderTask(pageState(1, MANY));
+    await go();
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply, or “None of these”, before you go on.");
+    await userEvent.click(box("None of these"));
+    await go();
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [] });
+  });
+
+  it("lets “none” and the cards exclude each other", async () => {
+    renderTask(pageState(1, MANY));
+    await userEvent.keyboard("1");
+    await userEvent.click(box("None of these"));
+    expect(box("Reply 1 First reply")).not.toBeChecked();
+    await userEvent.keyboard("2");
+    expect(box("None of these")).not.toBeChecked();
+  });
+
+  it("offers “none” as one more radio where one may be chosen", async () => {
+    const { onAnswer } = renderTask(pageState(1, { ...MANY, max_choices: 1 }));
+    await userEvent.click(screen.getByRole("radio", { name: "None of these" }));
+    await go();
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [] });
+  });
+
+  it("has no violation", async () => {
+    renderTask(pageState(1, MANY));
+    expect(await axeViolations()).toEqual([]);
+  });
+});

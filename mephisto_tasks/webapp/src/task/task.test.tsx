@@ -1,0 +1,160 @@
+import { act, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it, vi } from "vitest";
+import { App } from "../App";
+import { Session } from "../session/session";
+import { axeViolations } from "../test/axe";
+import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
+import { renderTask } from "../test/renderStep";
+import { pass, press } from "../test/time";
+import type { Context, Entry } from "../wire/state";
+import { PATIENCE_MS } from "./Banner";
+
+const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
+const entry = (id: string, speaker: Entry["speaker"], text: string, note: string | null = null): Entry => ({ entry_id: id, speaker, text, note });
+
+describe("the header", () => {
+  it.each([
+    [{ unit: "turn", current: 3, total: 6 }, "Turn 3 of 6"],
+    [{ unit: "practice", current: 2, total: 4 }, "Practice 2 of 4"],
+    [{ unit: "conversation", current: 5, total: null }, "Conversation 5"],
+  ] as const)("says how far one is: %o", (progress, words) => {
+    renderTask(pageState(1, MESSAGE, { progress }));
+    expect(screen.getByText(words)).toBeVisible();
+  });
+
+  it("opens the instructions again, and Escape gives the focus back", async () => {
+    renderTask(pageState(1, MESSAGE));
+    const button = screen.getByRole("button", { name: "Instructions" });
+    await userEvent.click(button);
+    const dialog = await screen.findByRole("dialog", { name: "Instructions" });
+    expect(within(dialog).getByText("Read both replies.")).toBeVisible();
+    expect(within(dialog).getByText(CONFIG.pay)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+    await userEvent.keyboard("{Escape}");
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    expect(button).toHaveFocus();
+  });
+});
+
+describe("the instructions at the first arrival", () => {
+  it("open by themselves, once, and number keys choose nothing behind them", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, CHOOSE))]));
+    const sockets = new FakeSockets();
+    const session = new Session({ http, crowd: () => fakeCrowd(), openSocket: sockets.open, goTo: vi.fn() });
+    const { unmount } = render(<App session={session} />);
+    act(() => session.start());
+    const dialog = await screen.findByRole("dialog", { name: "Instructions" });
+    await waitFor(() => expect(within(dialog).getByRole("heading", { name: "Instructions" })).toHaveFocus());
+    await userEvent.keyboard("1");
+    await userEvent.click(within(dialog).getByRole("button", { name: "Got it" }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    expect(screen.queryByRole("radio", { checked: true })).toBeNull();
+    await waitFor(() => expect(screen.getByRole("heading", { name: CHOOSE.question })).toHaveFocus());
+
+    unmount();
+    render(<App session={session} />);
+    expect(screen.getByRole("radiogroup")).toBeVisible();
+    expect(screen.queryByRole("dialog")).toBeNull();
+    session.stop();
+  });
+});
+
+describe("the context card", () => {
+  it("shows sentences, never an empty bullet", () => {
+    renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual(["I restore boats."]);
+  });
+
+  it("does not appear without a sentence", () => {
+    renderTask(pageState(1, MESSAGE, { context: { title: "Your character", lines: ["", "  "] } }));
+    expect(screen.queryByText("Your character")).toBeNull();
+  });
+
+  it("folds, and stays folded after a reload", async () => {
+    const { unmount } = renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    await userEvent.click(screen.getByRole("button", { name: "Your character", expanded: true }));
+    await waitFor(() => expect(screen.queryByRole("listitem")).toBeNull());
+    unmount();
+    renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    expect(screen.getByRole("button", { name: "Your character", expanded: false })).toBeVisible();
+  });
+});
+
+describe("the transcript", () => {
+  const said = [entry("1", "you", "Hi!"), entry("2", "partner", "Hello <i>you</i>", "Well chosen.")];
+
+  it("is a log of who said what, with remarks, as plain text", async () => {
+    renderTask(pageState(1, MESSAGE, { transcript: said, context: CONTEXT }));
+    const log = screen.getByRole("log", { name: "Conversation so far" });
+    expect(within(log).getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+      "YouHi!",
+      "PartnerHello <i>you</i>Well chosen.",
+    ]);
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("announces each new reply of the partner once, and nothing that was there before", () => {
+    const { show } = renderTask(pageState(1, CHOOSE, { transcript: said }));
+    const announcer = screen.getByTestId("announcer");
+    expect(announcer).toBeEmptyDOMElement();
+    show(pageState(2, MESSAGE, { transcript: [...said, entry("3", "partner", "How are you?")] }));
+    expect(announcer).toHaveTextContent("Partner: How are you?");
+    const announced = announcer.firstChild;
+    show(pageState(3, MESSAGE, { transcript: [...said, entry("3", "partner", "How are you?"), entry("4", "you", "Fine!")] }));
+    expect(announcer.firstChild).toBe(announced);
+    expect(announcer).toHaveTextContent(/^Partner: How are you\?$/);
+  });
+});
+
+describe("the connection", () => {
+  it("is not mentioned while it is good, nor when it comes back at once", () => {
+    vi.useFakeTimers();
+    const { show } = renderTask(pageState(1, MESSAGE), { link: "lost" });
+    pass(PATIENCE_MS - 1);
+    show(pageState(1, MESSAGE), { link: "open" });
+    pass(PATIENCE_MS);
+    expect(screen.queryByText(/Connection lost/)).toBeNull();
+  });
+
+  it("is put into words while it is lost, and the words go when it is back", () => {
+    vi.useFakeTimers();
+    const { show, onReconnect } = renderTask(pageState(1, MESSAGE), { link: "lost" });
+    pass(PATIENCE_MS);
+    expect(screen.getByText("Connection lost. Your work is safe; trying again…")).toBeVisible();
+    press(screen.getByRole("button", { name: "Try now" }));
+    expect(onReconnect).toHaveBeenCalledTimes(1);
+    show(pageState(1, MESSAGE), { link: "open" });
+    expect(screen.queryByText(/Connection lost/)).toBeNull();
+  });
+
+  it("passes on what the router complains about", () => {
+    renderTask(pageState(1, MESSAGE), { linkProblem: "Your message was too large." });
+    expect(screen.getByText("Your message was too large.")).toBeVisible();
+  });
+});
+
+describe("a unit that the server has closed", () => {
+  it("takes no more answers and says what happened", () => {
+    renderTask(pageState(1, MESSAGE), { closed: "The time ran out. What you wrote is saved." });
+    expect(screen.getByRole("alert")).toHaveTextContent("The time ran out.");
+    expect(screen.queryByRole("textbox")).toBeNull();
+  });
+});
+
+describe("notices", () => {
+  it.each(["info", "success", "error"] as const)("are read at once: %s", async (level) => {
+    renderTask(pageState(1, CHOOSE, { notice: { level, text: "That was the better one." } }));
+    expect(screen.getByRole("alert")).toHaveTextContent("That was the better one.");
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("are said again when the same refusal comes twice", () => {
+    const refused = (version: number) => pageState(version, MESSAGE, { notice: { level: "error", text: "No." } });
+    const { show } = renderTask(refused(1));
+    const before = screen.getByRole("alert");
+    show(refused(2));
+    expect(screen.getByRole("alert")).not.toBe(before);
+  });
+});

@@ -1,0 +1,154 @@
+/** Stand-ins for the router: a socket that is steered by hand, and states as the world sends them. */
+import { vi } from "vitest";
+import type { TaskConfig } from "../wire/config";
+import type { Socket } from "../wire/connection";
+import type { Crowd } from "../wire/crowd";
+import type { Http } from "../wire/http";
+import type { AgentDetails } from "../wire/packets";
+import type { ChooseStep, MessageStep, PageState, Step } from "../wire/state";
+
+export interface SentPacket {
+  packet_type: string;
+  subject_id: string;
+  data: Record<string, unknown>;
+}
+
+export class FakeSocket {
+  readyState = 0;
+  onopen: Socket["onopen"] = null;
+  onmessage: Socket["onmessage"] = null;
+  onclose: Socket["onclose"] = null;
+  readonly sent: SentPacket[] = [];
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text) as SentPacket);
+  }
+
+  close(): void {
+    this.readyState = 3;
+  }
+
+  /** The server accepts the connection. */
+  accept(): void {
+    this.readyState = 1;
+    this.onopen?.call(this.asSocket(), new Event("open"));
+  }
+
+  /** The line breaks. */
+  cut(): void {
+    this.readyState = 3;
+    this.onclose?.call(this.asSocket(), new Event("close") as CloseEvent);
+  }
+
+  receive(packet: object): void {
+    this.onmessage?.call(this.asSocket(), new MessageEvent("message", { data: JSON.stringify(packet) }));
+  }
+
+  receiveState(state: PageState, seq?: number): void {
+    this.receive({
+      packet_type: "client_bound_live_update",
+      subject_id: "agent",
+      data: update(state),
+      ...(seq === undefined ? {} : { router_seq: seq }),
+    });
+  }
+
+  ofType(packetType: string): SentPacket[] {
+    return this.sent.filter((packet) => packet.packet_type === packetType);
+  }
+
+  asSocket(): WebSocket {
+    return this as unknown as WebSocket;
+  }
+}
+
+/** Collects the sockets that are opened; `last` is the newest. */
+export class FakeSockets {
+  readonly all: FakeSocket[] = [];
+
+  readonly open = (): Socket => {
+    const socket = new FakeSocket();
+    this.all.push(socket);
+    return socket.asSocket();
+  };
+
+  get last(): FakeSocket {
+    const socket = this.all.at(-1);
+    if (!socket) {
+      throw new Error("no socket was opened");
+    }
+    return socket;
+  }
+}
+
+export function update(state: PageState): object {
+  return { update_id: `u${state.version}`, kind: "state", state };
+}
+
+export const CONFIG: TaskConfig = {
+  title: "Chat and choose",
+  tagline: "A short conversation.",
+  preview: { sections: [{ heading: "What you will do", lines: ["Chat.", "Choose."] }] },
+  instructions: { sections: [{ heading: "How to choose", lines: ["Read both replies."] }] },
+  consent: "Your answers are stored without your name.",
+  pay: "You are paid in full.",
+  start_label: "Start the practice",
+  provider_type: "mock",
+};
+
+export const MESSAGE: MessageStep = { kind: "message", step_id: "m1", label: "Your message", min_words: 2, max_chars: 60 };
+
+export const CHOOSE: ChooseStep = {
+  kind: "choose",
+  step_id: "c1",
+  question: "Which reply is better?",
+  cards: [
+    { candidate_id: "a", text: "First reply" },
+    { candidate_id: "b", text: "Second reply" },
+  ],
+  min_choices: 1,
+  max_choices: 1,
+  none_label: null,
+  reason: { label: "Why?", required: true, min_words: 2 },
+};
+
+export function pageState(version: number, step: Step, rest: Partial<PageState> = {}): PageState {
+  return {
+    version,
+    phase: "task",
+    progress: { unit: "turn", current: 3, total: 6 },
+    context: null,
+    transcript: [],
+    step,
+    notice: null,
+    confirmed: [],
+    ...rest,
+  };
+}
+
+export function agent(agentId: string, pastUpdates: unknown[] = []): AgentDetails {
+  return { agentId, agentToken: `token-${agentId}`, failureReason: null, pastUpdates };
+}
+
+export function refusal(reason: string): AgentDetails {
+  return { agentId: null, agentToken: null, failureReason: reason, pastUpdates: [] };
+}
+
+export function fakeHttp() {
+  return {
+    taskConfig: vi.fn<Http["taskConfig"]>(() => Promise.resolve(CONFIG)),
+    requestAgent: vi.fn<Http["requestAgent"]>(() => Promise.resolve(agent("agent"))),
+    submitOnboarding: vi.fn<Http["submitOnboarding"]>(() => Promise.resolve(agent("task-agent"))),
+    submitTask: vi.fn<Http["submitTask"]>(() => Promise.resolve()),
+    logError: vi.fn<Http["logError"]>(),
+  };
+}
+
+export function fakeCrowd(workerName: string | null = "w", assignmentId: string | null = "a") {
+  return {
+    workerName,
+    assignmentId,
+    registration: () => ({ worker_name: workerName, agent_registration_id: "a-w" }),
+    submitToProvider: vi.fn<Crowd["submitToProvider"]>(),
+  };
+}

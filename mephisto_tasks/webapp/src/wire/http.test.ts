@@ -1,0 +1,81 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createHttp, HttpError } from "./http";
+
+const BASE = "http://host/folder/";
+const AGENT = { agentId: "7", agentToken: "secret" };
+const DETAILS = { packet_type: "agent_details", data: { agent_id: "7", agent_token: "secret", failure_reason: null, init_task_data: null } };
+
+function answerWith(body: unknown, status = 200) {
+  const fetched = vi.fn<(url: string, init: RequestInit) => Promise<Response>>(() =>
+    Promise.resolve(new Response(JSON.stringify(body), { status })),
+  );
+  vi.stubGlobal("fetch", fetched);
+  return {
+    url: () => fetched.mock.calls[0]?.[0],
+    body: () => JSON.parse(fetched.mock.calls[0]?.[1].body as string) as Record<string, unknown>,
+  };
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("requests", () => {
+  it("registers beside the page, with the provider's data", async () => {
+    const sent = answerWith(DETAILS);
+    const details = await createHttp(BASE).requestAgent({ worker_name: "w" });
+    expect(sent.url()).toBe("http://host/folder/request_agent");
+    expect(sent.body()).toMatchObject({ provider_data: { worker_name: "w" }, client_timestamp: expect.any(Number) as number });
+    expect(details).toEqual({ agentId: "7", agentToken: "secret", failureReason: null, pastUpdates: [] });
+  });
+
+  it("hands the practice in as Mephisto's client does", async () => {
+    const sent = answerWith(DETAILS);
+    await createHttp(BASE).submitOnboarding({ worker_name: "w" }, AGENT);
+    expect(sent.body()).toMatchObject({
+      provider_data: { worker_name: "w", USED_AGENT_ID: "7", onboarding_data: {} },
+      agent_token: "secret",
+    });
+  });
+
+  it("hands the unit in without a token where the router gave none", async () => {
+    const sent = answerWith({ status: "Submitted!" });
+    await createHttp(BASE).submitTask({ agentId: "7", agentToken: null });
+    expect(sent.body()).toMatchObject({ USED_AGENT_ID: "7", final_data: {} });
+    expect(sent.body()).not.toHaveProperty("agent_token");
+  });
+});
+
+describe("failures", () => {
+  it("carry the server's own sentence, and are final in the 4xx range", async () => {
+    answerWith({ error: "Wrong token." }, 403);
+    const error = await createHttp(BASE).submitTask(AGENT).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ message: "Wrong token.", worthRetrying: false });
+  });
+
+  it("are worth another try when the operator is silent or nobody answers", async () => {
+    answerWith("no json object", 503);
+    expect(await createHttp(BASE).submitTask(AGENT).catch((caught: unknown) => caught)).toMatchObject({ worthRetrying: true });
+    vi.stubGlobal("fetch", () => Promise.reject(new TypeError("offline")));
+    const offline = await createHttp(BASE).submitTask(AGENT).catch((caught: unknown) => caught);
+    expect(offline).toBeInstanceOf(HttpError);
+    expect(offline).toMatchObject({ message: "The server could not be reached.", worthRetrying: true });
+  });
+
+  it("include an answer that is no agent_details", async () => {
+    answerWith({ data: 3 });
+    await expect(createHttp(BASE).requestAgent({})).rejects.toThrow("does not understand");
+  });
+
+  it("of the error report are nobody's concern", async () => {
+    const offline = vi.fn(() => Promise.reject(new TypeError("offline")));
+    const unhandled = vi.fn();
+    vi.stubGlobal("fetch", offline);
+    process.on("unhandledRejection", unhandled);
+    createHttp(BASE).logError("7", "text");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    process.off("unhandledRejection", unhandled);
+    expect(offline).toHaveBeenCalledTimes(1);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});

@@ -32,7 +32,7 @@ function handleSubmitToProvider() {}
 
 
 class SilentServer:
-    """Use as a context manager. ``silent_on``: the path whose requests hang (``/ws`` for the websocket)."""
+    """Use as a context manager. ``silent_on``: the path whose requests hang (``/ws``: only the websocket does)."""
 
     def __init__(self, silent_on: str) -> None:
         self._released = threading.Event()
@@ -63,9 +63,8 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        if self.headers.get("Upgrade", "").lower() == "websocket":
-            self._released.wait()
-        elif path == self._silent_on:
+        # The websocket's handshake is never answered, wherever else the server falls silent.
+        if path == self._silent_on or self.headers.get("Upgrade", "").lower() == "websocket":
             self._released.wait()
         elif path == "/task_config.json":
             self._say(json.dumps(CONFIG), "application/json")

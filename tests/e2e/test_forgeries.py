@@ -74,19 +74,17 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
     forger.choose(1)
     forger.write("It is half wri")
     pick = {"kind": "choose", "step_id": "choose-1", "reason": "It is a forged reason."}
-    for number, (answer, words) in enumerate(
-        [
-            ({**pick, "selected": ["f" * 32]}, "not among the ones that you were shown"),
-            ({**pick, "selected": [other], "reason": " "}, "Please give your reason in at least 3 words."),
-            ({**pick, "selected": [other], "reason": "… !!! ?"}, "Please give your reason in at least 3 words."),
-            ({**pick, "selected": [other, mine]}, "Please choose one reply."),
-            ({**pick, "selected": []}, "Please choose one reply."),
-            ({**pick, "step_id": "choose-2", "selected": [other]}, "Nothing has changed."),
-            ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "not the kind of answer"),
-            ({"kind": "win", "step_id": "choose-1"}, "could not be read"),
-        ],
-        start=1,
-    ):
+    forged: list[tuple[dict[str, Any], str]] = [
+        ({**pick, "selected": ["f" * 32]}, "not among the ones that you were shown"),
+        ({**pick, "selected": [other], "reason": " "}, "Please give your reason in at least 3 words."),
+        ({**pick, "selected": [other], "reason": "… !!! ?"}, "Please give your reason in at least 3 words."),
+        ({**pick, "selected": [other, mine]}, "Please choose one reply."),
+        ({**pick, "selected": []}, "Please choose one reply."),
+        ({**pick, "step_id": "choose-2", "selected": [other]}, "Nothing has changed."),
+        ({"kind": "message", "step_id": "choose-1", "text": "Hi"}, "not the kind of answer"),
+        ({"kind": "win", "step_id": "choose-1"}, "could not be read"),
+    ]
+    for number, (answer, words) in enumerate(forged, start=1):
         _forge(forger, f"forged-{number}", **answer)
         _refused(forger, words)
         # Same step, same cards, same draft.
@@ -105,7 +103,7 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
     record = odd_study.record_of("forger")
     assert [turn.selected for turn in record.turns] == [[mine]]
     assert record.turns[0].reason == "It is half written."
-    assert record.refused_answers == 9
+    assert record.refused_answers == len(forged) + 1
 
     forger.say("I go on honestly.")
     forger.rate(2, "It is the better one.")

@@ -17,13 +17,19 @@ from .watch import Watch
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def tour(chromium: Browser, embedded_study: Study, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
+@pytest.fixture(scope="module", params=["wide", "phone"])
+def tour(
+    chromium: Browser,
+    embedded_study: Study,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Tour]:
     assert SOURCE.is_file(), f"axe-core is not installed: run npm ci in {SOURCE.parents[2]}"
-    context = open_context(chromium)
+    phone = request.param == "phone"
+    context = open_context(chromium, phone=phone)
     watch = Watch(context)
-    tour = Tour(tmp_path_factory.mktemp("screens"))
-    tour.walk(Rater(context.new_page(), embedded_study.url, watch))
+    tour = Tour(tmp_path_factory.mktemp("screens"), request.param)
+    tour.walk(Rater(context.new_page(), embedded_study.url, watch, "finger" if phone else "mouse"))
     yield tour
     context.close()
     assert watch.problems() == []
@@ -37,8 +43,8 @@ def test_no_grave_violation(tour: Tour, screen: str) -> None:
 
 @pytest.mark.parametrize("screen", SCREENS)
 def test_no_sideways_scrolling(tour: Tour, screen: str) -> None:
-    """Nothing is wider than the window, down to 320 pixels."""
-    assert {size: pixels for size, pixels in tour.looks[screen].sideways.items() if pixels > 0} == {}
+    """Nothing is wider than the window, on a phone down to 320 pixels."""
+    assert {width: pixels for width, pixels in tour.looks[screen].sideways.items() if pixels > 0} == {}
 
 
 def test_axe_sees_a_violation(chromium: Browser) -> None:

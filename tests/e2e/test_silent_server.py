@@ -38,7 +38,7 @@ def test_loading_says_why_after_ten_seconds(visit: Callable[..., Rater]) -> None
             waiting.append((rater, time.monotonic(), later))
             rater.arrive("patient")
             expect(rater.page.get_by_role("status").get_by_text(at_once)).to_be_visible()
-        for rater, since, later in waiting:
+        for rater, since, _ in waiting:
             rater.page.wait_for_timeout(max(0.0, since + EXPLAINED_AFTER_S - 1 - time.monotonic()) * 1000)
             assert rater.page.get_by_text("This takes longer than usual.").count() == 0
         for rater, since, later in waiting:

@@ -11,11 +11,6 @@ from playwright.sync_api import Page, ViewportSize, expect
 from .axe import Violation, violations
 from .rater import Rater, is_bad, is_good
 
-SIZES: dict[str, ViewportSize] = {
-    "wide": {"width": 1280, "height": 800},
-    "phone": {"width": 390, "height": 844},
-    "narrow": {"width": 320, "height": 640},
-}
 SCREENS = (
     "preview",
     "instructions",
@@ -31,43 +26,48 @@ SCREENS = (
     "taken-part",
     "practice-failed",
 )
-PICTURES_OF = ("wide", "phone")
+NARROW: ViewportSize = {"width": 320, "height": 640}
 SETTLE_MS = 150
 
 
 @dataclass
 class Look:
-    """What one screen showed: grave violations by size and colour scheme, sideways pixels by size."""
+    """What one screen showed: grave violations by colour scheme, sideways pixels by window width."""
 
     violations: dict[str, list[Violation]] = field(default_factory=dict)
-    sideways: dict[str, int] = field(default_factory=dict)
+    sideways: dict[int, int] = field(default_factory=dict)
 
 
 class Tour:
-    """Looks at screens; pictures go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``."""
+    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shape: str) -> None:
         named = os.environ.get("E2E_SCREENSHOTS")
         self.folder = Path(named) if named else folder
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.shape = shape
         self.looks: dict[str, Look] = {}
 
     def look(self, page: Page, name: str) -> None:
         look = self.looks[name] = Look()
-        for size, viewport in SIZES.items():
-            page.set_viewport_size(viewport)
-            page.wait_for_timeout(SETTLE_MS)
-            look.sideways[size] = sideways(page)
-            if size in PICTURES_OF:
-                page.screenshot(path=self.folder / f"{name}-{size}.png")
-        page.set_viewport_size(SIZES["phone"])
-        look.violations["phone, light"] = _grave(page)
-        page.set_viewport_size(SIZES["wide"])
-        look.violations["wide, light"] = _grave(page)
-        page.emulate_media(color_scheme="dark")
-        look.violations["wide, dark"] = _grave(page, ["color-contrast"])
-        page.screenshot(path=self.folder / f"{name}-wide-dark.png")
-        page.emulate_media(color_scheme="light")
+        page.wait_for_timeout(SETTLE_MS)
+        self._picture(page, name)
+        own = page.viewport_size
+        assert own is not None
+        look.sideways[own["width"]] = sideways(page)
+        look.violations["light"] = _grave(page)
+        if self.shape == "phone":
+            page.set_viewport_size(NARROW)
+            look.sideways[NARROW["width"]] = sideways(page)
+            page.set_viewport_size(own)
+        else:
+            page.emulate_media(color_scheme="dark")
+            look.violations["dark"] = _grave(page, ["color-contrast"])
+            self._picture(page, f"{name}-dark")
+            page.emulate_media(color_scheme="light")
+
+    def _picture(self, page: Page, name: str) -> None:
+        page.screenshot(path=self.folder / f"{name}-{self.shape}.png")
 
     def walk(self, rater: Rater) -> None:
         """From the preview to the thanks, then two people who are turned away."""
@@ -91,7 +91,7 @@ class Tour:
         rater.arrive(worker, "another")
         expect(page.get_by_role("heading", name="There is no conversation for you here")).to_be_visible()
         self.look(page, "taken-part")
-        rater.arrive("tour-fails")
+        rater.arrive(f"tour-fails-{self.shape}")
         rater.practise(is_bad)
         rater.practise(is_bad)
         expect(page.get_by_role("heading", name="There is no conversation for you here")).to_be_visible()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 import os
 import sys
 import threading
@@ -16,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 _lock = threading.Lock()
 _prepared = False
@@ -101,6 +104,24 @@ def _quiet_prints() -> None:
         module.print = lambda *args, **kwargs: None
 
 
+@contextmanager
+def _one_log_to_stderr() -> Iterator[None]:
+    """Mephisto gives the root logger and each of its own a handler on standard output: two lines a message.
+
+    There a warning would stand in the middle of a report or of JSON. One handler on standard error replaces them all,
+    unless the program that uses us has set up its logging already.
+    """
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    core: Any = importlib.import_module("mephisto.utils.logger_core")
+    for logger in core.loggers.values():
+        logger.handlers.clear()
+    rich_handler, core.RichHandler = core.RichHandler, logging.NullHandler  # for the modules that come later
+    root.handlers[:] = handlers or [rich_handler(console=Console(stderr=True), show_path=False)]
+    root.setLevel(level)
+
+
 def _prompt_launcher() -> None:
     """Mephisto's launcher thread sleeps 10 s after its last unit; the process could not end before that."""
     launcher: Any = importlib.import_module("mephisto.operations.task_launcher")
@@ -133,7 +154,7 @@ def prepare() -> None:
             # torch breaks when its own dataclasses are made while the wrapper is in place, and Mephisto's
             # ParlAI blueprint imports it by way of ParlAI: that comes first.
             importlib.import_module("parlai.core.worlds")
-            with _patched_dataclasses(), _without_detoxify():
+            with _patched_dataclasses(), _without_detoxify(), _one_log_to_stderr():
                 importlib.import_module("mephisto")
                 importlib.import_module("mephisto.operations.operator")
                 importlib.import_module("mephisto.abstractions.databases.local_database")

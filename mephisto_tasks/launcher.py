@@ -50,7 +50,7 @@ class StudyLauncher(TaskLauncher):
             with one_commit(self.db):
                 for unit in list(self.unlaunched_units.values()):
                     unit.launch(self.launch_url)
-                    self._first_open.set()
+            self._first_open.set()
         for unit in super().generate_units():
             if not self.keep_launching_units:
                 return  # the study was stopped while a slow provider was still being told of its units

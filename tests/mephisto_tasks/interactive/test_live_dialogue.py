@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ TURNS = 6
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Launched, list[Outcome], list[DialogueRecord]]]:
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outcome], list[DialogueRecord]]:
     """Eight simulated raters, four at a time, with practice, on the embedded models; over when the tests look."""
     data_dir = tmp_path_factory.mktemp("study")
     with launch(
@@ -39,7 +38,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Launched, 
         assert run.is_done()
         left = dict(run.study._models_shown)
     assert left == {}, "the oracle for simulated raters keeps candidates of dialogues that ended"
-    yield run, outcomes, records(run)
+    return run, outcomes, records(run)
 
 
 def _after(seconds: float):  # type: ignore[no-untyped-def]

@@ -1,0 +1,59 @@
+"""A whole study over connections that are cut at random, in mid-frame: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from conftest import Launch
+from live import eventually, records, rows
+
+from mephisto_tasks.simulated_raters import Behaviour, run_raters
+from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+
+RATERS = 6
+
+
+def chaos() -> ModuleType:
+    """The router's proxy; its folder is on the path only when its own tests are collected."""
+    spec = importlib.util.spec_from_file_location("chaos", Path(__file__).parents[1] / "router" / "chaos.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault("chaos", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def test_a_study_through_chaos_loses_and_doubles_nothing(start: Launch) -> None:
+    """Six raters with practice, all at once; every connection is cut after at most 6 kB, one in seven at once."""
+    async with start(dialogues_per_group=RATERS, turns=3, onboarding_qualification="q") as run:
+        assert run.study.practice is not None
+        good = frozenset(item.good for item in run.study.practice.items)
+        behaviour = Behaviour(good_replies=good)
+        port = int(run.url.rpartition(":")[2])
+        async with chaos().ChaosProxy(port, seed=11) as proxy:
+            outcomes = await asyncio.wait_for(
+                run_raters(proxy.url, behaviour, raters=RATERS, dialogues=RATERS, seed=2), timeout=60
+            )
+            cuts = proxy.cuts
+        await eventually(run.is_done)
+        found = records(run)
+    assert cuts > 3 * RATERS
+    assert all(outcome.finished for outcome in outcomes)
+    names = Pseudonymizer.load_or_create(run.data_dir / "pseudonym.key")
+    stored = {record.worker: record for record in found}
+    assert len(found) == len(stored) == RATERS
+    for outcome in outcomes:
+        record = stored[names.worker(f"{outcome.worker}_sandbox")]
+        assert record.status == "complete"
+        assert record.refused_answers == 0
+        assert [turn.selected for turn in record.turns] == [turn.selected for turn in outcome.turns]
+        assert [turn.reason for turn in record.turns] == [turn.reason for turn in outcome.turns]
+        assert [turn.human_text for turn in record.turns[1:]] == [turn.message for turn in outcome.turns[1:]]
+        assert record.feedback == outcome.feedback
+    assert rows(run.data_dir, "SELECT status FROM agents") == [("completed",)] * RATERS
+    assert rows(run.data_dir, "SELECT COUNT(*) FROM onboarding_agents") == [(RATERS,)]

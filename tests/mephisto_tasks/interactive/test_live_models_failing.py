@@ -1,0 +1,162 @@
+"""Models that fail, hang or are late: the rater is told, paid and thanked; the answers are kept; the work goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+import scripted_models
+from conftest import Launch
+from live import Rater, eventually, records, rows, whole_dialogue
+
+from mephisto_tasks.interactive.runner import STOPPED
+from mephisto_tasks.interactive.world import PARTNER_SLOW
+from parlai_humaneval.agents.dialogue_agent import Line
+from parlai_humaneval.protocol.steps import EndStep, WaitStep
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    yield
+    scripted_models.SCRIPTS.clear()
+    scripted_models.HEARD.clear()
+
+
+def fails(times: int) -> scripted_models.Script:
+    left = [times]
+
+    def answer(dialogue: Sequence[Line]) -> str:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise RuntimeError("out of memory")
+        return "here again"
+
+    return answer
+
+
+async def test_one_failure_is_a_delay_and_no_more(start: Launch) -> None:
+    """The page says that it takes longer; the retry answers; the dialogue completes and the log tells of it."""
+    scripted_models.SCRIPTS["beta"] = fails(1)
+    seen: list[str] = []
+    async with start() as run:
+        async with Rater(run) as rater:
+            take = rater.client._take_update
+            rater.client._take_update = lambda update: (
+                seen.append(update["state"]["step"].get("text", "")),
+                take(update),
+            )[1]  # type: ignore[method-assign]
+            await rater.finish()
+        await eventually(run.is_done)
+        (record,) = records(run)
+    assert record.status == "complete"
+    assert PARTNER_SLOW in seen
+    assert any(candidate.text == "here again" for candidate in record.turns[0].candidates)
+    log = next(run.data_dir.glob("data/runs/NO_PROJECT/*/*/*/state.json")).read_text()
+    assert '"event": "delayed"' in log
+
+
+async def test_a_model_that_stays_broken_stops_the_dialogue_fairly(start: Launch) -> None:
+    """Stopped in turn 2: pay words, a failed record with turn 1 in it, a new unit, and the next rater completes."""
+    broken = True
+
+    def breaks(dialogue: Sequence[Line]) -> str:
+        if broken and len(dialogue) > 1:
+            raise RuntimeError("out of memory")
+        return "fine"
+
+    scripted_models.SCRIPTS["alpha"] = breaks
+    async with start() as run:
+        async with Rater(run, "unlucky") as rater:
+            await rater.talk_until("message", turn=2)
+            state = await rater.write("and now?")
+            assert isinstance(state.step, EndStep)
+            assert (state.step.title, state.step.next) == (STOPPED[0], "submit")
+            assert run.study.instructions.pay in state.step.text
+            assert "out of memory" not in state.model_dump_json()
+            await rater.client.submit_task()
+        await eventually(lambda: not run.live_run.task_runner.running_units)
+        assert not run.is_done()
+        broken = False
+        await whole_dialogue(run, "next")
+        await eventually(run.is_done)
+        failed, complete = records(run)
+    assert (failed.status, complete.status) == ("failed", "complete")
+    assert failed.failure is not None
+    assert "alpha" in failed.failure
+    assert len(failed.complete_turns) == 1
+    assert failed.turns[1].human_text == "and now?"
+    assert rows(run.data_dir, "SELECT status FROM units") == [("completed",), ("completed",)]
+
+
+async def test_two_failures_at_once_open_two_new_units(start: Launch) -> None:
+    """Replacements of several raters do not launch each other's."""
+    scripted_models.SCRIPTS["alpha"] = fails(10**6)
+    async with start(dialogues_per_group=4) as run:
+        raters = [Rater(run, f"w{number}") for number in range(4)]
+        for rater in raters:
+            await rater.__aenter__()
+        for rater in raters:
+            state = await rater.state()
+            assert isinstance(state.step, EndStep)
+            await rater.client.submit_task()
+            await rater.__aexit__(None, None, None)
+        await eventually(lambda: not run.live_run.task_runner.running_units)
+        scripted_models.SCRIPTS.clear()
+        statuses = [status for (status,) in rows(run.data_dir, "SELECT status FROM units")]
+        assert sorted(statuses) == ["completed"] * 4 + ["launched"] * 4
+        for number in range(4):
+            await whole_dialogue(run, f"again-{number}")
+        await eventually(run.is_done)
+
+
+async def test_a_hanging_model_is_waited_for_then_the_dialogue_stops(start: Launch) -> None:
+    hang = threading.Event()
+    scripted_models.SCRIPTS["beta"] = lambda dialogue: str(hang.wait(30))
+    async with start(model_timeout_s=0.3, model_retries=1) as run:
+        async with Rater(run) as rater:
+            state = await rater.state()
+            assert isinstance(state.step, EndStep)
+            assert state.step.title == STOPPED[0]
+            await rater.client.submit_task()
+        await eventually(lambda: not run.live_run.task_runner.running_units)
+        (record,) = records(run)
+        assert record.status == "failed"
+        assert record.failure is not None
+        assert "silent" in record.failure
+        hang.set()
+
+
+async def test_the_end_of_a_launch_does_not_wait_for_a_hanging_model(start: Launch) -> None:
+    """60 s of patience with a model must not be 60 s of Ctrl-C; the rater gets the last words at once."""
+    hang = threading.Event()
+    scripted_models.SCRIPTS["beta"] = lambda dialogue: str(hang.wait(30))
+    async with start(model_timeout_s=60) as run, Rater(run) as rater:
+        await eventually(lambda: isinstance(rater.client.state and rater.newest.step, WaitStep))
+        began = time.monotonic()
+        run.study.closing.set()
+        await eventually(lambda: isinstance(rater.newest.step, EndStep), timeout=3)
+        assert rater.newest.step.title == "The study was paused"  # type: ignore[union-attr]
+    assert time.monotonic() - began < 4
+    hang.set()
+    (record,) = records(run)
+    assert (record.status, record.failure) == ("partial", None)
+
+
+async def test_the_picked_reply_is_both_models_history(start: Launch) -> None:
+    """Whoever was picked, both models continue from the same words, as their own."""
+    async with start(turns=3) as run:
+        async with Rater(run) as rater:
+            await rater.choose(1)
+            await rater.write("second message")
+            await rater.choose(0)
+            await rater.finish()
+        (record,) = records(run)
+    picked = [next(c.text for c in t.candidates if c.candidate_id == t.continued) for t in record.turns]
+    for turn in (1, 2, 3):
+        said: list[Line] = [("human", "Hi!")]
+        for earlier in range(turn - 1):
+            said += [("bot", picked[earlier]), ("human", record.turns[earlier + 1].human_text)]
+        heard = {model: dialogue for model, dialogue in scripted_models.HEARD if len(dialogue) == 2 * turn - 1}
+        assert heard == {"alpha": said, "beta": said}

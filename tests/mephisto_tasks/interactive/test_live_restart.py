@@ -1,0 +1,159 @@
+"""A launch that ends in the middle and a second one that goes on: counts continue, nothing is lost or given out twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from conftest import Launch
+from live import TASK, Rater, eventually, launch, records, rows, threads_of_launches, whole_dialogue
+
+from mephisto_tasks.interactive.runner import PAUSED
+from mephisto_tasks.launching import NothingToDo
+from mephisto_tasks.results import read_records
+from mephisto_tasks.router.thread import PortInUse
+from mephisto_tasks.task_lock import AlreadyRunning
+from parlai_humaneval.protocol.steps import EndStep
+
+
+async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> None:
+    """Practising, writing, choosing or at the comment box: last words with pay for each, and the record as far as it got."""
+    async with start(dialogues_per_group=5, onboarding_qualification="q") as run:
+        assert run.study.practice is not None
+        good = frozenset(item.good for item in run.study.practice.items)
+        raters = {stage: Rater(run, stage) for stage in ("practice", "message", "choose", "feedback")}
+        for stage, rater in raters.items():
+            await rater.__aenter__()
+            if stage != "practice":
+                await rater.practise(["good"] * 4, good)
+                await rater.client.submit_onboarding()
+                await rater.talk_until(stage, turn=2)
+        before = asyncio.get_running_loop().time()
+    took = asyncio.get_running_loop().time() - before
+    assert took < 3
+    for stage, rater in raters.items():
+        step = rater.newest.step
+        assert isinstance(step, EndStep), stage
+        if stage == "feedback":
+            assert step.next == "submit"
+        else:
+            assert (step.title, step.next) == (PAUSED[0], "stay")
+            assert run.study.instructions.pay in step.text
+        await rater.__aexit__(None, None, None)
+    found = {len(record.complete_turns): record.status for record in records(run)}
+    assert found == {1: "partial", 2: "complete"}
+    statuses = Counter(status for (status,) in rows(run.data_dir, "SELECT status FROM units"))
+    assert statuses == {"completed": 1, "expired": 4}
+
+
+async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
+    """Three wanted: one complete, one cut off by the stop; the second launch asks for two, never for more."""
+    async with start(dialogues_per_group=3) as run:
+        await whole_dialogue(run, "done")
+        async with Rater(run, "cut-off") as rater:
+            await rater.talk_until("choose", turn=2)
+    async with start(dialogues_per_group=3) as run:
+        assert run.study.allocator.remaining == 2
+        assert len(run.live_run.task_launcher.units) == 2
+        async with Rater(run, "done") as rater:
+            assert rater.client.refused is not None
+            assert "already done" in rater.client.refused
+        async with Rater(run, "cut-off") as rater:
+            assert rater.client.refused is not None, "a worker who rated part of a pair does not rate it again"
+        await whole_dialogue(run, "new-1")
+        await whole_dialogue(run, "new-2")
+        await eventually(run.is_done)
+    found = read_records(run.data_dir, TASK)
+    assert Counter(record.status for record in found) == {"complete": 3, "partial": 1}
+    assert len({record.dialogue_id for record in found}) == 4
+    with pytest.raises(NothingToDo, match=r"are there already.*dialogues_per_group"):
+        async with start(dialogues_per_group=3):
+            pass
+
+
+async def test_asking_for_more_later_collects_only_the_difference(start: Launch) -> None:
+    async with start() as run:
+        await whole_dialogue(run, "first")
+    async with start(dialogues_per_group=3) as run:
+        assert len(run.live_run.task_launcher.units) == 2
+
+
+async def test_one_task_is_launched_once_at_a_time(start: Launch) -> None:
+    """The second is refused with words; another task beside it, from the same directory, is not."""
+    async with start() as run:
+        with pytest.raises(AlreadyRunning, match=f"process {os.getpid()}"):
+            async with start():
+                pass
+        async with start(task_name="another") as other:
+            await asyncio.gather(whole_dialogue(run, "w1"), whole_dialogue(other, "w2"))
+        assert [record.status for record in records(run)] == ["complete"]
+        assert [record.status for record in records(other)] == ["complete"]
+
+
+async def test_a_port_in_use_is_said_before_anything_is_written(start: Launch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(PortInUse, match=r"mephisto\.architect\.port"):
+            async with start(port=taken.getsockname()[1]):
+                pass
+
+
+async def test_a_launch_that_fails_half_way_leaves_nothing_running(
+    start: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The router is up when the units are created: an error there must end it again, and the lock with it."""
+    with monkeypatch.context() as patch:
+        patch.setattr("mephisto_tasks.launcher.StudyLauncher.create_assignments", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            async with start():
+                pass
+    assert [name for name in threads_of_launches() if not name.startswith("asyncio_")] == []
+    async with start() as run:
+        await whole_dialogue(run, "w1")
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files by /proc")
+def test_studies_one_after_another_in_one_process(tmp_path: Path) -> None:
+    """Three launches: each is whole, and neither threads nor open files pile up."""
+    files = []
+    for number in range(3):
+        with launch(tmp_path / str(number)) as run:
+            asyncio.run(whole_dialogue(run, "w1"))
+            run.wait(stop=_never())
+        assert [record.status for record in records(run)] == ["complete"]
+        assert threads_of_launches() == []
+        files.append(open_files())
+    assert files[2] <= files[0] + 2
+
+
+def _never():  # type: ignore[no-untyped-def]
+    import threading
+
+    return threading.Event()
+
+
+def test_two_hundred_units_are_ready_soon_and_gone_soon(tmp_path: Path) -> None:
+    """Mephisto's commit per row took 6 s to create them and 9 s to expire them."""
+    import time
+
+    began = time.monotonic()
+    with launch(tmp_path, dialogues_per_group=200) as run:
+        ready = time.monotonic() - began
+        assert Counter(status for (status,) in rows(tmp_path, "SELECT status FROM units")) == {"launched": 200}
+        asyncio.run(whole_dialogue(run, "w1"))
+        began = time.monotonic()
+    assert time.monotonic() - began < 3
+    assert ready < 5
+    assert Counter(status for (status,) in rows(tmp_path, "SELECT status FROM units")) == {
+        "expired": 199,
+        "completed": 1,
+    }

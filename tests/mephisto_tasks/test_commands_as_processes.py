@@ -1,0 +1,197 @@
+"""Commands as a person runs them: started, stopped by Ctrl-C, SIGTERM or kill -9, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from live import TASK, Rater
+from scripted_models import zoo_file
+
+from mephisto_tasks.results import read_records
+from mephisto_tasks.task_lock import running_task_run
+
+COMMAND = (
+    "from mephisto_tasks.interactive import blueprint; from mephisto_tasks import launching; from pathlib import Path;"
+    "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
+    "from parlai_humaneval.cli import main; sys.exit(main())"
+)
+"""The console command, with a page of one line in place of the built one."""
+
+
+def arguments(folder: Path, *args: str) -> list[str]:
+    page = folder / "page"
+    page.mkdir(exist_ok=True)
+    (page / "index.html").write_text("<html></html>")
+    return [sys.executable, "-c", COMMAND, str(page), *args]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """An empty home, and the test models importable."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    return {**os.environ, "HOME": str(home), "PYTHONPATH": path, "COLUMNS": "200"}
+
+
+def launch_arguments(folder: Path, *extra: str) -> list[str]:
+    (folder / "data").mkdir(exist_ok=True)
+    return arguments(
+        folder,
+        "launch",
+        "pw_turn",
+        "mephisto.blueprint.models=[alpha,beta]",
+        f"mephisto.blueprint.zoo_files=[{zoo_file(folder, ['alpha', 'beta'])}]",
+        "mephisto.blueprint.dialogues_per_group=2",
+        "mephisto.blueprint.turns=2",
+        "mephisto.blueprint.onboarding_qualification=null",
+        "mephisto.architect.port=0",
+        f"mephisto.task.task_name={TASK}",
+        "--data-dir",
+        str(folder / "data"),
+        *extra,
+    )
+
+
+@contextmanager
+def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process of a launch, and the address it printed."""
+    process = subprocess.Popen(
+        launch_arguments(folder), env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        for line in process.stdout:
+            said += line
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            if found:
+                yield process, found.group()
+                return
+        raise AssertionError(f"the launch ended without an address:\n{said}")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def refuses_connections(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.socket() as client:
+        return client.connect_ex((host, int(port))) != 0
+
+
+@pytest.mark.slow
+def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
+    """Ctrl-C, kill -9, SIGTERM, one after another on one task: what raters did is kept, and no listener is left.
+
+    That a launch goes on with the counts of those before it is also seen here: one dialogue is rated in the last.
+    """
+    data_dir = tmp_path / "data"
+    for number, how in enumerate((signal.SIGINT, signal.SIGKILL, signal.SIGTERM), start=1):
+        with launched(tmp_path) as (process, url):
+            if how is signal.SIGTERM:
+                asyncio.run(whole_dialogue_at(url, "completes"))
+            asyncio.run(leave_in_turn_two(url, how.name))
+            assert running_task_run(data_dir, TASK) is not None
+            assert [record.status for record in read_records(data_dir, TASK)][-1] == "running"
+            began = time.monotonic()
+            process.send_signal(how)
+            rest, _ = process.communicate(timeout=20)
+            assert time.monotonic() - began < 10
+            assert refuses_connections(url)
+            assert running_task_run(data_dir, TASK) is None
+            if how is not signal.SIGKILL:
+                assert process.returncode == 0, rest
+                assert "everything they did is kept" in rest
+                assert "Traceback" not in rest
+        found = [(record.status, len(record.complete_turns)) for record in read_records(data_dir, TASK)]
+        assert found.count(("partial", 1)) == number
+    assert found.count(("complete", 2)) == 1
+    assert len(found) == 4
+
+
+async def leave_in_turn_two(url: str, worker: str) -> None:
+    async with Rater(url, worker) as rater:
+        await rater.talk_until("choose", turn=2)
+
+
+async def whole_dialogue_at(url: str, worker: str) -> None:
+    async with Rater(url, worker) as rater:
+        await rater.finish()
+
+
+@pytest.mark.slow
+def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
+    """With an empty home and no terminal: every line on standard output belongs to one JSON report."""
+    done = subprocess.run(
+        arguments(
+            tmp_path,
+            "demo",
+            "--raters",
+            "2",
+            "--dialogues",
+            "3",
+            "--json",
+            "--port",
+            "0",
+            "--data-dir",
+            str(tmp_path / "d"),
+        ),
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    assert "Traceback" not in done.stderr
+
+
+def test_compat_asks_nothing_and_opens_nothing(tmp_path: Path) -> None:
+    """Mephisto's first import asks for a directory on the terminal, opens port 3031 for metrics, and logs to stdout."""
+    program = (
+        "import builtins, socket, sys\n"
+        "def no_input(*a): raise AssertionError('asked on the terminal')\n"
+        "builtins.input = no_input\n"
+        "bind = socket.socket.bind\n"
+        "def no_bind(self, address):\n"
+        "    assert self.family not in (socket.AF_INET, socket.AF_INET6), f'listens on {address}'\n"
+        "    return bind(self, address)\n"
+        "socket.socket.bind = no_bind\n"
+        "from mephisto_tasks import compat; compat.prepare(); compat.prepare()\n"
+        "from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB\n"
+        "from mephisto.operations.operator import Operator\n"
+        "import tempfile, os, dataclasses\n"
+        "db = MephistoSingletonDB(os.path.join(tempfile.mkdtemp(), 'database.db'))\n"
+        "Operator(db)._run_tracker_task.cancel()\n"
+        "import logging; logging.getLogger('any').warning('a warning')\n"
+        "import mephisto.tools.scripts\n"
+        "assert dataclasses.dataclass.__module__ == 'dataclasses', 'the workaround stays in place'\n"
+        "print('fine')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:mephisto_tasks", "-c", program],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "fine", done.stdout
+    assert "a warning" in done.stderr

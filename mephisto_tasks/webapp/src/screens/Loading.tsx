@@ -35,6 +35,7 @@ export function Loading({ waitingFor, problem, onRetry }: LoadingProps) {
   const [round, setRound] = useState(0);
   return (
     <Frame>
+      <h1 className="visually-hidden">The task is loading</h1>
       <div role="status">
         <p className={styles.doing}>
           <Dots /> {DOING[waitingFor]}

@@ -108,6 +108,16 @@ describe("resuming after a reload", () => {
     expect(view().state?.version).toBe(4);
   });
 
+  it("opens no line when what is replayed cannot be understood", async () => {
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(agent("agent", [{ kind: "state", state: { version: 4 } }]));
+    const { session, sockets } = visit(http);
+    session.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(session.getView().screen).toEqual({ kind: "problem", text: NOT_UNDERSTOOD });
+    expect(sockets.all).toHaveLength(0);
+  });
+
   it("sends an answer again that was on its way, and still counts it as sent", async () => {
     const http = fakeHttp();
     http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, MESSAGE)), update(pageState(4, CHOOSE))]));

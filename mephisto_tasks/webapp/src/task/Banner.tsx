@@ -21,7 +21,9 @@ export function Banner({ link, problem, quiet, onReconnect }: BannerProps) {
   return (
     <div role="status" className={styles.place}>
       {bad && <Lost onReconnect={onReconnect} />}
-      {!bad && problem !== null && <p className={styles.banner}>{problem}</p>}
+      {!bad && problem !== null && <p className={styles.banner} data-banner>
+          {problem}
+        </p>}
     </div>
   );
 }
@@ -33,7 +35,7 @@ function Lost({ onReconnect }: { onReconnect: () => void }) {
     return () => clearTimeout(timer);
   }, []);
   return due ? (
-    <div className={styles.banner}>
+    <div className={styles.banner} data-banner>
       <p>Connection lost. Your work is safe; trying again…</p>
       <Button look="quiet" onClick={onReconnect}>
         Try now

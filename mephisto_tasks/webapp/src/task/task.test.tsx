@@ -5,7 +5,7 @@ import { App } from "../App";
 import { Session } from "../session/session";
 import { axeViolations } from "../test/axe";
 import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
-import { renderTask } from "../test/renderStep";
+import { renderTask } from "../test/renderTask";
 import { pass, press } from "../test/time";
 import type { Context, Entry } from "../wire/state";
 import { PATIENCE_MS } from "./Banner";

@@ -50,7 +50,11 @@ export class Connection {
     this.options = options;
   }
 
+  /** Opens the line; does nothing once stopped, as when the page has failed meanwhile. */
   start(): void {
+    if (this.stopped) {
+      return;
+    }
     this.options.onLink("connecting");
     window.addEventListener("online", this.reconnectNow);
     this.open();

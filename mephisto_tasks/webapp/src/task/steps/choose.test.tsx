@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { axeViolations } from "../../test/axe";
 import { CHOOSE, pageState } from "../../test/fakes";
-import { pendingAnswer, renderTask } from "../../test/renderStep";
+import { pendingAnswer, renderTask } from "../../test/renderTask";
 import type { ChooseStep } from "../../wire/state";
 
 const MANY: ChooseStep = {

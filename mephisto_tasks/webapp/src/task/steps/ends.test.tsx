@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../../test/axe";
 import { pageState } from "../../test/fakes";
-import { pendingAnswer, renderTask } from "../../test/renderStep";
+import { pendingAnswer, renderTask } from "../../test/renderTask";
 import { pass } from "../../test/time";
 import type { EndStep, FeedbackStep, WaitStep } from "../../wire/state";
 import { STILL_SENDING_MS } from "./Sending";

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { axeViolations } from "../../test/axe";
 import { MESSAGE, pageState } from "../../test/fakes";
-import { pendingAnswer, renderTask } from "../../test/renderStep";
+import { pendingAnswer, renderTask } from "../../test/renderTask";
 
 const field = () => screen.getByLabelText("Your message");
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from parlai_humaneval.agents.corpus import load_corpus
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
 from parlai_humaneval.models.pool import ModelPool

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent, NothingToAnswer, UnknownCandidate
 from parlai_humaneval.models.pool import ModelFailed
 from parlai_humaneval.models.zoo import ZooError

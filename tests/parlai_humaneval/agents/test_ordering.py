@@ -4,6 +4,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from parlai_humaneval.agents.ordering import ShownOrder
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
 from parlai_humaneval.models import worker as worker_module
 from parlai_humaneval.models.asking import DELAY_SENTENCE
 from parlai_humaneval.models.pool import ModelFailed, ModelPool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
 
 

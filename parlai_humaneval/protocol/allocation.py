@@ -20,6 +20,11 @@ class Cell:
     models: tuple[str, ...]
     metric: str
 
+    @property
+    def key(self) -> tuple[frozenset[str], str]:
+        """The same for the same models in another order: they are one and the same question."""
+        return frozenset(self.models), self.metric
+
     def __str__(self) -> str:
         return f"{' vs '.join(self.models)} ({self.metric})"
 
@@ -57,7 +62,7 @@ class Allocator:
     """
 
     def __init__(self, cells: Sequence[Cell], wanted: int, *, seed: int = 0) -> None:
-        if len(set(cells)) != len(cells):
+        if len({cell.key for cell in cells}) != len(cells):
             raise ValueError("the same group of models stands twice among the groups to compare")
         if not cells:
             raise ValueError("there is nothing to rate: no group of models was given")
@@ -72,12 +77,16 @@ class Allocator:
 
     def restore(self, past: Iterable[PastDialogue]) -> None:
         """Take over what earlier launches of the same task did; cells no longer asked for are ignored."""
+        cells = {cell.key: cell for cell in self._counts}
         with self._lock:
             for dialogue in past:
-                if dialogue.complete and dialogue.cell in self._counts:
-                    self._counts[dialogue.cell].completed += 1
+                cell = cells.get(dialogue.cell.key)
+                if cell is None:
+                    continue
+                if dialogue.complete:
+                    self._counts[cell].completed += 1
                 if dialogue.complete or dialogue.rated_turns > 0:
-                    self._seen.setdefault(dialogue.worker, set()).add(dialogue.cell)
+                    self._seen.setdefault(dialogue.worker, set()).add(cell)
 
     def available(self, worker: str) -> list[Cell]:
         """Cells that this worker could get now, in no particular order."""
@@ -103,7 +112,7 @@ class Allocator:
     def claim(self, worker: str, dialogue: str) -> Cell | None:
         """Give the worker the most needed cell open to them; None when there is none.
 
-        ``dialogue`` is a key for :meth:`complete`, :meth:`abandon` and :meth:`fail`.
+        ``dialogue`` is a key for :meth:`complete` and :meth:`abandon`.
         """
         with self._lock:
             if dialogue in self._running:

@@ -83,9 +83,16 @@ def _validated(model: type[M], data: Any, where: str) -> M:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as error:
         raise MaterialError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise MaterialError(f"{path}: is not text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as JSONL has them: other signs that Python takes for a line's end may stand inside of a sentence."""
+    return text.removesuffix("\n").split("\n") if text.strip() else []
 
 
 def packaged_personas() -> Path:
@@ -101,7 +108,7 @@ def load_personas(path: Path | None = None) -> list[Persona]:
     """
     path = path or packaged_personas()
     personas: list[Persona] = []
-    for number, line in enumerate(_read(path).splitlines(), start=1):
+    for number, line in enumerate(_lines(_read(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
             raise MaterialError(f"{where}: the line is empty; each line must be one persona")
@@ -155,7 +162,7 @@ def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
     if isinstance(data, str):
         try:
             return data.format(**values)
-        except (KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
             known = ", ".join("{" + name + "}" for name in values)
             raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
     if isinstance(data, list):

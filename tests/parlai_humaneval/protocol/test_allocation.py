@@ -1,0 +1,213 @@
+"""Who rates what next: whatever the order in which workers come, leave and come back."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
+
+WORKERS = st.sampled_from([f"w{number}" for number in range(6)])
+
+
+def cells(count: int) -> list[Cell]:
+    names = ["a", "b", "c", "d"]
+    pairs = [(one, two) for i, one in enumerate(names) for two in names[i + 1 :]]
+    return [Cell(models=pair, metric="preference") for pair in pairs[:count]]
+
+
+class Allocation(RuleBasedStateMachine):
+    """Random arrivals, completions, drop-outs and restarts, against a plain account of what happened."""
+
+    @initialize(count=st.integers(1, 5), wanted=st.integers(1, 4), seed=st.integers(0, 9))
+    def begin(self, count: int, wanted: int, seed: int) -> None:
+        self.cells, self.wanted, self.seed = cells(count), wanted, seed
+        self.allocator = Allocator(self.cells, wanted, seed=seed)
+        self.running: dict[str, tuple[str, Cell]] = {}
+        self.past: list[PastDialogue] = []
+        self.number = 0
+
+    def seen(self, worker: str) -> set[Cell]:
+        return {past.cell for past in self.past if past.worker == worker and (past.complete or past.rated_turns)}
+
+    def busy(self, worker: str) -> set[Cell]:
+        return {cell for name, cell in self.running.values() if name == worker}
+
+    def completed(self, cell: Cell) -> int:
+        return sum(past.cell == cell and past.complete for past in self.past)
+
+    def taken(self, cell: Cell) -> int:
+        return self.completed(cell) + sum(running == cell for _, running in self.running.values())
+
+    @rule(worker=WORKERS)
+    def claim(self, worker: str) -> None:
+        open_to = [
+            cell
+            for cell in self.cells
+            if self.taken(cell) < self.wanted and cell not in self.seen(worker) | self.busy(worker)
+        ]
+        assert set(self.allocator.available(worker)) == set(open_to)
+        self.number += 1
+        key = f"d{self.number}"
+        cell = self.allocator.claim(worker, key)
+        if not open_to:
+            assert cell is None, "a worker gets nothing twice, and nothing beyond the number"
+            return
+        assert cell in open_to
+        assert self.taken(cell) == min(self.taken(other) for other in open_to), "the most needed first"
+        self.running[key] = (worker, cell)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), again=st.booleans())
+    def complete(self, data: st.DataObject, again: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        worker, cell = self.running.pop(key)
+        for _ in range(1 + again):
+            self.allocator.complete(key)
+        self.past.append(PastDialogue(cell, worker, complete=True, rated_turns=6))
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), turns=st.integers(0, 5), again=st.booleans())
+    def abandon(self, data: st.DataObject, turns: int, again: bool) -> None:
+        key = data.draw(st.sampled_from(sorted(self.running)))
+        worker, cell = self.running.pop(key)
+        for _ in range(1 + again):
+            self.allocator.abandon(key, rated_turns=turns)
+        self.allocator.complete(key)  # too late: it counts as it was ended first
+        self.past.append(PastDialogue(cell, worker, complete=False, rated_turns=turns))
+
+    @rule(turns=st.integers(0, 3))
+    def restart(self, turns: int) -> None:
+        """The process dies with everybody in mid-dialogue; the next launch knows only what was stored."""
+        for worker, cell in self.running.values():
+            self.past.append(PastDialogue(cell, worker, complete=False, rated_turns=turns))
+        self.running.clear()
+        self.allocator = Allocator(self.cells, self.wanted, seed=self.seed + 1)
+        self.allocator.restore(self.past)
+
+    @invariant()
+    def agrees_with_the_account(self) -> None:
+        if not hasattr(self, "allocator"):
+            return
+        progress = self.allocator.progress()
+        for cell in self.cells:
+            assert progress.completed[cell] == self.completed(cell)
+            assert progress.completed[cell] + progress.running[cell] == self.taken(cell) <= self.wanted
+        assert self.allocator.remaining == sum(self.wanted - self.completed(cell) for cell in self.cells)
+        for worker in {worker for worker, _ in self.running.values()} | {"w0"}:
+            assert self.allocator.is_busy(worker) == bool(self.busy(worker))
+            assert self.allocator.has_done_all(worker) == (set(self.cells) <= self.seen(worker) | self.busy(worker))
+
+    def teardown(self) -> None:
+        """With enough new workers, everything reaches its number, however it went until then."""
+        if not hasattr(self, "allocator"):
+            return
+        for key in list(self.running):
+            self.allocator.complete(key)
+        arrivals = 0
+        while self.allocator.remaining:
+            arrivals += 1
+            assert arrivals <= self.wanted * len(self.cells)
+            assert self.allocator.claim(f"new-{arrivals}", f"n{arrivals}") is not None
+            self.allocator.complete(f"n{arrivals}")
+        assert set(self.allocator.progress().completed.values()) == {self.wanted}
+
+
+TestAllocation = Allocation.TestCase
+TestAllocation.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_new_workers_keep_cells_balanced_at_every_moment(count: int) -> None:
+    allocator = Allocator(cells(count), 5, seed=3)
+    for number in range(5 * count):
+        assert allocator.claim(f"w{number}", f"d{number}") is not None
+        taken = allocator.progress().running.values()
+        assert max(taken) - min(taken) <= 1
+
+
+def test_equally_needed_cells_come_in_random_order() -> None:
+    """The first worker of each of twenty launches: not always the same pair."""
+    first = {Allocator(cells(4), 5, seed=seed).claim("w", "d") for seed in range(20)}
+    assert len(first) == 4
+
+
+def test_the_same_seed_gives_the_same_order() -> None:
+    def order(seed: int) -> list[Cell | None]:
+        allocator = Allocator(cells(4), 3, seed=seed)
+        return [allocator.claim(f"w{number}", f"d{number}") for number in range(12)]
+
+    assert order(7) == order(7)
+
+
+def test_counts_hold_when_threads_claim_at_once() -> None:
+    allocator = Allocator(cells(3), 4)
+    got: dict[Cell | None, int] = defaultdict(int)
+    lock = threading.Lock()
+
+    def come(number: int) -> None:
+        cell = allocator.claim(f"w{number}", f"d{number}")
+        with lock:
+            got[cell] += 1
+
+    threads = [threading.Thread(target=come, args=(number,)) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got.pop(None) == 40 - 12
+    assert set(got.values()) == {4}
+
+
+def test_models_named_in_another_order_are_the_same_pair() -> None:
+    """A second launch with models=[b,a] goes on with the counts of [a,b]."""
+    allocator = Allocator([Cell(("b", "a"), "preference")], 2)
+    allocator.restore([PastDialogue(Cell(("a", "b"), "preference"), "w1", complete=True, rated_turns=6)])
+    assert allocator.remaining == 1
+    assert allocator.has_done_all("w1")
+
+
+def test_another_metric_or_model_of_the_past_does_not_count() -> None:
+    allocator = Allocator([Cell(("a", "b"), "preference")], 1)
+    past = [
+        PastDialogue(Cell(("a", "b"), "humanness"), "w1", complete=True, rated_turns=6),
+        PastDialogue(Cell(("a", "c"), "preference"), "w1", complete=True, rated_turns=6),
+    ]
+    allocator.restore(past)
+    assert allocator.remaining == 1
+    assert allocator.available("w1")
+
+
+def test_more_completed_than_wanted_is_no_debt() -> None:
+    """Fewer asked for than are there already: nothing remains in that cell, and the other still gets its own."""
+    one, two = cells(2)
+    allocator = Allocator([one, two], 2)
+    allocator.restore([PastDialogue(one, f"w{number}", complete=True, rated_turns=6) for number in range(5)])
+    assert allocator.remaining == 2
+    assert allocator.available("new") == [two]
+
+
+@pytest.mark.parametrize(
+    ("groups", "wanted", "said"),
+    [
+        ([], 1, "nothing to rate"),
+        ([("a", "b"), ("a", "b")], 1, "stands twice"),
+        ([("a", "b"), ("b", "a")], 1, "stands twice"),
+        ([("a", "b")], 0, "at least 1"),
+    ],
+)
+def test_what_cannot_be_given_out_is_an_error(groups: list[tuple[str, str]], wanted: int, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Allocator([Cell(group, "preference") for group in groups], wanted)
+
+
+def test_a_dialogue_is_not_given_out_twice() -> None:
+    allocator = Allocator(cells(1), 2)
+    allocator.claim("w1", "d1")
+    with pytest.raises(ValueError, match="already running"):
+        allocator.claim("w2", "d1")

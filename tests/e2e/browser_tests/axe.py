@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-SOURCE = Path(__file__).resolve().parents[2] / "mephisto_tasks" / "webapp" / "node_modules" / "axe-core" / "axe.min.js"
+SOURCE = Path(__file__).resolve().parents[3] / "mephisto_tasks/webapp/node_modules/axe-core/axe.min.js"
 GRAVE = ("serious", "critical")
 
 _RUN = """

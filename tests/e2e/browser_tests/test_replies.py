@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from .agents import LONG_WORD, MARKUP
+from .oddities import LONG_WORD, MARKUP
 from .rater import Rater
 from .study import ODD_MODELS, Study
 from .tour import sideways
@@ -33,6 +33,7 @@ def test_markup_in_a_reply_is_text(visit: Callable[..., Rater], odd_study: Study
     said = rater.transcript()
     assert said[-2:] == [("you", "Show me your markup <i>now</i>"), ("partner", cards[0].text)]
     assert rater.page.evaluate("window.stolen") is None
+    rater.picture("markup")
     assert rater.page.locator("main :is(img, script, b, i, a)").count() == 0
     assert [c.text for c in odd_study.record_of("markup").turns[1].candidates] == [card.text for card in cards]
 
@@ -44,6 +45,7 @@ def test_word_without_end_stays_in_its_card(visit: Callable[..., Rater], odd_stu
     _to_second_turn(rater, "long-word", f"long word {'x' * 200}")
     assert rater.cards()[0].text.startswith(LONG_WORD)
     assert sideways(rater.page) <= 0
+    rater.picture("long-word")
     rater.rate(1, "It is very long.")
     expect(rater.page.get_by_role("heading", name="One last thing")).to_be_visible()
     assert sideways(rater.page) <= 0
@@ -69,6 +71,7 @@ def test_slow_model_is_explained_and_then_answers(visit: Callable[..., Rater], o
     expect(rater.page.get_by_text("Your partner is typing…")).to_be_visible()
     slow = "Your partner needs a little longer than usual. Please stay on this page."
     expect(rater.page.get_by_role("status").get_by_text(slow)).to_be_visible()
+    rater.picture("slow-model")
     rater.rate(1, "It was worth the wait.")
     rater.finish()
     record = odd_study.finished_record_of("patient")
@@ -81,6 +84,7 @@ def test_model_that_breaks_down_ends_politely(visit: Callable[..., Rater], odd_s
     rater = visit(odd_study.url)
     _to_second_turn(rater, "unlucky", "Please break down now.")
     expect(rater.page.get_by_role("heading", name="We have to stop here")).to_be_visible()
+    rater.picture("broken-model")
     expect(rater.page.get_by_text("you are paid as if it were complete")).to_be_visible()
     expect(rater.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
     record = odd_study.finished_record_of("unlucky")

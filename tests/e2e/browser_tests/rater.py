@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -13,8 +15,9 @@ from .study import good_replies
 from .watch import Watch
 
 Hand = Literal["mouse", "finger", "keyboard"]
-KEY_DELAY_MS = 2
 MOST_TABS = 25
+PICTURES = "E2E_SCREENSHOTS"
+"""Environment variable: a folder for pictures of the screens."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,12 @@ class Rater:
         card = self.page.locator("section").filter(has=self.page.get_by_role("button", name="Your character"))
         return [line.text_content() or "" for line in card.locator("li").all()]
 
+    def picture(self, name: str) -> None:
+        """Keep ``NAME.png`` of what is on the screen, where ``$E2E_SCREENSHOTS`` asks for pictures."""
+        folder = os.environ.get(PICTURES)
+        if folder:
+            self.page.screenshot(path=Path(folder) / f"{name}.png")
+
     # -- doing
 
     def press(self, name: str) -> None:
@@ -127,7 +136,7 @@ class Rater:
         for number, line in enumerate(text.split("\n")):
             if number:
                 self.page.keyboard.press("Shift+Enter")
-            self.page.keyboard.type(line, delay=KEY_DELAY_MS)
+            self.page.keyboard.type(line)
 
     def send(self, button: str) -> None:
         """Send the step: by Enter with the keyboard, else by its button."""

@@ -85,6 +85,7 @@ def test_second_window_takes_over(visit: Callable[..., Rater], odd_study: Study)
     second.close_instructions()
     assert second.cards() == cards
     expect(first.page.get_by_text("This task was opened in another window.")).to_be_visible()
+    first.picture("other-window")
     second.rate(1, "It is a friendly greeting.")
     expect(second.page.get_by_label("Write your next message")).to_be_visible()
     assert len(odd_study.record_of("two-windows").complete_turns) == 1

@@ -21,14 +21,15 @@ from parlai_humaneval.protocol.records import DialogueRecord
 LAUNCH_S = 90
 STOP_S = 20
 ODD_MODELS = ("heron_12B", "osprey_3B")
-TESTS = Path(__file__).resolve().parents[1]
+ABOVE = Path(__file__).resolve().parents[1]
+"""Where the launch finds this package, for its agents."""
 
 _ODD_ZOO = """
 models:
   heron_12B:
-    options: {model: "e2e.agents:PeculiarAgent", own_name: heron_12B, flavour: mild}
+    options: {model: "browser_tests.agents:PeculiarAgent", own_name: heron_12B, flavour: mild}
   osprey_3B:
-    options: {model: "e2e.agents:PeculiarAgent", own_name: osprey_3B, flavour: brisk}
+    options: {model: "browser_tests.agents:PeculiarAgent", own_name: osprey_3B, flavour: brisk}
 """
 
 
@@ -52,7 +53,7 @@ class Study:
                     f"mephisto.task.task_name={name}",
                     *settings,
                 ],
-                env={**kept, "HOME": str(home), "PYTHONPATH": str(TESTS)},
+                env={**kept, "HOME": str(home), "PYTHONPATH": str(ABOVE)},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -109,7 +110,7 @@ def launch_embedded(folder: Path) -> Study:
 
 
 def launch_odd(folder: Path) -> Study:
-    """Two models that obey (``e2e.agents``), two turns, no practice, a model time-out of one second."""
+    """Two models that obey (``agents.py``), two turns, no practice, a model time-out of one second."""
     zoo = folder / "odd_zoo.yaml"
     zoo.parent.mkdir(parents=True, exist_ok=True)
     zoo.write_text(_ODD_ZOO, encoding="utf-8")

@@ -42,6 +42,7 @@ def test_message_written_while_cut_off_arrives_once(caller: Rater, line: Line, o
     expect(page.get_by_text(LOST)).to_be_visible()
     caller.say("I wrote this in a tunnel.")
     expect(page.get_by_role("button", name="Sending…")).to_be_visible()
+    caller.picture("connection-lost")
     line.mend()
     second = caller.rate(2, "It answers my message.")
     expect(page.get_by_text(LOST)).to_have_count(0)
@@ -95,6 +96,7 @@ def test_work_is_handed_in_after_the_line_was_cut(caller: Rater, line: Line, odd
     page.route("**/submit_task", lambda route: route.abort("connectionfailed"))
     caller.send("Finish without feedback")
     expect(page.get_by_text("Sending your work has not worked yet.")).to_be_visible()
+    caller.picture("submit-retried")
     page.unroute("**/submit_task")
     expect(page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
     assert odd_study.finished_record_of("late-submit").status == "complete"

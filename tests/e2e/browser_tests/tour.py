@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, ViewportSize, expect
 
 from .axe import Violation, violations
-from .rater import Rater, is_bad, is_good
+from .rater import PICTURES, Rater, is_bad, is_good
 
 SCREENS = (
     "preview",
@@ -42,7 +42,7 @@ class Tour:
     """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``."""
 
     def __init__(self, folder: Path, shape: str) -> None:
-        named = os.environ.get("E2E_SCREENSHOTS")
+        named = os.environ.get(PICTURES)
         self.folder = Path(named) if named else folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.shape = shape

@@ -87,6 +87,7 @@ def test_forged_choices_change_nothing(forger: Rater, odd_study: Study) -> None:
     for number, (answer, words) in enumerate(forged, start=1):
         _forge(forger, f"forged-{number}", **answer)
         _refused(forger, words)
+        forger.picture(f"forged-{number}")
         # Same step, same cards, same draft.
         forger.progress("Turn 1 of 2")
         assert forger.page.get_by_role("radio").first.get_attribute("value") == mine
@@ -121,6 +122,7 @@ def test_unit_handed_in_early_goes_on(forger: Rater, odd_study: Study) -> None:
     expect(forger.page.get_by_label("Write your next message")).to_be_visible()
     forger.page.evaluate(POST, ["submit_task", {"final_data": {"win": True}}])
     _refused(forger, "This is not finished yet, so it cannot be handed in. Please go on below.")
+    forger.picture("handed-in-early")
     assert odd_study.record_of("hasty").status == "running"
     forger.say("I was too quick.")
     forger.rate(2, "It is the better one.")

@@ -106,7 +106,7 @@ describe("with Mephisto's node router", () => {
     sockets.last.receiveState(pageState(2, MESSAGE));
     expect(versions).toEqual([1, 3]);
     expect(sockets.last.ofType("ack")).toEqual([]);
-    expect(sockets.last.ofType("alive")[0]?.data).toEqual({ last_seq: 0 });
+    expect(sockets.last.ofType("alive")[0]?.data).toMatchObject({ last_seq: 0 });
     expect(sockets.last.ofType("heartbeat")[0]?.data).toEqual({});
   });
 

@@ -3,6 +3,8 @@
  *
  * Works with our router (numbered packets, tokens) and with Mephisto's node router, which has neither.
  */
+import { nanoid } from "nanoid";
+
 import type { Answer } from "./answers";
 import { type Packet, parseError, parsePacket, parseStatus } from "./packets";
 
@@ -33,6 +35,9 @@ export interface ConnectionOptions {
 }
 
 const OPEN = 1;
+
+/** Tells the router that a second socket is this very page reconnecting, not the task in another window. */
+const PAGE_ID = nanoid();
 
 export class Connection {
   private readonly options: ConnectionOptions;
@@ -99,7 +104,7 @@ export class Connection {
   private opened(): void {
     this.failures = 0;
     this.heardAt = Date.now();
-    this.emit("alive", { ...this.token(), last_seq: this.lastSeq });
+    this.emit("alive", { ...this.token(), last_seq: this.lastSeq, page_id: PAGE_ID });
     this.beat();
     this.options.unconfirmed().forEach((answer) => this.send(answer));
     this.options.onLink("open");

@@ -77,7 +77,10 @@ describe("with our router", () => {
     vi.advanceTimersByTime(1_000);
     sockets.last.accept();
     expect(sockets.all).toHaveLength(2);
-    expect(sockets.last.sent[0]?.data).toEqual({ agent_token: "secret", last_seq: 7 });
+    const [first, again] = sockets.all.map((socket) => socket.sent[0]?.data as { page_id: string });
+    expect(again).toMatchObject({ agent_token: "secret", last_seq: 7 });
+    // One page: the router must not take the reconnect for a second window.
+    expect(again?.page_id).toBe(first?.page_id);
   });
 
   it("takes a newer state under an old number: the router was restarted and counts anew", () => {

@@ -94,8 +94,8 @@ class ParlaiConversation:
             agent.reset()
 
 
-def replies_per_second(conversations: Sequence[Any], seconds: float) -> float:
-    """All conversations at once for ``seconds``; a turn counts as two replies."""
+def talk_for(conversations: Sequence[Any], seconds: float) -> tuple[int, float, float]:
+    """All conversations at once for ``seconds``: replies given (two a turn), seconds by the clock, and of processor."""
     stop = time.monotonic() + seconds
     counts = [0] * len(conversations)
 
@@ -108,49 +108,68 @@ def replies_per_second(conversations: Sequence[Any], seconds: float) -> float:
             counts[number] += 2
             turn += 1
 
-    started = time.monotonic()
+    started, processor = time.monotonic(), time.process_time()
     threads = [threading.Thread(target=talk, args=[number]) for number in range(len(conversations))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(counts) / (time.monotonic() - started)
+    return sum(counts), time.monotonic() - started, time.process_time() - processor
 
 
-def compare(pool: ModelPool, numbers: Sequence[int], seconds: float) -> list[dict[str, float]]:
-    """One row a number of conversations; ParlAI's way and ours take turns, so that both meet the same machine."""
+def compare(pool: ModelPool, number: int, seconds: float, rounds: int) -> dict[str, float]:
+    """``number`` conversations; the two ways take turns, so that both meet the same machine. The better round counts."""
     import torch
 
-    rows = []
-    for number in numbers:
-        semaphore = threading.Semaphore(1)
+    semaphore = threading.Semaphore(1)
+    theirs: list[tuple[int, float, float]] = []
+    ours: list[tuple[int, float, float]] = []
+    for _ in range(rounds):
         # ParlAI leaves torch alone: all processors for the one operation that runs.
         torch.set_num_threads(CORES)
-        parlai = replies_per_second([ParlaiConversation(pool, semaphore) for _ in range(number)], seconds)
+        theirs.append(talk_for([ParlaiConversation(pool, semaphore) for _ in range(number)], seconds))
         torch.set_num_threads(pool.torch_threads)  # as it was: MKL's part of the setting is the process's
-        ours = replies_per_second([OurConversation(pool, i) for i in range(number)], seconds)
-        rows.append({"conversations": number, "parlai": parlai, "pool": ours, "ratio": ours / parlai})
-    return rows
+        pool.worker("a").batch_sizes.clear()
+        ours.append(talk_for([OurConversation(pool, i) for i in range(number)], seconds))
+    sizes = pool.worker("a").batch_sizes
+    rate = {way: max(n / wall for n, wall, _ in runs) for way, runs in (("parlai", theirs), ("pool", ours))}
+    cost = {way: min(cpu / n for n, _, cpu in runs) for way, runs in (("parlai", theirs), ("pool", ours))}
+    return {
+        "conversations": number,
+        "parlai": rate["parlai"],
+        "pool": rate["pool"],
+        "ratio": rate["pool"] / rate["parlai"],
+        "parlai_processor_ms": 1000 * cost["parlai"],
+        "pool_processor_ms": 1000 * cost["pool"],
+        "processor_ratio": cost["parlai"] / cost["pool"],
+        "mean_batch": sum(sizes) / len(sizes),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conversations", type=int, nargs="+", default=[1, 4, 8, 16])
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements of each way; the best counts")
     parser.add_argument("--models", type=Path, default=Path(tempfile.gettempdir()) / "parlai-humaneval-bench")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     logging.disable(logging.INFO)
     with quiet_parlai(), ModelPool(specs(args.models)) as pool:
-        replies_per_second([OurConversation(pool, 0)], 1.0)  # warm up
-        rows = compare(pool, args.conversations, args.seconds)
+        talk_for([OurConversation(pool, 0)], 1.0)  # warm up
+        rows = [compare(pool, number, args.seconds, args.rounds) for number in args.conversations]
     if args.json:
         result = {"benchmark": "pool", "unit": "replies per second", "processors": CORES, "rows": rows}
         print(json.dumps(result, indent=2))
         return
-    print("replies a second, two models\nconversations   ParlAI   pool   ratio")
+    print("replies a second, two models; processor time is a reply's, in ms")
+    print("conversations   ParlAI   pool   ratio   batch   processor: ParlAI   pool   ratio")
     for row in rows:
-        print(f"{row['conversations']:13d} {row['parlai']:8.1f} {row['pool']:6.1f} {row['ratio']:6.2f}x")
+        print(
+            f"{row['conversations']:13.0f} {row['parlai']:8.1f} {row['pool']:6.1f} {row['ratio']:6.2f}x"
+            f" {row['mean_batch']:7.1f}"
+            f" {row['parlai_processor_ms']:19.1f} {row['pool_processor_ms']:6.1f} {row['processor_ratio']:6.2f}x"
+        )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,9 +31,10 @@ from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file
 from mephisto_tasks.interactive.explain import StudyDoor
 from mephisto_tasks.interactive.study import Study, restore_allocation
+from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.operator import StudyOperator
 from mephisto_tasks.results import past_dialogues
-from mephisto_tasks.router import architect as _architect  # noqa: F401  (registers it)
+from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.task_lock import task_lock
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
@@ -91,7 +93,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     else:
         config_dir, config_name = folder / "hydra_configs" / "conf", conf
     try:
-        with initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
+        with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
+            warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
             composed = compose(config_name=config_name, overrides=[*extra, *overrides])
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException) as error:
@@ -99,7 +102,20 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     needed = sorted(key for key in missing if not key.endswith(_OPTIONAL))
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
+    _check_address(composed)
     return composed
+
+
+def _check_address(config: DictConfig) -> None:
+    """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
+    architect = config.mephisto.architect
+    if config.mephisto.provider._provider_type == MOCK_PROVIDER or architect._architect_type != ARCHITECT_TYPE:
+        return
+    if not str(architect.public_url).startswith("https://"):
+        raise ConfigError(
+            "crowd workers need an https address that reaches this machine: "
+            f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
+        )
 
 
 def _first_lines(error: Exception) -> str:
@@ -185,8 +201,9 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
         study = build_study(settings, task, data_dir, task_name, reward)
+        if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
+            HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         stack.enter_context(study.pool)
-        study.pool.load()
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))

@@ -150,9 +150,10 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
-    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    found = list(_records(data_dir, task_name))
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
-    for agent, record in _records(data_dir, task_name):
+    for agent, record in found:
         record.task_name = task_name
         record.task_run_id = agent.task_run_id
         record.assignment_id = agent.assignment_id

@@ -109,4 +109,5 @@ class InteractiveBlueprint(OnboardingRequired, Blueprint):
     def validate_onboarding(self, worker: Worker, onboarding_agent: OnboardingAgent) -> bool:
         """The verdict of the practice as the server wrote it down; what the page submits is ignored."""
         events = parse_events(onboarding_agent.state.messages)
+        onboarding_agent.hide_state()  # Mephisto keeps the agent for the whole launch
         return any(isinstance(event, PracticeEnded) and event.passed for event in events)

@@ -37,6 +37,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         run.wait(stop=_after(5))
         assert run.is_done()
         left = dict(run.study._models_shown)
+        pool = run.live_run.worker_pool
+        states = [agent._state for agent in (*pool.agents.values(), *pool.final_onboardings.values())]
+        assert len(states) == 2 * DIALOGUES
+        assert states == [None] * len(states), "transcripts of dialogues that ended are kept in memory"
     assert left == {}, "the oracle for simulated raters keeps candidates of dialogues that ended"
     return run, outcomes, records(run)
 

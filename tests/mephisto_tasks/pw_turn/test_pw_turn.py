@@ -1,0 +1,160 @@
+"""The preset: its confs compose, its files fit together, and what is wrong in a command is told without a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from live import zoo_file
+from omegaconf import OmegaConf
+
+from mephisto_tasks import launching
+from mephisto_tasks.commands.launch import launch as launch_command
+from mephisto_tasks.commands.report import report as report_command
+from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
+from mephisto_tasks.launching import build_study, compose_config, conf_names
+
+
+def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
+    blueprint = OmegaConf.to_container(compose_config("pw_turn", conf, overrides).mephisto.blueprint, resolve=True)
+    assert isinstance(blueprint, dict)
+    return read_config({str(key): None if value == "???" else value for key, value in blueprint.items()})
+
+
+def test_the_local_conf_is_the_papers_setting_on_embedded_models() -> None:
+    config = settings()
+    assert (config.technique, config.metric, config.models) == ("pw_turn", "preference", ["eliza", "retrieval"])
+    assert (config.turns, config.first_message, config.persona) == (6, "Hi!", True)
+    assert (config.onboarding_tries, config.onboarding_qualification) == (2, "parlai-humaneval-pw-turn-preference")
+    architect = compose_config("pw_turn", "local").mephisto.architect
+    assert (architect.hostname, architect.port) == ("127.0.0.1", 3000)
+
+
+@pytest.mark.parametrize("metric", ["preference", "humanness", "interestingness"])
+def test_each_metric_has_question_practice_and_words(metric: str, tmp_path: Path) -> None:
+    config = settings(f"mephisto.blueprint.metric={metric}")
+    study = build_study(config, "pw_turn", tmp_path, f"task-{metric}", 2.5)
+    assert study.practice is not None
+    assert (study.practice.metric, len(study.practice.items)) == (metric, 4)
+    assert len(study.personas) >= 50
+    words = study.instructions.model_dump_json()
+    assert config.question.replace('"', '\\"') in words
+    assert "$2.50" in study.instructions.pay
+
+
+def test_each_metric_is_a_task_and_a_qualification_of_its_own() -> None:
+    task = compose_config("pw_turn", "local", ["mephisto.blueprint.metric=humanness"]).mephisto.task
+    assert task.task_name == "pw-turn-humanness"
+    assert settings("mephisto.blueprint.metric=humanness").onboarding_qualification.endswith("humanness")  # type: ignore[union-attr]
+
+
+def test_confs_by_name() -> None:
+    assert conf_names("pw_turn") == ["local", "mturk", "mturk_sandbox"]
+
+
+@pytest.mark.parametrize("conf", ["mturk", "mturk_sandbox"])
+def test_the_crowd_confs_ask_for_what_they_need(conf: str) -> None:
+    """A requester, models, and an https address: real workers sent to 127.0.0.1 would find nothing."""
+    with pytest.raises(ConfigError, match=r"needs these settings: mephisto\.provider\.requester_name=…"):
+        compose_config("pw_turn", conf)
+    given = ["mephisto.provider.requester_name=me"]
+    for address in ([], ["mephisto.architect.public_url=http://my.host"]):
+        with pytest.raises(ConfigError, match=r"mephisto\.architect\.public_url=https://…"):
+            compose_config("pw_turn", conf, [*given, *address])
+    given.append("mephisto.architect.public_url=https://my.host")
+    with pytest.raises(ConfigError, match="name at least 2 models"):
+        settings(*given, conf=conf)
+    assert settings(*given, "mephisto.blueprint.models=[a,b]", conf=conf).models == ["a", "b"]
+
+
+def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "my_study.yaml"
+    own.write_text("defaults: [local, _self_]\nmephisto: {blueprint: {turns: 3}, task: {task_name: mine}}\n")
+    config = compose_config("pw_turn", str(own))
+    assert (config.mephisto.blueprint.turns, config.mephisto.task.task_name) == (3, "mine")
+    with pytest.raises(ConfigError, match="there is no file"):
+        compose_config("pw_turn", str(tmp_path / "other.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("task", "conf", "override", "said"),
+    [
+        ("pw_trun", "local", "", "no task 'pw_trun'; choose one of: pw_turn"),
+        ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox"),
+        ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
+        ("pw_turn", "local", "no=such.thing", "no"),
+        ("pw_turn", "local", "mephisto.blueprint.models=[a", "'[a'"),
+    ],
+)
+def test_what_cannot_be_composed_is_told(task: str, conf: str, override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compose_config(task, conf, [override] if override else [])
+    assert said in str(caught.value)
+
+
+def run_launch(tmp_path: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(launch_command, [*arguments, "--data-dir", str(tmp_path / "data")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pw_trun"], "choose one of: pw_turn"),
+        (["pw_turn", "port=3"], "conf 'local'"),
+        (["pw_turn", "fast"], "'fast' is not a setting; write NAME=VALUE"),
+        (["pw_turn", "conf=local", "conf=mturk"], "more than once"),
+        (["pw_turn", "mephisto.blueprint.metric=fun"], "preference, humanness, interestingness"),
+        (["pw_turn", "mephisto.blueprint.models=[eliza,elisa]"], "did you mean eliza"),
+        (["pw_turn", "mephisto.blueprint.persona_file=nowhere.jsonl"], "nowhere.jsonl: cannot be read"),
+        (["pw_turn", "mephisto.blueprint.onboarding_file=nowhere.json"], "nowhere.json: cannot be read"),
+        (["pw_turn", "mephisto.blueprint.instructions_file=nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["pw_turn", "mephisto.blueprint.zoo_files=[nowhere.yaml]"], "nowhere.yaml"),
+        (["pw_turn", "mephisto.architect.port=high"], "is no port"),
+    ],
+)
+def test_wrong_commands_say_what_to_do_without_a_traceback(tmp_path: Path, arguments: list[str], said: str) -> None:
+    result = run_launch(tmp_path, *arguments)
+    assert result.exit_code in (1, 2)
+    assert said in result.output
+    assert "Traceback" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mephisto_tasks.interactive.blueprint import WebAppMissing
+
+    def missing() -> Path:
+        raise WebAppMissing("the rater's page is not built. In a clone of the repository run: make install")
+
+    monkeypatch.setattr(launching, "webapp_dist", missing)
+    result = run_launch(tmp_path, "pw_turn")
+    assert (result.exit_code, "make install" in result.output) == (1, True)
+
+
+def test_list_confs_and_help() -> None:
+    listed = CliRunner().invoke(launch_command, ["pw_turn", "--list-confs"])
+    assert listed.output.split() == ["local", "mturk", "mturk_sandbox"]
+    described = CliRunner().invoke(launch_command, ["--help"])
+    assert "parlai-humaneval launch pw_turn conf=mturk_sandbox" in described.output
+
+
+def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> None:
+    result = CliRunner().invoke(report_command, ["--data-dir", str(tmp_path)])
+    assert result.exit_code != 0
+    assert "Mephisto database" in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_run_py_is_the_same_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert launching.main("pw_turn", ["--list-confs"]) == 0
+    assert capsys.readouterr().out.split() == ["local", "mturk", "mturk_sandbox"]
+
+
+def test_models_of_ones_own_from_a_zoo_file(tmp_path: Path) -> None:
+    config = settings(
+        "mephisto.blueprint.models=[mine,yours]",
+        f"mephisto.blueprint.zoo_files=[{zoo_file(tmp_path, ['mine', 'yours'])}]",
+    )
+    study = build_study(config, "pw_turn", tmp_path, "task", 1.0)
+    assert sorted(study.specs) == ["mine", "yours"]

@@ -18,8 +18,11 @@ TURNS = 6
 RATERS = (1, 4, 8, 16)
 ROUNDS = 3
 """How often each number of raters is measured, the two sides taking turns."""
+THINK_S = 0.5
+"""Mean pause before each answer: people take some twenty times as long. Equal pauses ask both sides equally often."""
 NOTE = (
-    "raters answer at once, all in one process that shares the processors with what it measures; six turns each. Peer: "
+    "all raters in one process that shares the processors with what it measures; six turns each. Without a pause, the "
+    "side that answers sooner is asked more often. Peer: "
     "ParlAI's PerTurnEvalWorld and bots (its list of offensive words not downloaded) through Mephisto's node router"
 )
 STATISTICS: dict[str, Callable[[list[float]], float]] = {
@@ -39,25 +42,27 @@ def _our_settings(pair: str, dialogues: int, zoo: Path) -> list[str]:
     ]
 
 
-async def our_waits(url: str, name: str, raters: int) -> list[float]:
+async def our_waits(url: str, name: str, raters: int, think_s: float) -> list[float]:
     """Seconds of waiting of ``raters`` raters at once, one dialogue each."""
     from mephisto_tasks.simulated_raters import Behaviour, run_raters
 
-    outcomes = await run_raters(url, Behaviour(), raters=raters, dialogues=raters, seed=1, name=name)
+    outcomes = await run_raters(url, Behaviour(think_s=think_s), raters=raters, dialogues=raters, seed=1, name=name)
     for outcome in outcomes:
         if not outcome.finished:
             raise RuntimeError(f"a simulated rater could not finish: {outcome.refused or outcome.stopped}")
     return [wait for outcome in outcomes for wait in outcome.waits_s]
 
 
-async def peer_waits(url: str, name: str, raters: int) -> list[float]:
+async def peer_waits(url: str, name: str, raters: int, think_s: float) -> list[float]:
     """The same of the peer."""
-    found = await asyncio.gather(*(PeerRater(url, f"{name}-{number}", TURNS).run() for number in range(raters)))
+    arriving = asyncio.Lock()
+    there = [PeerRater(url, f"{name}-{number}", TURNS, think_s, arriving) for number in range(raters)]
+    found = await asyncio.gather(*(rater.run() for rater in there))
     return [wait for waits in found for wait in waits]
 
 
-def compare(pair: str, raters: Sequence[int], rounds: int, root: Path) -> list[Figure]:
-    """Both sides run; rounds alternate between them."""
+def compare(pair: str, raters: Sequence[int], rounds: int, think_s: float, root: Path) -> list[Figure]:
+    """Both sides run; rounds alternate between them. ``think_s``: mean pause of a rater before each answer."""
     dialogues = rounds * sum(raters) + 1
     copy = copy_mephisto(root / "copy")
     peer_work = root / "peer"
@@ -67,23 +72,30 @@ def compare(pair: str, raters: Sequence[int], rounds: int, root: Path) -> list[F
     peer: dict[int, list[float]] = {number: [] for number in raters}
     with (
         our_launch(root / "ours", settings) as (our_url, our_program),
-        peer_launch(peer_work, copy, pair, dialogues + max(raters)) as (peer_url, peer_program),
+        peer_launch(peer_work, copy, pair, 2 * dialogues) as (peer_url, peer_program),
     ):
         wait_for_page(our_url, our_program, "parlai-humaneval launch")
         wait_for_page(peer_url, peer_program, "ParlAI's task", ready=PEER_READY)
-        asyncio.run(our_waits(our_url, "warm", 1))
-        asyncio.run(peer_waits(peer_url, "warm", 1))
+        asyncio.run(our_waits(our_url, "warm", 1, 0.0))
+        asyncio.run(peer_waits(peer_url, "warm", 1, 0.0))
         for turn in range(rounds):
             for number in raters:
-                ours[number] += asyncio.run(our_waits(our_url, f"r{turn}n{number}", number))
-                peer[number] += asyncio.run(peer_waits(peer_url, f"r{turn}n{number}", number))
-    return [figure for number in raters for figure in _figures(pair, number, ours[number], peer[number])]
+                ours[number] += asyncio.run(our_waits(our_url, f"r{turn}n{number}", number, think_s))
+                peer[number] += asyncio.run(peer_waits(peer_url, f"r{turn}n{number}", number, think_s))
+    return [
+        figure for number in raters for figure in _figures(_label(pair, number, think_s), ours[number], peer[number])
+    ]
 
 
-def _figures(pair: str, raters: int, ours: list[float], peer: list[float]) -> list[Figure]:
+def _label(pair: str, raters: int, think_s: float) -> str:
+    pace = f"pause {think_s:g} s" if think_s else "no pause"
+    return f"message → both replies, {pair} models, {raters} raters, {pace}"
+
+
+def _figures(label: str, ours: list[float], peer: list[float]) -> list[Figure]:
     return [
         Figure(
-            name=f"message → both replies, {pair} models, {raters} raters, {label}",
+            name=f"{label}, {name}",
             unit="ms",
             ours=1000 * statistic(ours),
             peer=1000 * statistic(peer) if peer else None,
@@ -91,7 +103,7 @@ def _figures(pair: str, raters: int, ours: list[float], peer: list[float]) -> li
             note=NOTE,
             repeats=len(ours),
         )
-        for label, statistic in STATISTICS.items()
+        for name, statistic in STATISTICS.items()
     ]
 
 
@@ -99,15 +111,16 @@ def our_side_alone(raters: int, root: Path) -> list[Figure]:
     """Our side only, one round: for a quick look."""
     with our_launch(root, _our_settings("instant", raters, zoo_file(root, "instant"))) as (url, program):
         wait_for_page(url, program, "parlai-humaneval launch")
-        return _figures("instant", raters, asyncio.run(our_waits(url, "r", raters)), [])
+        return _figures(_label("instant", raters, 0.0), asyncio.run(our_waits(url, "r", raters, 0.0)), [])
 
 
 def run(quick: bool) -> list[Figure]:
-    """Instant models and the embedded ones; with ``quick`` our side with two raters only."""
+    """Instant and embedded models, and instant ones without pauses; with ``quick`` our side with two raters."""
     with tempfile.TemporaryDirectory() as name:
         if quick:
             return our_side_alone(2, Path(name))
         return [
-            *compare("instant", RATERS, ROUNDS, Path(name) / "instant"),
-            *compare("embedded", RATERS, ROUNDS, Path(name) / "embedded"),
+            *compare("instant", RATERS, ROUNDS, THINK_S, Path(name) / "instant"),
+            *compare("embedded", RATERS, ROUNDS, THINK_S, Path(name) / "embedded"),
+            *compare("instant", RATERS, ROUNDS, 0.0, Path(name) / "no_pause"),
         ]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
 if TYPE_CHECKING:
     Socket = aiohttp.ClientWebSocketResponse[bool]
 
+Found = TypeVar("Found")
 TIMEOUT_S = 120.0
 MESSAGE = "I have had quite a busy week so far, how about you?"
 REASON = "It fits what I said before much better."
@@ -37,10 +39,15 @@ async def register(session: aiohttp.ClientSession, url: str, worker: str) -> dic
 
 
 class PeerRater:
-    """One worker who rates one dialogue of ``turns`` turns."""
+    """One worker who rates one dialogue of ``turns`` turns.
 
-    def __init__(self, url: str, worker: str, turns: int) -> None:
-        self._url, self._worker, self._turns = url, worker, turns
+    ``arriving`` is shared by all raters, who ask for a task one after the other: when several ask at the same moment,
+    Mephisto gives some of them none, and the units are lost. ``think_s``: mean pause before an answer, in seconds.
+    """
+
+    def __init__(self, url: str, worker: str, turns: int, think_s: float, arriving: asyncio.Lock) -> None:
+        self._url, self._worker, self._turns, self._arriving = url, worker, turns, arriving
+        self._think_s, self._random = think_s, random.Random(worker)
         self._agent_id = ""
         self.waits_s: list[float] = []
         """Seconds from sending a message to receiving both replies."""
@@ -49,7 +56,8 @@ class PeerRater:
         """The whole dialogue; returns :attr:`waits_s`."""
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         async with aiohttp.ClientSession(timeout=timeout) as session:
-            details = await register(session, self._url, self._worker)
+            async with self._arriving:
+                details = await register(session, self._url, self._worker)
             self._agent_id = details["agent_id"]
             async with session.ws_connect(f"{self._url}/", heartbeat=None) as socket:
                 await self._send(socket, "alive", {})
@@ -62,13 +70,20 @@ class PeerRater:
 
     async def _dialogue(self, socket: Socket, shown: Mapping[str, Any]) -> None:
         for turn in range(1, self._turns + 1):
+            await self._think()
             await self._answer(socket, "", _choice(shown, last=turn == self._turns))
             if turn == self._turns:
                 return
+            await self._receive(socket, _asks_for_message)  # the page offers the text field only then
+            await self._think()
             sent = time.perf_counter()
             await self._answer(socket, MESSAGE, {})
             shown = await self._receive_replies(socket)
             self.waits_s.append(time.perf_counter() - sent)
+
+    async def _think(self) -> None:
+        if self._think_s:
+            await asyncio.sleep(self._random.expovariate(1 / self._think_s))
 
     async def _answer(self, socket: Socket, text: str, task_data: dict[str, Any]) -> None:
         data = {"update_id": uuid.uuid4().hex, "text": text, "task_data": task_data, "episode_done": False}
@@ -79,15 +94,26 @@ class PeerRater:
         await socket.send_str(json.dumps(packet))
 
     async def _receive_replies(self, socket: Socket) -> Mapping[str, Any]:
-        async def wait() -> Mapping[str, Any]:
+        return await self._receive(socket, lambda update: _replies([update]))
+
+    async def _receive(self, socket: Socket, find: Callable[[dict[str, Any]], Found | None]) -> Found:
+        """The first update in which ``find`` finds something."""
+
+        async def wait() -> Found:
             while True:
                 packet = await socket.receive_json()
                 if packet["packet_type"] == "client_bound_live_update":
-                    found = _replies([packet["data"]])
-                    if found:
+                    found = find(packet["data"])
+                    if found is not None:
                         return found
 
         return await asyncio.wait_for(wait(), TIMEOUT_S)
+
+
+def _asks_for_message(update: dict[str, Any]) -> str | None:
+    """The chosen reply, which comes back to stand in the dialogue."""
+    data = update.get("task_data") or {}
+    return update["text"] if "task_turn_idx" in data and "top_bot_data" not in data else None
 
 
 def _replies(updates: list[dict[str, Any]]) -> Mapping[str, Any] | None:

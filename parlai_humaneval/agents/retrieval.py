@@ -7,25 +7,48 @@ retrieval”, Information Processing & Management 24(5), 1988), computed by scik
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from nltk.stem import PorterStemmer
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+from sklearn.pipeline import FeatureUnion
 
 from parlai_humaneval.agents.corpus import PACKAGED_CORPUS, Conversation, load_corpus
 from parlai_humaneval.agents.dialogue_agent import DialogueAgent, Line
 
-WEIGHT_OF_LAST = 0.75
+WEIGHT_OF_LAST = 0.85
 """Share of the partner's last message in the similarity; the rest goes to the bot's line before it."""
 NEARLY_BEST = 0.85
 """Replies whose score is at least this share of the best take part in the draw, so that answers vary."""
+
+
+WEIGHT_OF_PHRASES = 0.4
+"""What all words and pairs of words count beside the stems of content words alone: “what about you?” is shared by
+lines about anything, “bicycles” is not."""
+
+_stem = lru_cache(maxsize=None)(PorterStemmer().stem)
+_WORD = re.compile(r"(?u)\b\w[\w']*\b")
+
+
+def _content(text: str) -> list[str]:
+    return [_stem(word) for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS]
+
+
+def _vectorizer() -> FeatureUnion:
+    content = TfidfVectorizer(analyzer=_content, sublinear_tf=True)
+    phrases = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=_WORD.pattern)
+    weights = {"content": 1.0, "phrases": WEIGHT_OF_PHRASES}
+    return FeatureUnion([("content", content), ("phrases", phrases)], transformer_weights=weights)
 
 
 @dataclass(frozen=True)
@@ -46,12 +69,12 @@ class ReplyIndex:
             for i in range(1, len(turns))
         ]
         replies, last, before = (list(column) for column in zip(*rows, strict=True))
-        vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w[\w']*\b")
+        vectorizer = _vectorizer()
         vectors = vectorizer.fit_transform(last)
         return cls(replies, vectorizer, vectors, vectorizer.transform(before))
 
     def scores(self, last: str, before: str) -> npt.NDArray[np.float64]:
-        """Similarity of every row to this context, 0 to 1; the shape is ``(rows,)``."""
+        """Similarity of every row to this context, from 0; the shape is ``(rows,)``."""
         query = self.vectorizer.transform([last, before])
         near_last = (self.last @ query[0].T).toarray().ravel()
         near_before = (self.before @ query[1].T).toarray().ravel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from uuid import uuid4
 
 from mephisto_tasks.interactive.page_session import PageSession
@@ -33,10 +34,19 @@ class PracticeWorld:
         page: the rater's page.
         seed: of the order of the two replies.
         used: attempts that this rater failed before (they left, and came back).
+        on_verdict: told whether it was passed, before the rater is.
     """
 
     def __init__(
-        self, practice: Practice, question: str, tries: int, page: PageSession, *, seed: int, used: int = 0
+        self,
+        practice: Practice,
+        question: str,
+        tries: int,
+        page: PageSession,
+        *,
+        seed: int,
+        used: int,
+        on_verdict: Callable[[bool], None],
     ) -> None:
         self.practice = practice
         self.question = question
@@ -44,6 +54,7 @@ class PracticeWorld:
         self.used = min(used, tries - 1)
         self.page = page
         self.passed = False
+        self._on_verdict = on_verdict
         self._random = random.Random(f"practice:{seed}")
 
     def run(self) -> bool:
@@ -56,6 +67,7 @@ class PracticeWorld:
                 self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
                 break
             notice = _feedback(wrong, self.tries - attempt)
+        self._on_verdict(self.passed)
         if self.passed:
             self.page.end(PASSED_TITLE, "All right! Now the real conversation begins.", "submit_onboarding")
         else:

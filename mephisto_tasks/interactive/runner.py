@@ -186,9 +186,10 @@ class InteractiveTaskRunner(TaskRunner):
             page,
             seed=int(agent.db_id),
             used=used.get(agent.worker_id, 0),
+            on_verdict=lambda passed: self._grant(agent, passed),
         )
         try:
-            self._grant(agent, world.run())
+            world.run()
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except SubmittedEarly:
             logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,14 +29,11 @@ def _prepare_mephisto() -> None:
 
 _prepare_mephisto()
 
-from live import launch_beside
+from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
 from mephisto_tasks import launching, operator
 from mephisto_tasks.interactive import blueprint
-from mephisto_tasks.launching import Launched
-
-Launch = Callable[..., AbstractAsyncContextManager[Launched]]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,6 +21,9 @@ from mephisto_tasks.results import read_records
 from mephisto_tasks.router.page_client import PageClient
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
+
+Launch = Callable[..., AbstractAsyncContextManager[Launched]]
+"""What the fixture ``start`` is."""
 
 TASK = "test-task"
 REASON = "because it is so much better"

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from conftest import Launch
-from live import eventually, records, rows
+from live import Launch, eventually, records, rows
 
 from mephisto_tasks.simulated_raters import Behaviour, run_raters
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from conftest import Launch
-from live import Rater, eventually, launch, records, rows, whole_dialogue
+from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
 from mephisto_tasks.interactive.explain import BUSY, DONE_ALL
 from mephisto_tasks.interactive.runner import AWAY, AWAY_FOR_GOOD, THANKS

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import scripted_models
-from conftest import Launch
-from live import Rater, eventually, records, rows, whole_dialogue
+from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.interactive.runner import STOPPED
 from mephisto_tasks.interactive.world import PARTNER_SLOW

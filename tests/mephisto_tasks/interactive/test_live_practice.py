@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Launch
-from live import Rater, eventually, launch, rows
+from live import Launch, Rater, eventually, launch, rows
 
 from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE

@@ -9,8 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import Launch
-from live import TASK, Rater, eventually, launch, records, rows, threads_of_launches, whole_dialogue
+from live import TASK, Launch, Rater, eventually, launch, records, rows, threads_of_launches, whole_dialogue
 
 from mephisto_tasks.interactive.runner import PAUSED
 from mephisto_tasks.launching import NothingToDo

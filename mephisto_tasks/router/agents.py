@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mephisto_tasks.router.connection import Connection
 
 DISCONNECT = "disconnect"
+DONE = frozenset({"completed", "approved", "rejected", "soft_rejected"})
+"""Mephisto's statuses of work that was taken."""
 _LIVE = frozenset({"onboarding", "waiting", "in task"})
 """Mephisto's statuses in which a page must be there (node/server.js watches the same three)."""
 
@@ -24,6 +26,8 @@ class Agent:
     """One agent of Mephisto, as the router sees it.
 
     ``last_seen``: when its page last said something (monotonic seconds), None before a page got it.
+    ``submitted``: its page has handed the work in; the operator may still refuse that, and the page goes on.
+    ``over``: nothing can be changed any more.
     """
 
     agent_id: str
@@ -35,6 +39,7 @@ class Agent:
     connection: Connection | None = None
     onboarding_answer: asyncio.Future[Packet] | None = None
     submitted: bool = False
+    over: bool = False
 
     def issue_token(self) -> str:
         """The agent's secret: made once, the same for every page that registers for it later."""
@@ -47,8 +52,8 @@ class Agent:
         return self.token is not None and same_token(token, self.token)
 
     def finish(self) -> None:
-        """Its work was handed in: nothing more has to be kept for its page."""
-        self.submitted = True
+        """Its work is done: nothing more has to be kept for its page."""
+        self.submitted = self.over = True
         self.outbox.clear()
 
 
@@ -75,9 +80,9 @@ class AgentBook:
     def statuses(self, now: float) -> dict[str, str]:
         """Agent id → status, after marking those whose page has been silent for too long.
 
-        Agents that handed their work in are left out: their page may close.
+        Agents whose work was taken are left out: their page may close.
         """
-        working = [agent for agent in self if not agent.submitted]
+        working = [agent for agent in self if not agent.over]
         for agent in working:
             if self._is_gone(agent, now):
                 agent.status = DISCONNECT

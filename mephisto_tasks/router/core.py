@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from aiohttp import WSCloseCode
 
 from mephisto_tasks.router import packets as p
-from mephisto_tasks.router.agents import Agent, AgentBook
+from mephisto_tasks.router.agents import DONE, Agent, AgentBook
 from mephisto_tasks.router.connection import Connection
 from mephisto_tasks.router.packets import Packet
 
@@ -129,6 +129,8 @@ class Router:
         elif kind == p.UPDATE_STATUS:
             agent = self.agents.find_or_create(packet["subject_id"])
             agent.status = data.get("status") or agent.status
+            if agent.status in DONE:
+                agent.finish()
             self._deliver(agent, packet)
         elif kind == p.REQUEST_STATUSES:
             self._report_statuses(packet)
@@ -136,7 +138,7 @@ class Router:
             logger.warning("The operator sent a packet of the unknown type %r; it is ignored.", kind)
 
     def _deliver(self, agent: Agent, packet: Packet) -> None:
-        if not agent.submitted:
+        if not agent.over:
             packet = agent.outbox.add(packet)
         if agent.connection is not None:
             agent.connection.send(packet)
@@ -197,11 +199,14 @@ class Router:
         return await self._wait_for(agent.onboarding_answer)
 
     def submit_task(self, agent: Agent, final_data: dict[str, Any], client_timestamp: object) -> None:
-        """Hands the unit in, once however often asked. Raises :class:`OperatorSilent` if it has left."""
+        """Hands the unit in, once however often asked. Raises :class:`OperatorSilent` if it has left.
+
+        The operator decides whether it was complete: an answer of the page after this one means that it was not.
+        """
         if not agent.submitted:
             self._need_operator()
             self._tell_operator(self._packet(p.SUBMIT_UNIT, agent.agent_id, final_data, client_timestamp))
-            agent.finish()
+            agent.submitted = True
 
     def forward(self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> None:
         """Passes on what needs no answer: live updates, metadata, error logs."""

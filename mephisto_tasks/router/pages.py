@@ -102,8 +102,9 @@ class PageSockets:
 
     def _answer(self, agent: Agent, packet: p.PagePacket) -> None:
         p.check_answer(packet.data)
-        if agent.submitted:
+        if agent.over:
             raise p.BadPacket("This task has been handed in; nothing can be changed any more.")
+        agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
         self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
 
     @staticmethod

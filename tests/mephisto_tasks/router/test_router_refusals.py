@@ -253,11 +253,25 @@ async def test_a_refused_page_knows_why(served: Served) -> None:
         assert raised.value.status == 404
 
 
-async def test_an_answer_after_the_hand_in_changes_nothing(served: Served, open_page: Pages) -> None:
+async def test_a_hand_in_that_the_operator_did_not_take_ends_nothing(served: Served, open_page: Pages) -> None:
+    """A page that hands in too early is told to go on, and can: answer, then hand in again."""
+    async with open_page(served.url) as client:
+        await client.register()
+        state = await client.next_state()
+        await client.submit_task()
+        confirmed = await client.answer({"kind": "message", "step_id": "m1", "text": "Hi"})
+        assert confirmed.version == state.version + 1
+        await client.submit_task()
+    assert served.operator.count("submit_unit") == 2
+
+
+async def test_an_answer_after_the_work_was_taken_changes_nothing(served: Served, open_page: Pages) -> None:
     async with open_page(served.url) as client:
         await client.register()
         await client.next_state()
         await client.submit_task()
+        assert client.agent_id is not None
+        served.operator.set_status(client.agent_id, "completed")
         late = {"update_id": "late", "kind": "message", "step_id": "m1", "text": "late"}
         await client.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": client.agent_id, "data": late}

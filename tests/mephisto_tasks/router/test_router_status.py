@@ -53,12 +53,13 @@ async def test_a_short_break_is_no_departure(serve: Callable[..., Served], open_
 
 
 async def test_who_handed_in_cannot_leave(serve: Callable[..., Served], open_page: Pages) -> None:
-    """The page closes after the hand-in; Mephisto must not hear that as a disconnect."""
+    """The page closes after its work was taken; Mephisto must not hear that as a disconnect."""
     served = serve(disconnect_after_s=0.2)
     async with open_page(served.url) as client:
         await client.register()
         await client.next_state()
         await client.submit_task()
+        served.operator.set_status("practice-1", "completed")
     await asyncio.sleep(0.4)
     assert await statuses(served) == {}
 

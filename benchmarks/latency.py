@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, percentile
 from benchmarks.models import PAIRS
+from benchmarks.our_rater import OurRater
 from benchmarks.peer.copy import copy_mephisto, place_pages
 from benchmarks.peer.rater import PeerRater
 from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page, zoo_file
@@ -44,13 +45,8 @@ def _our_settings(pair: str, dialogues: int, zoo: Path) -> list[str]:
 
 async def our_waits(url: str, name: str, raters: int, think_s: float) -> list[float]:
     """Seconds of waiting of ``raters`` raters at once, one dialogue each."""
-    from mephisto_tasks.simulated_raters import Behaviour, run_raters
-
-    outcomes = await run_raters(url, Behaviour(think_s=think_s), raters=raters, dialogues=raters, seed=1, name=name)
-    for outcome in outcomes:
-        if not outcome.finished:
-            raise RuntimeError(f"a simulated rater could not finish: {outcome.refused or outcome.stopped}")
-    return [wait for outcome in outcomes for wait in outcome.waits_s]
+    found = await asyncio.gather(*(OurRater(url, f"{name}-{number}", think_s).run() for number in range(raters)))
+    return [wait for waits in found for wait in waits]
 
 
 async def peer_waits(url: str, name: str, raters: int, think_s: float) -> list[float]:

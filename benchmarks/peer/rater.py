@@ -49,6 +49,7 @@ class PeerRater:
         self._url, self._worker, self._turns, self._arriving = url, worker, turns, arriving
         self._think_s, self._random = think_s, random.Random(worker)
         self._agent_id = ""
+        self._seen: set[str] = set()
         self.waits_s: list[float] = []
         """Seconds from sending a message to receiving both replies."""
 
@@ -61,7 +62,9 @@ class PeerRater:
             self._agent_id = details["agent_id"]
             async with session.ws_connect(f"{self._url}/", heartbeat=None) as socket:
                 await self._send(socket, "alive", {})
-                shown = _replies(details["init_task_data"]["past_live_updates"])
+                before = details["init_task_data"]["past_live_updates"]
+                self._seen.update(update["update_id"] for update in before)
+                shown = _replies(before)
                 await self._dialogue(socket, shown or await self._receive_replies(socket))
             body = {"USED_AGENT_ID": self._agent_id, "final_data": {}, "client_timestamp": time.time()}
             async with session.post(f"{self._url}/submit_task", json=body) as response:
@@ -97,13 +100,15 @@ class PeerRater:
         return await self._receive(socket, lambda update: _replies([update]))
 
     async def _receive(self, socket: Socket, find: Callable[[dict[str, Any]], Found | None]) -> Found:
-        """The first update in which ``find`` finds something."""
+        """The first new update in which ``find`` finds something; Mephisto sends many of them twice."""
 
         async def wait() -> Found:
             while True:
                 packet = await socket.receive_json()
-                if packet["packet_type"] == "client_bound_live_update":
-                    found = find(packet["data"])
+                update = packet["data"]
+                if packet["packet_type"] == "client_bound_live_update" and update["update_id"] not in self._seen:
+                    self._seen.add(update["update_id"])
+                    found = find(update)
                     if found is not None:
                         return found
 

@@ -239,8 +239,11 @@ def main(task: str, arguments: Sequence[str]) -> int:
     """``python -m mephisto_tasks.TASK.run``: the same command as ``parlai-humaneval launch TASK``."""
     from mephisto_tasks.commands.launch import launch
 
-    result = launch.main(args=[task, *arguments], prog_name=f"python -m {TASKS[task]}.run", standalone_mode=False)
-    return int(result or 0)
+    try:
+        launch.main(args=[task, *arguments], prog_name=f"python -m {TASKS[task]}.run")
+    except SystemExit as end:  # click's way to end a program: it has printed its errors
+        return end.code if isinstance(end.code, int) else 1
+    return 0
 
 
 def stop_on_signals() -> threading.Event:

@@ -175,8 +175,8 @@ class PageSession:
             return None, NOT_FINISHED
         try:
             answer = _ANSWER.validate_python(packet)
-        except ValidationError as error:
-            return None, f"That answer could not be read ({_where(error)}). Please answer the question below again."
+        except ValidationError:
+            return None, "That answer could not be read. Please answer the question below again."
         if answer.step_id != step_id:
             return None, "That answer belongs to an earlier step, which is already finished. Nothing has changed."
         if not isinstance(answer, kind):
@@ -237,9 +237,3 @@ class PageSession:
         if self._refused_stored <= MAX_REFUSED_STORED:
             excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
             self.state.append(Refused(at=time.time(), reason=reason, excerpt=excerpt))
-
-
-def _where(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -102,5 +102,8 @@ class PracticeWorld:
 def _feedback(wrong: list[PracticeItem], tries_left: int) -> Notice:
     count = "One answer was" if len(wrong) == 1 else f"{len(wrong)} answers were"
     again = "You have one more try." if tries_left == 1 else f"You have {tries_left} more tries."
-    reasons = "\n".join(f"• After “{item.human}”: {item.why}" for item in wrong)
-    return Notice(level="info", text=f"{count} not what we look for.\n{reasons}\n{again} Please choose again.")
+    return Notice(
+        level="info",
+        text=f"{count} not what we look for. {again} Please choose again.",
+        points=[f"After “{item.human}”: {item.why}" for item in wrong],
+    )

@@ -40,8 +40,8 @@ SUBMIT_TIMEOUT_S = 60
 THANKS = ("Thank you!", "Your conversation is complete and saved. {pay}")
 STOPPED = (
     "We have to stop here",
-    "Our system had a problem and this conversation cannot go on. Nothing that you did is lost, and you are paid as if it "
-    "were complete. {pay}",
+    "Our system had a problem and this conversation cannot go on. Nothing that you did is lost, and you are paid for "
+    "the whole conversation.",
 )
 AWAY = (
     "You were away for a while",

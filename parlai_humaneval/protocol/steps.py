@@ -54,10 +54,11 @@ class Context(_Wire):
 
 
 class Notice(_Wire):
-    """A message about the last answer: why it was refused, or practice feedback."""
+    """A message about the last answer: why it was refused, or practice feedback with a point for each item."""
 
     level: Literal["info", "success", "error"]
     text: str
+    points: list[str] = Field(default_factory=list)
 
 
 class ReasonField(_Wire):

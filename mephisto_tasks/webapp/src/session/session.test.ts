@@ -167,7 +167,7 @@ describe("answering", () => {
     writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false });
     session.answer(ANSWER);
     const id = view().pending?.update_id ?? "";
-    sockets.last.receiveState(pageState(2, CHOOSE, { confirmed: [id], notice: { level: "error", text: "No." } }), 2);
+    sockets.last.receiveState(pageState(2, CHOOSE, { confirmed: [id], notice: { level: "error", text: "No.", points: [] } }), 2);
     expect(view().pending).toBeNull();
     expect(readDraft("agent", "c1").text).toBe("much nicer");
     session.answer(ANSWER);

@@ -1,14 +1,18 @@
 import type { Notice } from "../wire/state";
 import styles from "./NoticeBox.module.css";
 
-const LEADS: Readonly<Record<Notice["level"], string>> = { info: "Note: ", success: "", error: "Please check: " };
-
 /** Why an answer was refused, or how the practice went. Said once, at once. */
 export function NoticeBox({ notice }: { notice: Notice }) {
   return (
-    <p role="alert" className={`${styles.notice} ${styles[notice.level]}`}>
-      <strong>{LEADS[notice.level]}</strong>
-      {notice.text}
-    </p>
+    <div role="alert" className={`${styles.notice} ${styles[notice.level]}`}>
+      <p>{notice.text}</p>
+      {notice.points.length > 0 && (
+        <ul>
+          {notice.points.map((point) => (
+            <li key={point}>{point}</li>
+          ))}
+        </ul>
+      )}
+    </div>
   );
 }

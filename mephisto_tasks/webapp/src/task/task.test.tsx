@@ -145,13 +145,16 @@ describe("a unit that the server has closed", () => {
 
 describe("notices", () => {
   it.each(["info", "success", "error"] as const)("are read at once: %s", async (level) => {
-    renderTask(pageState(1, CHOOSE, { notice: { level, text: "That was the better one." } }));
-    expect(screen.getByRole("alert")).toHaveTextContent("That was the better one.");
+    renderTask(pageState(1, CHOOSE, { notice: { level, text: "Two were wrong.", points: ["After “Hi”: it ignores you.", "After “So?”: it repeats."] } }));
+    expect(screen.getByRole("alert")).toHaveTextContent("Two were wrong.");
+    expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual(
+      expect.arrayContaining(["After “Hi”: it ignores you.", "After “So?”: it repeats."]),
+    );
     expect(await axeViolations()).toEqual([]);
   });
 
   it("are said again when the same refusal comes twice", () => {
-    const refused = (version: number) => pageState(version, MESSAGE, { notice: { level: "error", text: "No." } });
+    const refused = (version: number) => pageState(version, MESSAGE, { notice: { level: "error", text: "No.", points: [] } });
     const { show } = renderTask(refused(1));
     const before = screen.getByRole("alert");
     show(refused(2));

@@ -22,7 +22,7 @@ const ProgressSchema = v.object({
 
 const ContextSchema = v.object({ title: v.string(), lines: v.array(v.string()) });
 
-const NoticeSchema = v.object({ level: v.picklist(["info", "success", "error"]), text: v.string() });
+const NoticeSchema = v.object({ level: v.picklist(["info", "success", "error"]), text: v.string(), points: v.optional(v.array(v.string()), []) });
 
 const ReasonSchema = v.object({
   label: v.string(),

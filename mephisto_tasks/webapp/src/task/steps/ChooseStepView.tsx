@@ -96,7 +96,7 @@ export function ChooseStepView({ step, agentId, pending, onAnswer }: StepProps<C
             <Button type="submit" unready={lack !== null} disabled={pending}>
               {pending ? "Sending…" : "Continue"}
             </Button>
-            <span className={styles.keys}>{keyHint(step)}</span>
+            {!pending && <span className={styles.keys}>{keyHint(step)}</span>}
             <Sending pending={pending} />
           </div>
         </div>
@@ -111,6 +111,7 @@ function inputs(group: HTMLElement | null): HTMLInputElement[] {
 
 function keyHint(step: ChooseStep): string {
   const last = Math.min(9, step.cards.length);
-  const keys = last === 1 ? "1 chooses" : last === 2 ? "1 or 2 chooses" : `1 to ${last} choose`;
-  return step.reason ? `${keys} (with Alt while you type), Enter continues.` : `${keys}, Enter continues.`;
+  const keys = last === 1 ? "1" : last === 2 ? "1 or 2" : `1 to ${last}`;
+  const typing = step.reason ? " (with Alt while you type)" : "";
+  return `Press ${keys} to choose${typing}, Enter to continue.`;
 }

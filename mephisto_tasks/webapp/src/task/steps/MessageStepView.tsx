@@ -65,7 +65,7 @@ export function MessageStepView({ step, agentId, pending, onAnswer }: StepProps<
         <Button type="submit" unready={problem !== null} disabled={pending}>
           {pending ? "Sending…" : "Send"}
         </Button>
-        <span className={styles.keys}>Enter sends, Shift+Enter starts a new line.</span>
+        {!pending && <span className={styles.keys}>Enter sends, Shift+Enter starts a new line.</span>}
         <Sending pending={pending} />
       </div>
     </form>

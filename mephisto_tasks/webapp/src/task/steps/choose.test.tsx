@@ -106,7 +106,7 @@ describe("choosing one reply", () => {
     await userEvent.keyboard("2");
     await userEvent.type(reason(), "because so");
     show(pageState(1, CHOOSE), { pending: pendingAnswer("c1") });
-    show(pageState(2, CHOOSE, { notice: { level: "error", text: "The reason repeats the reply." } }));
+    show(pageState(2, CHOOSE, { notice: { level: "error", text: "The reason repeats the reply.", points: [] } }));
     expect(screen.getByRole("alert")).toHaveTextContent("The reason repeats the reply.");
     expect(second()).toBeChecked();
     expect(reason()).toHaveValue("because so");

@@ -71,7 +71,7 @@ describe("writing a message", () => {
     const { show } = renderTask(pageState(1, MESSAGE));
     await userEvent.keyboard("hello there");
     show(pageState(1, MESSAGE), { pending: pendingAnswer("m1") });
-    show(pageState(2, MESSAGE, { notice: { level: "error", text: "Please write a sentence." } }));
+    show(pageState(2, MESSAGE, { notice: { level: "error", text: "Please write a sentence.", points: [] } }));
     expect(screen.getByRole("alert")).toHaveTextContent("Please write a sentence.");
     expect(field()).toHaveValue("hello there");
   });

@@ -7,7 +7,6 @@ import os
 import threading
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from mephisto_tasks import compat
 
@@ -67,16 +66,22 @@ class LiveAgentState(AgentState):
         }
 
     def _save_data(self) -> None:
-        path = self._state_file()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"state.json.{uuid4().hex}.new")
         with self._lock:
             stored = self.get_data()
             if _step(self.current_update).get("kind") == "end":
                 stored["last_page"] = self.current_update
-            with draft.open("w", encoding="utf-8") as file:
-                json.dump(stored, file, ensure_ascii=False)
-            os.replace(draft, path)
+            # dumps, not dump: only the former encodes in C, and this runs at every event of every rater.
+            self._replace_file(json.dumps(stored, ensure_ascii=False))
+
+    def _replace_file(self, text: str) -> None:
+        path = self._state_file()
+        draft = path.with_name(f"state.json.{id(self):x}.new")
+        try:
+            draft.write_text(text, encoding="utf-8")
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
 
     def append(self, event: BaseModel) -> None:
         """Write an event down, now."""

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from live import launch, records, rows, threads_of_launches
+from live import eventually, launch, records, rows, threads_of_launches
 
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
@@ -34,8 +34,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         good = frozenset(item.good for item in run.study.practice.items)
         behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval", strength=0.8, good_replies=good)
         outcomes = asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=DIALOGUES, seed=1))
-        run.wait(stop=_after(5))
-        assert run.is_done()
+        asyncio.run(eventually(run.is_done))
         left = dict(run.study._models_shown)
         pool = run.live_run.worker_pool
         states = [agent._state for agent in (*pool.agents.values(), *pool.final_onboardings.values())]
@@ -43,14 +42,6 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         assert states == [None] * len(states), "transcripts of dialogues that ended are kept in memory"
     assert left == {}, "the oracle for simulated raters keeps candidates of dialogues that ended"
     return run, outcomes, records(run)
-
-
-def _after(seconds: float):  # type: ignore[no-untyped-def]
-    import threading
-
-    event = threading.Event()
-    threading.Timer(seconds, event.set).start()
-    return event
 
 
 def by_worker(study: tuple[Launched, list[Outcome], list[DialogueRecord]]) -> dict[str, DialogueRecord]:

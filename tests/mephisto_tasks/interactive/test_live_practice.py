@@ -43,7 +43,8 @@ async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good
         state = await rater.practise(WRONG, good)
         assert state.notice is not None
         assert "One answer was not what we look for" in state.notice.text
-        assert run.study.practice.items[1].why in state.notice.text
+        wrong = run.study.practice.items[1]
+        assert wrong.why in "\n".join([state.notice.text, *state.notice.points])
         assert "one more try" in state.notice.text
         assert state.progress is not None
         assert (state.progress.unit, state.progress.current, state.progress.total) == ("practice", 1, 4)

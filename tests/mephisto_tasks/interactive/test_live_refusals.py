@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from live import REASON, Rater, eventually, launch, records
-from mephisto.data_model.packet import Packet
 
 from mephisto_tasks.interactive.page_session import MAX_REFUSED_STORED, NOT_FINISHED
 from mephisto_tasks.launching import Launched
@@ -43,10 +42,12 @@ def forged(case: str, step: ChooseStep) -> dict[str, Any]:
         "number for a reason": {"reason": 5},
         "reason without end": {"reason": "many words " * 5000},
     }
-    wrong_kind = {"kind": "message", "step_id": step.step_id, "text": "I write instead"}
-    feedback = {"kind": "feedback", "step_id": step.step_id, "text": "bye"}
-    garbage = {"kind": "delete everything", "step_id": [], "x": {"y": None}}
-    whole = {"wrong kind": wrong_kind, "feedback before its time": feedback, "garbage": garbage, "empty": {}}
+    whole: dict[str, dict[str, Any]] = {
+        "wrong kind": {"kind": "message", "step_id": step.step_id, "text": "I write instead"},
+        "feedback before its time": {"kind": "feedback", "step_id": step.step_id, "text": "bye"},
+        "garbage": {"kind": "delete everything", "step_id": [], "x": {"y": None}},
+        "empty": {},
+    }
     return whole[case] if case in whole else {**good, **changes[case]}
 
 
@@ -159,18 +160,18 @@ async def test_packets_that_are_no_packets_do_not_end_the_dialogue(run: Launched
     assert stored(run, rater).status == "complete"
 
 
-async def test_a_unit_handed_in_early_is_refused_and_goes_on(run: Launched) -> None:
-    """What Mephisto is told when a page submits in mid-dialogue: nothing ends, the rater is told to go on."""
-    async with Rater(run, "early") as rater:
-        before = await rater.talk_until("choose", turn=1)
-        live = run.live_run.client_io
-        packet = Packet(packet_type="submit_unit", subject_id=rater.client.agent_id, data={"USED_AGENT_ID": "x"})
-        live._on_submit_unit(packet, "channel")
+@pytest.mark.parametrize("stage", ["choose", "message"])
+async def test_a_unit_handed_in_early_is_refused_and_goes_on(run: Launched, stage: str) -> None:
+    """A page that submits in mid-dialogue is told that it is not finished; nothing ends, and it hands in again later."""
+    async with Rater(run, f"early-{stage}") as rater:
+        before = await rater.talk_until(stage, turn=1 if stage == "choose" else 2)
+        await rater.client.submit_task()
         await eventually(lambda: rater.newest.notice is not None)
         assert rater.newest.notice is not None
         assert rater.newest.notice.text == NOT_FINISHED
         assert same_but_for_the_notice(before, rater.newest)
         await rater.finish()
+        await eventually(lambda: rater.client.status == "completed")
     record = stored(run, rater)
     assert (record.status, len(record.complete_turns), record.refused_answers) == ("complete", 2, 1)
 

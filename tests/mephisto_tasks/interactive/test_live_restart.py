@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -127,23 +129,15 @@ def test_studies_one_after_another_in_one_process(tmp_path: Path) -> None:
     for number in range(3):
         with launch(tmp_path / str(number)) as run:
             asyncio.run(whole_dialogue(run, "w1"))
-            run.wait(stop=_never())
+            run.wait(stop=threading.Event())
         assert [record.status for record in records(run)] == ["complete"]
         assert threads_of_launches() == []
         files.append(open_files())
     assert files[2] <= files[0] + 2
 
 
-def _never():  # type: ignore[no-untyped-def]
-    import threading
-
-    return threading.Event()
-
-
 def test_two_hundred_units_are_ready_soon_and_gone_soon(tmp_path: Path) -> None:
     """Mephisto's commit per row took 6 s to create them and 9 s to expire them."""
-    import time
-
     began = time.monotonic()
     with launch(tmp_path, dialogues_per_group=200) as run:
         ready = time.monotonic() - began

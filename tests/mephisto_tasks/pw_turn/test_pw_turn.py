@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from live import zoo_file
 from omegaconf import OmegaConf
+from scripted_models import zoo_file
 
 from mephisto_tasks import launching
 from mephisto_tasks.commands.launch import launch as launch_command

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from parlai_humaneval.protocol.events import (
     Answered,
     CandidatesShown,
     Delayed,
+    Event,
     EventLogError,
     Failed,
     FeedbackGiven,
@@ -47,7 +48,7 @@ def started(at: float = 1.0) -> Started:
     )
 
 
-def turn(number: int, text: str = "Hi!", reason: str = "better by far") -> list[BaseModel]:
+def turn(number: int, text: str = "Hi!", reason: str = "better by far") -> list[Event]:
     at = 10.0 * number
     mask = Mask(start=0, end=1, original="x", replacement="y")
     shown = [
@@ -64,14 +65,14 @@ def turn(number: int, text: str = "Hi!", reason: str = "better by far") -> list[
     ]
 
 
-def whole(turns: int = 3) -> list[BaseModel]:
-    events: list[BaseModel] = [started()]
+def whole(turns: int = 3) -> list[Event]:
+    events: list[Event] = [started()]
     for number in range(1, turns + 1):
         events += turn(number)
     return [*events, Finished(at=90.0), FeedbackGiven(at=95.0, text="Nice.")]
 
 
-def stored(events: list[BaseModel]) -> list[dict[str, Any]]:
+def stored(events: list[Event]) -> list[dict[str, Any]]:
     """As state.json holds them."""
     loaded = json.loads(json.dumps([event.model_dump(mode="json") for event in events], ensure_ascii=False))
     assert isinstance(loaded, list)
@@ -175,4 +176,4 @@ def test_practice_events_round_trip() -> None:
         PracticeAnswered(at=1.0, attempt=1, item=2, choice="bad"),
         PracticeEnded(at=2.0, passed=False, attempts=2),
     ]
-    assert parse_events(stored(list(events))) == events
+    assert parse_events(stored(events)) == events

@@ -172,7 +172,7 @@ def test_an_object_that_is_no_event_is_an_error(wrong: dict[str, Any]) -> None:
 
 
 def test_practice_events_round_trip() -> None:
-    events = [
+    events: list[Event] = [
         PracticeAnswered(at=1.0, attempt=1, item=2, choice="bad"),
         PracticeEnded(at=2.0, passed=False, attempts=2),
     ]

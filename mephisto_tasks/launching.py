@@ -50,6 +50,10 @@ _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
 
 
+class StudyBroken(RuntimeError):
+    """Dialogues failed one after another; the message says with what."""
+
+
 class NothingToDo(Exception):
     """Every dialogue that the settings ask for is there already."""
 
@@ -135,7 +139,9 @@ class Launched:
     live_run: Any
 
     def is_done(self) -> bool:
-        """True when every dialogue asked for is complete and no rater is on a page any more."""
+        """True when every dialogue asked for is complete and no rater is on a page any more, or nothing can go on."""
+        if self.study.broken is not None:
+            return True
         return self.study.allocator.remaining == 0 and not self.live_run.task_runner.running_units
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
@@ -189,7 +195,7 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
     Raises:
-        what :func:`build_study` raises; PortInUse; WebAppMissing.
+        what :func:`build_study` raises; PortInUse; WebAppMissing; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -225,6 +231,12 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         finally:
             study.closing.set()
             operator.close()
+    if study.broken is not None:
+        raise StudyBroken(
+            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
+            "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
+            "goes on."
+        )
 
 
 def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:

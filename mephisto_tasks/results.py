@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mephisto_tasks.startup import collector_off
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
 from parlai_humaneval.protocol.events import Event, EventLogError, build_record
@@ -150,7 +151,8 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
-    found = list(_records(data_dir, task_name))
+    with collector_off():
+        found = list(_records(data_dir, task_name))
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
     for agent, record in found:

@@ -133,6 +133,9 @@ class SimulatedRater:
         step = state.step
         if isinstance(step, WaitStep):
             return await self._client.next_state(after_version=state.version, timeout=STATE_TIMEOUT_S)
+        if isinstance(step, ChooseStep) and self._sent_at is not None:
+            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
+            self._sent_at = None
         if self._behaviour.think_s:
             await asyncio.sleep(self._random.expovariate(1 / self._behaviour.think_s))
         if isinstance(step, MessageStep):
@@ -150,9 +153,6 @@ class SimulatedRater:
         return await self._answer({"kind": "message", "step_id": step.step_id, "text": self._message})
 
     async def _choose(self, step: ChooseStep, state: PageState) -> PageState:
-        if self._sent_at is not None:
-            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
-            self._sent_at = None
         chosen = self._pick(step)
         reason = self._random.choice(REASONS) if step.reason else ""
         if state.phase == "task":

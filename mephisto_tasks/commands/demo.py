@@ -13,6 +13,7 @@ import click
 
 from mephisto_tasks.commands.launch import announce, follow
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.startup import collector_off
 
 if TYPE_CHECKING:
     from mephisto_tasks.launching import Launched
@@ -86,7 +87,8 @@ def demo(
         f"mephisto.task.task_name={task_name}",
     ]
     with clear_errors():
-        from mephisto_tasks import launching
+        with collector_off():
+            from mephisto_tasks import launching
 
         config = launching.compose_config("pw_turn", "local", overrides)
         stop = launching.stop_on_signals()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option
+from mephisto_tasks.startup import collector_off
 
 if TYPE_CHECKING:
     from mephisto_tasks.launching import Launched
@@ -37,7 +38,8 @@ def launch(task: str, settings: tuple[str, ...], data_dir: str | None, list_conf
     overridden as SETTING=VALUE.
     """
     with clear_errors():
-        from mephisto_tasks import launching
+        with collector_off():
+            from mephisto_tasks import launching
 
         if list_confs:
             click.echo("\n".join(launching.conf_names(task)))

@@ -50,6 +50,7 @@ EXPECTED = (
     "WebAppMissing",
     "AlreadyRunning",
     "NothingToDo",
+    "StudyBroken",
     "ModelFailed",
     "PseudonymKeyError",
     "TableError",

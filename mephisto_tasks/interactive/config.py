@@ -64,6 +64,8 @@ class InteractiveConfig(BaseModel):
     """A rater silent for this long is taken to have left."""
     model_timeout_s: float = Field(default=60.0, gt=0)
     model_retries: int = Field(default=2, ge=0)
+    stop_after_failures: int = Field(default=5, ge=1)
+    """So many dialogues in a row that failed on our side end the launch: each one is paid for."""
     block_qualification: str | None = None
 
     @model_validator(mode="after")

@@ -38,12 +38,12 @@ class StudyDoor:
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left can be given another dialogue now."""
-        return not self._study.closing.is_set() and bool(self._study.allocator.available(worker_id))
+        return not self._study.paused and bool(self._study.allocator.available(worker_id))
 
     def why_not(self, worker_id: str) -> str | None:
         study, worker = self._study, self._worker_of(worker_id)
         practice, blocking = study.config.onboarding_qualification, study.config.block_qualification
-        if study.closing.is_set():
+        if study.paused:
             return PAUSED
         if practice and worker.is_disqualified(practice):
             return PRACTICE_FAILED

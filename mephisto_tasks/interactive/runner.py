@@ -103,6 +103,7 @@ class InteractiveTaskRunner(TaskRunner):
         try:
             world.run()
             self.study.allocator.complete(agent.db_id)
+            self.study.note_complete()
         except AbsentAgentError as absence:
             self._abandon(world, agent)
             self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
@@ -143,6 +144,7 @@ class InteractiveTaskRunner(TaskRunner):
         """End a dialogue that cannot go on: keep everything, tell the rater, and give the work out again."""
         logger.error("dialogue %s stopped: %s", world.plan.dialogue_id, reason)
         self._abandon(world, agent)
+        self.study.note_failure(reason)
         try:
             world.fail(reason)
         except OSError:
@@ -153,7 +155,7 @@ class InteractiveTaskRunner(TaskRunner):
         except AbsentAgentError:
             logger.info("the rater of the stopped dialogue %s had left", world.plan.dialogue_id)
         self._mark_completed(agent)
-        if not self.study.closing.is_set():
+        if not self.study.paused:
             agent.get_live_run().task_launcher.add_one(one_dialogue())
 
     def _mark_completed(self, agent: Agent) -> None:

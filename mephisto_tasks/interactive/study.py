@@ -41,6 +41,9 @@ class Study:
     closing: threading.Event = field(default_factory=threading.Event)
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Mephisto's worker id → failed attempts at the practice, so that leaving it does not give them back."""
+    broken: str | None = None
+    """Why nothing is given out any more: dialogues failed in a row. None while all is well."""
+    _failures: int = 0
     _models_shown: dict[str, str] = field(default_factory=dict)
     _persona_order: list[Persona] = field(default_factory=list)
     _persona_round: int = 0
@@ -61,6 +64,23 @@ class Study:
                 random.Random(f"personas:{self.seed}:{self._persona_round}").shuffle(self._persona_order)
                 self._persona_round += 1
             return self._persona_order.pop()
+
+    @property
+    def paused(self) -> bool:
+        """True when nobody new may begin: the launch ends, or its models fail."""
+        return self.closing.is_set() or self.broken is not None
+
+    def note_complete(self) -> None:
+        """A dialogue came to its end: earlier failures were passing ones."""
+        with self._lock:
+            self._failures = 0
+
+    def note_failure(self, reason: str) -> None:
+        """A dialogue failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`."""
+        with self._lock:
+            self._failures += 1
+            if self._failures >= self.config.stop_after_failures:
+                self.broken = reason
 
     def speaker(self, plan: Plan) -> BotSpeakerAgent:
         """The models of a plan as one partner."""

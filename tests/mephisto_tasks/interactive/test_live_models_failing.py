@@ -11,8 +11,10 @@ import pytest
 import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
+from mephisto_tasks.interactive.explain import PAUSED
 from mephisto_tasks.interactive.runner import STOPPED
 from mephisto_tasks.interactive.world import PARTNER_SLOW
+from mephisto_tasks.launching import StudyBroken
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.steps import EndStep, WaitStep
 
@@ -162,3 +164,48 @@ async def test_the_picked_reply_is_both_models_history(start: Launch) -> None:
             said += [("bot", picked[earlier]), ("human", record.turns[earlier + 1].human_text)]
         heard = {model: dialogue for model, dialogue in scripted_models.HEARD if len(dialogue) == 2 * turn - 1}
         assert heard == {"alpha": said, "beta": said}
+
+
+async def two_unlucky_raters_and_a_third(start: Launch) -> None:
+    """The third is turned away: two dialogues have failed before."""
+    async with start(stop_after_failures=2, dialogues_per_group=5) as run:
+        for worker in ("first", "second"):
+            async with Rater(run, worker) as rater:
+                assert isinstance((await rater.state()).step, EndStep)
+                await rater.client.submit_task()
+        await eventually(run.is_done)
+        async with Rater(run, "third") as late:
+            assert late.client.refused == PAUSED
+
+
+async def test_models_that_fail_one_rater_after_another_end_the_launch(start: Launch) -> None:
+    """Each failed dialogue is paid for: after the set number in a row no other is given out, and the launch says why."""
+
+    def breaks(dialogue: Sequence[Line]) -> str:
+        raise RuntimeError("out of memory")
+
+    scripted_models.SCRIPTS["alpha"] = breaks
+    with pytest.raises(StudyBroken, match=r"2 failed dialogues in a row.*alpha"):
+        await two_unlucky_raters_and_a_third(start)
+
+
+async def test_a_complete_dialogue_between_failures_keeps_the_launch_alive(start: Launch) -> None:
+    """Only failures in a row count."""
+    failing = [True]
+
+    def sometimes(dialogue: Sequence[Line]) -> str:
+        if failing[0]:
+            raise RuntimeError("out of memory")
+        return "fine"
+
+    scripted_models.SCRIPTS["alpha"] = sometimes
+    async with start(stop_after_failures=2, dialogues_per_group=5) as run:
+        for number, fails_now in enumerate((True, False, True)):
+            failing[0] = fails_now
+            async with Rater(run, f"w{number}") as rater:
+                if fails_now:
+                    assert isinstance((await rater.state()).step, EndStep)
+                    await rater.client.submit_task()
+                else:
+                    await rater.finish()
+        assert run.study.broken is None

@@ -20,6 +20,8 @@ from typing import Any
 
 from rich.console import Console
 
+from parlai_humaneval.models.home import user_home
+
 _lock = threading.Lock()
 _prepared = False
 
@@ -31,8 +33,7 @@ def default_data_dir() -> Path:
     override = os.environ.get(DATA_DIR_ENV)
     if override:
         return Path(override).expanduser()
-    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser() / "parlai-humaneval" / "mephisto"
+    return user_home() / "mephisto"
 
 
 def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., Any]:

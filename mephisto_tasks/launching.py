@@ -247,17 +247,6 @@ def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
     }
 
 
-def main(task: str, arguments: Sequence[str]) -> int:
-    """``python -m mephisto_tasks.TASK.run``: the same command as ``parlai-humaneval launch TASK``."""
-    from mephisto_tasks.commands.launch import launch
-
-    try:
-        launch.main(args=[task, *arguments], prog_name=f"python -m {TASKS[task]}.run")
-    except SystemExit as end:  # click's way to end a program: it has printed its errors
-        return end.code if isinstance(end.code, int) else 1
-    return 0
-
-
 def stop_on_signals() -> threading.Event:
     """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
     import signal

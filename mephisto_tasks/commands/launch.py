@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -95,3 +96,12 @@ def follow(run: Launched, stop: threading.Event) -> None:
         progress.update(bar, completed=sum(now.completed.values()), running="")
     if stop.is_set():
         click.echo("Stopping: raters are told, everything they did is kept…")
+
+
+def run_task(task: str, arguments: Sequence[str]) -> int:
+    """``python -m mephisto_tasks.TASK.run``: the same command as ``parlai-humaneval launch TASK``. Returns the exit code."""
+    try:
+        launch.main(args=[task, *arguments], prog_name=f"python -m mephisto_tasks.{task}.run")
+    except SystemExit as end:  # click's way to end a program: it has printed its errors
+        return end.code if isinstance(end.code, int) else 1
+    return 0

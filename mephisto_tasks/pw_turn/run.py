@@ -2,7 +2,7 @@
 
 import sys
 
-from mephisto_tasks.launching import main
+from mephisto_tasks.commands.launch import run_task
 
 if __name__ == "__main__":
-    sys.exit(main("pw_turn", sys.argv[1:]))
+    sys.exit(run_task("pw_turn", sys.argv[1:]))

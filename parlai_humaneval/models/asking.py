@@ -9,13 +9,21 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 
 from parlai_humaneval.models.child import Child, Utterance
-from parlai_humaneval.models.pool import ModelFailed
 from parlai_humaneval.models.worker import Request
 
 logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 """What the person is told; it names no model, so that nobody learns which one is slow."""
+
+
+class ModelFailed(RuntimeError):
+    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
+
+    def __init__(self, models: Sequence[str], reason: str) -> None:
+        super().__init__(f"no reply from {', '.join(models)}: {reason}")
+        self.models = list(models)
+        self.reason = reason
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.child import Child
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.worker import ModelWorker
@@ -17,13 +18,7 @@ if TYPE_CHECKING:
     from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 
 
-class ModelFailed(RuntimeError):
-    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
-
-    def __init__(self, models: Sequence[str], reason: str) -> None:
-        super().__init__(f"no reply from {', '.join(models)}: {reason}")
-        self.models = list(models)
-        self.reason = reason
+__all__ = ["ModelFailed", "ModelPool"]
 
 
 class ModelPool:

@@ -11,6 +11,7 @@ from scripted_models import zoo_file
 
 from mephisto_tasks import launching
 from mephisto_tasks.commands.launch import launch as launch_command
+from mephisto_tasks.commands.launch import run_task
 from mephisto_tasks.commands.report import report as report_command
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
 from mephisto_tasks.launching import build_study, compose_config, conf_names
@@ -147,7 +148,7 @@ def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> 
 
 
 def test_run_py_is_the_same_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert launching.main("pw_turn", ["--list-confs"]) == 0
+    assert run_task("pw_turn", ["--list-confs"]) == 0
     assert capsys.readouterr().out.split() == ["local", "mturk", "mturk_sandbox"]
 
 

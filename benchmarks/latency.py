@@ -12,13 +12,15 @@ from benchmarks.figures import Figure, percentile
 from benchmarks.models import PAIRS
 from benchmarks.our_rater import OurRater
 from benchmarks.peer.copy import copy_mephisto, place_pages
-from benchmarks.peer.rater import PeerRater
+from benchmarks.peer.rater import PeerRater, TurnedAway
 from benchmarks.sides import PEER_READY, our_launch, peer_launch, wait_for_page, zoo_file
 
 TURNS = 6
 RATERS = (1, 4, 8, 16)
 ROUNDS = 3
 """How often each number of raters is measured, the two sides taking turns."""
+ATTEMPTS = 5
+"""How often a rater tries to get a task of the peer."""
 THINK_S = 0.5
 """Mean pause before each answer: people take some twenty times as long. Equal pauses ask both sides equally often."""
 NOTE = (
@@ -50,10 +52,18 @@ async def our_waits(url: str, name: str, raters: int, think_s: float) -> list[fl
 
 
 async def peer_waits(url: str, name: str, raters: int, think_s: float) -> list[float]:
-    """The same of the peer."""
+    """The same of the peer, which turns a rater away now and then: that one comes back under another name."""
     arriving = asyncio.Lock()
-    there = [PeerRater(url, f"{name}-{number}", TURNS, think_s, arriving) for number in range(raters)]
-    found = await asyncio.gather(*(rater.run() for rater in there))
+
+    async def one(number: int, attempt: int = 1) -> list[float]:
+        try:
+            return await PeerRater(url, f"{name}-{number}-{attempt}", TURNS, think_s, arriving).run()
+        except TurnedAway:
+            if attempt == ATTEMPTS:
+                raise
+            return await one(number, attempt + 1)
+
+    found = await asyncio.gather(*(one(number) for number in range(raters)))
     return [wait for waits in found for wait in waits]
 
 

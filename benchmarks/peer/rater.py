@@ -21,6 +21,10 @@ MESSAGE = "I have had quite a busy week so far, how about you?"
 REASON = "It fits what I said before much better."
 
 
+class TurnedAway(RuntimeError):
+    """The peer gave a rater no task, though there were some."""
+
+
 async def register(session: aiohttp.ClientSession, url: str, worker: str) -> dict[str, Any]:
     """Ask for a task as Mephisto's mock page does; the data of the ``agent_details`` packet."""
     registration = {
@@ -34,7 +38,7 @@ async def register(session: aiohttp.ClientSession, url: str, worker: str) -> dic
         packet = await response.json()
     details: dict[str, Any] = packet["data"]
     if details["failure_reason"] or not details["agent_id"]:
-        raise RuntimeError(f"the peer turned a rater away: {details['failure_reason']}")
+        raise TurnedAway(f"the peer turned a rater away: {details['failure_reason']}")
     return details
 
 

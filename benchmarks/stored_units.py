@@ -15,7 +15,7 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.utils.testing import get_mock_requester
 from omegaconf import OmegaConf
 
-from mephisto_tasks import launching
+from mephisto_tasks import settings
 from parlai_humaneval.protocol.events import Answered, CandidatesShown, Event, Finished, HumanMessage, Started
 from parlai_humaneval.protocol.records import SCHEMA_VERSION, Candidate, ContextRecord, ModelRecord
 
@@ -64,7 +64,7 @@ def write_units(data_dir: Path, units: int, turns: int) -> None:
     data_dir.mkdir(parents=True)
     database = LocalMephistoDB(str(data_dir / "database.db"))
     requester = get_mock_requester(database)
-    config = launching.compose_config("pw_turn", "local", [f"mephisto.blueprint.turns={turns}"])
+    config = settings.compose_config("pw_turn", "local", [f"mephisto.blueprint.turns={turns}"])
     task = database.new_task(TASK_NAME, "pw_turn")
     params = json.dumps(OmegaConf.to_yaml(config.mephisto, resolve=True))
     run = database.new_task_run(task, requester.db_id, params, "mock", "pw_turn")

@@ -8,11 +8,9 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +18,24 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException
 from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config, resolve_file
+from mephisto_tasks.interactive.config import InteractiveConfig, read_config, resolve_file
 from mephisto_tasks.interactive.explain import StudyDoor
 from mephisto_tasks.interactive.study import Study, restore_allocation
-from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.operator import StudyOperator
 from mephisto_tasks.results import past_dialogues
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
+from mephisto_tasks.settings import task_dir
 from mephisto_tasks.task_lock import task_lock
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice
 
 logger = logging.getLogger(__name__)
-
-TASKS = {"pw_turn": "mephisto_tasks.pw_turn"}
-"""Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
-
-
-_OPTIONAL = ("block_qualification", "server_source_path", "server_type")
-"""Settings that Mephisto declares as missing and does without."""
 
 
 class StudyBroken(RuntimeError):
@@ -56,74 +44,6 @@ class StudyBroken(RuntimeError):
 
 class NothingToDo(Exception):
     """Every dialogue that the settings ask for is there already."""
-
-
-def task_dir(task: str) -> Path:
-    """Folder of a task's package.
-
-    Raises:
-        ConfigError: naming the tasks that exist.
-    """
-    if task not in TASKS:
-        raise ConfigError(f"there is no task {task!r}; choose one of: {', '.join(TASKS)}")
-    module = import_module(TASKS[task])
-    assert module.__file__ is not None
-    return Path(module.__file__).parent
-
-
-def conf_names(task: str) -> list[str]:
-    """The confs of a task that can be launched by name."""
-    folder = task_dir(task) / "hydra_configs" / "conf"
-    return sorted(path.stem for path in folder.glob("*.yaml") if path.stem != "base")
-
-
-def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
-
-    Raises:
-        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
-    """
-    folder = task_dir(task)
-    import_module(f"{TASKS[task]}.blueprint")
-    extra: list[str] = []
-    if conf.endswith((".yaml", ".yml")):
-        own = Path(conf).expanduser().resolve()
-        if not own.is_file():
-            raise ConfigError(f"there is no file {own}")
-        config_dir, config_name = own.parent, own.stem
-        extra = [f"hydra.searchpath=[file://{folder / 'hydra_configs' / 'conf'}]"]
-    elif conf not in conf_names(task):
-        raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
-    else:
-        config_dir, config_name = folder / "hydra_configs" / "conf", conf
-    try:
-        with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
-            warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
-            composed = compose(config_name=config_name, overrides=[*extra, *overrides])
-        missing = OmegaConf.missing_keys(composed)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
-    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL))
-    if needed:
-        raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
-    _check_address(composed)
-    return composed
-
-
-def _check_address(config: DictConfig) -> None:
-    """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
-    architect = config.mephisto.architect
-    if config.mephisto.provider._provider_type == MOCK_PROVIDER or architect._architect_type != ARCHITECT_TYPE:
-        return
-    if not str(architect.public_url).startswith("https://"):
-        raise ConfigError(
-            "crowd workers need an https address that reaches this machine: "
-            f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
-        )
-
-
-def _first_lines(error: Exception) -> str:
-    return " ".join(str(error).strip().splitlines()[:3])
 
 
 @dataclass

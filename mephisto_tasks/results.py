@@ -178,6 +178,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             worker=agent.worker_id,
             complete=record.status == "complete",
             rated_turns=len(record.complete_turns),
+            cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
         )
         for agent, record in _records(data_dir, task_name)
     ]

@@ -70,7 +70,7 @@ def running_task_run(data_dir: Path, task_name: str) -> str | None:
     path = _lock_file(data_dir, task_name)
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # nobody launched, or not one of this user's launches
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -88,9 +88,9 @@ def demo(
     ]
     with clear_errors():
         with collector_off():
-            from mephisto_tasks import launching
+            from mephisto_tasks import launching, settings
 
-        config = launching.compose_config("pw_turn", "local", overrides)
+        config = settings.compose_config("pw_turn", "local", overrides)
         stop = launching.stop_on_signals()
         with launching.launched("pw_turn", config, data_dir_of(data_dir)) as run:
             if raters is None:

@@ -28,11 +28,14 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("task")
-@click.argument("settings", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
+@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 @data_dir_option
 @click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
+@click.option("--list-settings", is_flag=True, help="Print every setting with its default, and end.")
 @click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
-def launch(task: str, settings: tuple[str, ...], data_dir: str | None, list_confs: bool, verbose: bool) -> None:
+def launch(
+    task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
+) -> None:
     """Launch TASK (pw_turn). Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
@@ -40,21 +43,30 @@ def launch(task: str, settings: tuple[str, ...], data_dir: str | None, list_conf
     """
     with clear_errors():
         with collector_off():
-            from mephisto_tasks import launching
+            from mephisto_tasks import launching, settings
 
         if list_confs:
-            click.echo("\n".join(launching.conf_names(task)))
+            click.echo("\n".join(settings.conf_names(task)))
             return
-        conf, overrides = split_settings(settings)
+        if list_settings:
+            print_settings(settings.describe_settings())
+            return
+        conf, overrides = split_settings(chosen)
         if verbose:
             overrides.append("mephisto.log_level=info")
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
-        config = launching.compose_config(task, conf, overrides)
+        config = settings.compose_config(task, conf, overrides)
         stop = launching.stop_on_signals()
         with launching.launched(task, config, data_dir_of(data_dir)) as run:
             announce(run)
             follow(run, stop)
     click.echo(f"See the results:  parlai-humaneval report --task-name {run.task_name} --data-dir {run.data_dir}")
+
+
+def print_settings(described: list[tuple[str, str, str]]) -> None:
+    """A block a setting: name and default, then what it is."""
+    for name, default, text in described:
+        click.echo(f"{name}={default}\n    {text}")
 
 
 def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:

@@ -65,6 +65,8 @@ def clear_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise click.ClickException(f"{error.filename}: {error.strerror}") from error
         if any(base.__name__ in EXPECTED for base in type(error).__mro__):
             raise click.ClickException(str(error)) from error
         raise

@@ -16,6 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from parlai_humaneval.protocol.questions import question_for
 
+MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
+"""What Mephisto keeps in the same place."""
+
 
 class ConfigError(ValueError):
     """Settings that cannot be run; the message names the setting and what was expected."""
@@ -24,38 +27,54 @@ class ConfigError(ValueError):
 class InteractiveConfig(BaseModel):
     """Settings of engine 1 (a person talks to models and rates)."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     technique: str
+    """Set by the task."""
     setting: str = ""
+    """The technique's variant, where it has some."""
     metric: str
+    """What is asked for: preference, humanness or interestingness."""
     question: str = ""
     """Empty: the published wording of the metric."""
     models: list[str] = Field(default_factory=list)
     """Every pair (group of ``group_size``) of these is compared, unless ``groups`` names them."""
     groups: list[list[str]] = Field(default_factory=list)
+    """The pairs (groups) to compare, such as [[a,b],[a,c]]; empty: all of ``models``."""
     group_size: int = Field(default=2, ge=1, le=8)
+    """Models shown at a turn."""
     zoo_files: list[str] = Field(default_factory=list)
     """Model files (YAML) besides the packaged ``zoo_configs``."""
     dialogues_per_group: int = Field(default=10, ge=1)
+    """Complete dialogues to collect for each group."""
     turns: int = Field(default=6, ge=1, le=100)
+    """Messages of each side in a dialogue."""
     first_message: str = "Hi!"
     """Sent for the rater as their first message; empty: they write it."""
     persona: bool = True
+    """Whether raters play a character."""
     persona_file: str = ""
     """JSONL; empty: the packaged set."""
     min_choices: int = Field(default=1, ge=0)
+    """Fewest replies to choose at a turn."""
     max_choices: int = Field(default=1, ge=1)
+    """Most replies to choose at a turn."""
     reason_required: bool = True
+    """Whether raters say why they chose."""
     min_reason_words: int = Field(default=3, ge=0, le=200)
+    """Shortest reason, in words."""
     min_message_words: int = Field(default=1, ge=1, le=200)
+    """Shortest message of a rater, in words."""
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
+    """Longest message of a rater, in characters."""
     onboarding_file: str = ""
     """Practice items; empty: the task's own for the metric."""
     onboarding_tries: int = Field(default=2, ge=1)
+    """Attempts at the practice."""
     onboarding_qualification: str | None = None
     """Name of the qualification that the practice grants; null: no practice."""
     instructions_file: str = ""
+    """YAML with the words of the page; empty: the task's own."""
     pay: str = ""
     """What is paid, in words (“$2.50 for one conversation”); empty: from ``task.task_reward``."""
     seed: int | None = None
@@ -63,10 +82,13 @@ class InteractiveConfig(BaseModel):
     answer_timeout_s: int = Field(default=900, ge=5)
     """A rater silent for this long is taken to have left."""
     model_timeout_s: float = Field(default=60.0, gt=0)
+    """Seconds after which a model is late, and asked again."""
     model_retries: int = Field(default=2, ge=0)
+    """How often a late or failing model is asked again."""
     stop_after_failures: int = Field(default=5, ge=1)
     """So many dialogues in a row that failed on our side end the launch: each one is paid for."""
     block_qualification: str | None = None
+    """Workers who hold this qualification are turned away."""
 
     @model_validator(mode="after")
     def _consistent(self) -> InteractiveConfig:
@@ -107,9 +129,9 @@ def read_config(data: dict[str, Any]) -> InteractiveConfig:
     Raises:
         ConfigError: naming each wrong setting.
     """
-    known = {key: value for key, value in data.items() if key in InteractiveConfig.model_fields}
+    settings = {key: value for key, value in data.items() if key not in MEPHISTOS_OWN}
     try:
-        return InteractiveConfig.model_validate(known)
+        return InteractiveConfig.model_validate(settings)
     except ValidationError as error:
         lines = [_explain(problem) for problem in error.errors()]
         raise ConfigError("\n".join(lines)) from error

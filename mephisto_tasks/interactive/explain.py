@@ -12,9 +12,7 @@ PRACTICE_FAILED = (
     "Thank you for trying the practice. This task needs a particular eye for replies, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
 )
-DONE_ALL = (
-    "You have already done every conversation that one person may do in this study. Thank you! Please return the task."
-)
+DONE_ALL = "You have already taken part in this study as often as one person may. Thank you! Please return the task."
 ALL_TAKEN = (
     "All conversations are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."

@@ -26,7 +26,9 @@ from mephisto_tasks.interactive.study import Plan, Study
 from mephisto_tasks.interactive.world import ConversationWorld
 from parlai_humaneval.models.pool import ModelFailed
 from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.events import Interrupted
 from parlai_humaneval.protocol.records import ContextRecord
+from parlai_humaneval.protocol.steps import Notice
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent
@@ -60,7 +62,12 @@ NOTHING_LEFT = (
 )
 PAUSED = (
     "The study was paused",
-    "The researchers paused this study. Everything that you did is saved. {pay} You may close this page.",
+    "The researchers paused this study. Everything that you did is saved, and a conversation that was under way is paid as "
+    "a whole. You may close this page.",
+)
+AGAIN = Notice(
+    level="info",
+    text="Your earlier conversation was cut off by us, not by you. It is saved and paid. Here is a new one, from the start.",
 )
 ALL_DONE = (
     "The study is complete",
@@ -99,13 +106,16 @@ class InteractiveTaskRunner(TaskRunner):
         if plan is None:
             self._goodbye(page, NOTHING_LEFT, "stay")
             raise AgentReturnedError(agent.db_id)
-        world = ConversationWorld(self.study, plan, page)
+        again = self.study.allocator.take_cut_off(agent.worker_id)
+        world = ConversationWorld(self.study, plan, page, greeting=AGAIN if again else None)
         try:
             world.run()
             self.study.allocator.complete(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
             self._abandon(world, agent)
+            if isinstance(absence, AgentShutdownError):
+                page.state.append(Interrupted(at=time.time()))
             self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
         except ModelFailed as error:

@@ -28,6 +28,7 @@ from parlai_humaneval.protocol.steps import (
     Context,
     FeedbackStep,
     MessageStep,
+    Notice,
     Progress,
     ReasonField,
 )
@@ -43,16 +44,18 @@ class ConversationWorld:
         study: the launch that it belongs to.
         plan: what to compare, in which context.
         page: the rater's page.
+        greeting: said above the first question.
 
     :meth:`run` raises what the page raises when the rater leaves, and
     :class:`~parlai_humaneval.models.pool.ModelFailed` when the models cannot answer; the events up to there are stored.
     """
 
-    def __init__(self, study: Study, plan: Plan, page: PageSession) -> None:
+    def __init__(self, study: Study, plan: Plan, page: PageSession, greeting: Notice | None = None) -> None:
         self.study = study
         self.config = study.config
         self.plan = plan
         self.page = page
+        self._greeting = greeting
         self.rated_turns = 0
         self.finished = False
         self._shown: list[str] = []
@@ -128,7 +131,8 @@ class ConversationWorld:
         return candidates
 
     def _rate(self, speaker: Any, turn: int, candidates: list[Candidate]) -> None:
-        answer = self.page.ask_choice(self._choose_step(turn, candidates))
+        answer = self.page.ask_choice(self._choose_step(turn, candidates), self._greeting)
+        self._greeting = None
         now = time.time()
         continued = answer.selected[0]
         self.page.state.append(

@@ -24,7 +24,8 @@ class PortInUse(RuntimeError):
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
             f"Port {port} on {host} is in use by another program, perhaps an earlier launch that still runs. "
-            f"End that one, or choose another port with mephisto.architect.port=… (0 takes any free one)."
+            "End that one, or choose another port (0 takes any free one): --port … for the demo, "
+            "mephisto.architect.port=… for a launch."
         )
         self.host = host
         self.port = port

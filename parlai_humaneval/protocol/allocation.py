@@ -37,6 +37,8 @@ class PastDialogue:
     worker: str
     complete: bool
     rated_turns: int
+    cut_off: bool = False
+    """Ended by the end of its launch: its rater may have the same cell again."""
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Allocator:
         self._counts: dict[Cell, _Count] = {cell: _Count() for cell in cells}
         self._seen: dict[str, set[Cell]] = {}
         self._running: dict[str, tuple[str, Cell]] = {}
+        self._cut_off: set[str] = set()
         self._random = random.Random(f"allocation:{seed}")
         self._lock = threading.Lock()
 
@@ -85,8 +88,17 @@ class Allocator:
                     continue
                 if dialogue.complete:
                     self._counts[cell].completed += 1
-                if dialogue.complete or dialogue.rated_turns > 0:
+                if dialogue.cut_off and not dialogue.complete:
+                    self._cut_off.add(dialogue.worker)
+                elif dialogue.complete or dialogue.rated_turns > 0:
                     self._seen.setdefault(dialogue.worker, set()).add(cell)
+
+    def take_cut_off(self, worker: str) -> bool:
+        """True, once, for a worker whose earlier dialogue was ended by the end of its launch."""
+        with self._lock:
+            known = worker in self._cut_off
+            self._cut_off.discard(worker)
+            return known
 
     def available(self, worker: str) -> list[Cell]:
         """Cells that this worker could get now, in no particular order."""

@@ -95,6 +95,12 @@ class Failed(_Event):
     reason: str
 
 
+class Interrupted(_Event):
+    """The launch ended while the dialogue ran: not the rater's doing."""
+
+    event: Literal["interrupted"] = "interrupted"
+
+
 class PracticeAnswered(_Event):
     event: Literal["practice_answered"] = "practice_answered"
     attempt: int
@@ -118,6 +124,7 @@ Event = Annotated[
     | Finished
     | FeedbackGiven
     | Failed
+    | Interrupted
     | PracticeAnswered
     | PracticeEnded,
     Field(discriminator="event"),
@@ -192,6 +199,8 @@ def _apply(record: DialogueRecord, event: Event) -> None:
             record.failure, record.finished_at = event.reason, event.at
             if record.status != "complete":
                 record.status = "failed"
+        case Interrupted():
+            record.interrupted = True
         case Refused():
             record.refused_answers += 1
         case Started():

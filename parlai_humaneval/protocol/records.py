@@ -92,6 +92,7 @@ class DialogueRecord(_Record):
     """One unit of a live technique.
 
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
+    ``interrupted``: cut off by the end of its launch, not by its rater.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -118,6 +119,7 @@ class DialogueRecord(_Record):
     started_at: float
     finished_at: float | None = None
     refused_answers: int = 0
+    interrupted: bool = False
 
     @property
     def complete_turns(self) -> list[Turn]:

@@ -19,6 +19,7 @@ from mephisto_tasks import launching
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.results import read_records
 from mephisto_tasks.router.page_client import PageClient
+from mephisto_tasks.settings import compose_config
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
@@ -70,7 +71,7 @@ def config_of(data_dir: Path, **settings: Any) -> Any:
         f"mephisto.architect.disconnect_after_s={disconnect}",
         f"mephisto.task.task_name={task_name}",
     ]
-    return launching.compose_config("pw_turn", "local", overrides)
+    return compose_config("pw_turn", "local", overrides)
 
 
 def _hydra(value: Any) -> str:

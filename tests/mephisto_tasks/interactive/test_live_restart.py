@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from live import TASK, Launch, Rater, eventually, launch, records, rows, threads_of_launches, whole_dialogue
 
-from mephisto_tasks.interactive.runner import PAUSED
+from mephisto_tasks.interactive.runner import AGAIN, PAUSED
 from mephisto_tasks.launching import NothingToDo
 from mephisto_tasks.results import read_records
 from mephisto_tasks.router.thread import PortInUse
@@ -43,7 +43,7 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
             assert step.next == "submit"
         else:
             assert (step.title, step.next) == (PAUSED[0], "stay")
-            assert run.study.instructions.pay in step.text
+            assert "is paid as a whole" in step.text
         await rater.__aexit__(None, None, None)
     found = {len(record.complete_turns): record.status for record in records(run)}
     assert found == {1: "partial", 2: "complete"}
@@ -62,11 +62,16 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
         assert len(run.live_run.task_launcher.units) == 2
         async with Rater(run, "done") as rater:
             assert rater.client.refused is not None
-            assert "already done" in rater.client.refused
+            assert "already taken part" in rater.client.refused
         async with Rater(run, "cut-off") as rater:
-            assert rater.client.refused is not None, "a worker who rated part of a pair does not rate it again"
+            state = await rater.talk_until("choose", turn=1)
+            assert state.notice == AGAIN, "we cut the dialogue off: its rater gets a new one, and is told so"
+            state = await rater.choose()
+            assert state.notice is None
+            await rater.finish()
+        async with Rater(run, "cut-off", "another-assignment") as rater:
+            assert rater.client.refused is not None, "once it is complete, the rule of one dialogue a pair holds again"
         await whole_dialogue(run, "new-1")
-        await whole_dialogue(run, "new-2")
         await eventually(run.is_done)
     found = read_records(run.data_dir, TASK)
     assert Counter(record.status for record in found) == {"complete": 3, "partial": 1}

@@ -14,7 +14,8 @@ from mephisto_tasks.commands.launch import launch as launch_command
 from mephisto_tasks.commands.launch import run_task
 from mephisto_tasks.commands.report import report as report_command
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
-from mephisto_tasks.launching import build_study, compose_config, conf_names
+from mephisto_tasks.launching import build_study
+from mephisto_tasks.settings import compose_config, conf_names
 
 
 def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
@@ -102,7 +103,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
     ("arguments", "said"),
     [
         (["pw_trun"], "choose one of: pw_turn"),
-        (["pw_turn", "port=3"], "conf 'local'"),
+        (["pw_turn", "port=3"], "Did you mean mephisto.architect.port="),
         (["pw_turn", "fast"], "'fast' is not a setting; write NAME=VALUE"),
         (["pw_turn", "conf=local", "conf=mturk"], "more than once"),
         (["pw_turn", "mephisto.blueprint.metric=fun"], "preference, humanness, interestingness"),

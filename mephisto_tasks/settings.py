@@ -1,0 +1,146 @@
+"""Settings of a task: the named confs, files of yours, and overrides of the command line, composed and checked."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig
+from mephisto_tasks.launcher import MOCK_PROVIDER
+from mephisto_tasks.router.architect import ARCHITECT_TYPE
+
+TASKS = {"pw_turn": "mephisto_tasks.pw_turn"}
+"""Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
+
+BLUEPRINT = "mephisto.blueprint."
+_OPTIONAL = ("block_qualification", "server_source_path", "server_type")
+"""Settings that Mephisto declares as missing and does without."""
+_OTHERS = [
+    ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
+    ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
+    ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
+    ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
+    ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
+    ("mephisto.task.task_name", "pw-turn-METRIC", "Name of the study; launches of one name go on with each other."),
+    ("mephisto.task.task_reward", "2.5", "Pay for a dialogue, in dollars."),
+]
+_SECTIONS = ("blueprint", "architect", "provider", "task")
+
+
+def task_dir(task: str) -> Path:
+    """Folder of a task's package.
+
+    Raises:
+        ConfigError: naming the tasks that exist.
+    """
+    if task not in TASKS:
+        raise ConfigError(f"there is no task {task!r}; choose one of: {', '.join(TASKS)}")
+    module = import_module(TASKS[task])
+    assert module.__file__ is not None
+    return Path(module.__file__).parent
+
+
+def conf_names(task: str) -> list[str]:
+    """The confs of a task that can be launched by name."""
+    folder = task_dir(task) / "hydra_configs" / "conf"
+    return sorted(path.stem for path in folder.glob("*.yaml") if path.stem != "base")
+
+
+def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
+
+    Raises:
+        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
+    """
+    folder = task_dir(task)
+    import_module(f"{TASKS[task]}.blueprint")
+    for override in overrides:
+        _check_name(override)
+    extra: list[str] = []
+    if conf.endswith((".yaml", ".yml")):
+        own = Path(conf).expanduser().resolve()
+        if not own.is_file():
+            raise ConfigError(f"there is no file {own}")
+        config_dir, config_name = own.parent, own.stem
+        extra = [f"hydra.searchpath=[file://{folder / 'hydra_configs' / 'conf'}]"]
+    elif conf not in conf_names(task):
+        raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
+    else:
+        config_dir, config_name = folder / "hydra_configs" / "conf", conf
+    try:
+        with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
+            warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
+            composed = compose(config_name=config_name, overrides=[*extra, *overrides])
+        missing = OmegaConf.missing_keys(composed)
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
+    _check_sections(composed, conf)
+    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL))
+    if needed:
+        raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
+    _check_address(composed)
+    return composed
+
+
+def _check_address(config: DictConfig) -> None:
+    """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
+    architect = config.mephisto.architect
+    if config.mephisto.provider._provider_type == MOCK_PROVIDER or architect._architect_type != ARCHITECT_TYPE:
+        return
+    if not str(architect.public_url).startswith("https://"):
+        raise ConfigError(
+            "crowd workers need an https address that reaches this machine: "
+            f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
+        )
+
+
+def setting_names() -> list[str]:
+    """Every setting of a live task, with the prefix that the command line needs."""
+    return [BLUEPRINT + name for name in InteractiveConfig.model_fields]
+
+
+def describe_settings() -> list[tuple[str, str, str]]:
+    """Of every setting: full name, default as text, one line of what it is."""
+    described = []
+    for name, info in InteractiveConfig.model_fields.items():
+        default = info.get_default(call_default_factory=True)
+        text = "" if info.is_required() else str(default).replace("None", "null")
+        described.append((BLUEPRINT + name, text, (info.description or "").replace("``", "")))
+    return [*described, *_OTHERS]
+
+
+def _check_name(override: str) -> None:
+    """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
+    name = override.partition("=")[0].lstrip("+~")
+    if name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
+        return
+    short = {full.rpartition(".")[2]: full for full, _, _ in describe_settings()}
+    near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
+    meant = f" Did you mean {short[near[0]]}=…?" if near else ""
+    raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")
+
+
+def _check_sections(config: DictConfig, conf: str) -> None:
+    missing = [section for section in _SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
+    if missing:
+        raise ConfigError(
+            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
+            "  #@package _global_\n  defaults: [local, _self_]"
+        )
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).strip().splitlines()[:3])

@@ -11,14 +11,17 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-STAMPS := .make
+# Stamps stand inside of what they vouch for: whoever deletes a folder deletes its stamp.
+INSTALLED := .venv/.installed
 WEB := mephisto_tasks/webapp
+NPM := $(WEB)/node_modules/.installed
+PAGE := $(WEB)/dist/.built
 WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
 ARGS ?=
 
 # The first Python of these that runs and is 3.10 or 3.11 (ParlAI's numpy has no wheels for newer ones).
 FIND_PYTHON = $$(for python in "$${PYTHON:-}" python3.11 python3.10 python3 python; do \
-	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' >/dev/null 2>&1; \
+	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' >/dev/null 2>&1; \
 	  then echo "$$python"; break; fi; done)
 
 help:
@@ -30,17 +33,17 @@ demo: install
 test: install check-chromium lint test-web test-python test-browser
 
 lint: install
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 test-python: install
-	$(BIN)/python -m pytest tests -m "not browser" $(ARGS)
+	$(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)
 
 test-browser: install check-chromium
 	$(BIN)/python -m pytest tests -m browser $(ARGS)
 
-test-web: $(STAMPS)/npm
+test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
 
 bench: install
@@ -50,7 +53,7 @@ wheel: install
 	rm -rf build
 	$(BIN)/python -m build --wheel --outdir dist .
 
-install: check-tools $(STAMPS)/python $(STAMPS)/web
+install: check-tools $(INSTALLED) $(PAGE)
 
 check-tools:
 	@[ -n "$(FIND_PYTHON)" ] || { echo "Python 3.10 or 3.11 is needed (with its venv module): install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -64,22 +67,20 @@ check-chromium:
 	  echo "Chromium is needed for the browser tests: install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chromium $(MAKECMDGOALS)" >&2; exit 1
 
 # Re-made when what is installed changes; editing a source file needs no new install.
-$(STAMPS)/python: setup.py pyproject.toml constraints.txt
-	@mkdir -p $(STAMPS)
-	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV); fi
+$(INSTALLED): setup.py pyproject.toml constraints.txt
+	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; echo "Installing; the first time takes some minutes (mostly PyTorch)"; fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-$(STAMPS)/npm: $(WEB)/package.json $(WEB)/package-lock.json
-	@mkdir -p $(STAMPS)
+$(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-$(STAMPS)/web: $(STAMPS)/npm $(WEB_SOURCES)
+$(PAGE): $(NPM) $(WEB_SOURCES)
 	cd $(WEB) && npm run --silent build
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(STAMPS) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -28,9 +28,14 @@ setup(
         "": ["py.typed"],
         "parlai_humaneval": ["data/**/*"],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
-        "mephisto_tasks": ["**/*.yaml", "**/*.json", "**/*.html", "**/*.js", "**/*.md", "webapp/dist/**/*"],
+        "mephisto_tasks": [
+            "PROTOCOL.md",
+            "router/static/*",
+            "*/hydra_configs/**/*.yaml",
+            "*/task_config/*",
+            "webapp/dist/**/*",
+        ],
     },
-    exclude_package_data={"mephisto_tasks": ["webapp/node_modules/**/*", "webapp/src/**/*"]},
     install_requires=[
         "parlai>=1.7.2,<1.8",
         "mephisto>=1.1.1,<1.2",

@@ -27,7 +27,8 @@ from mephisto_tasks.interactive.config import InteractiveConfig, read_config, re
 from mephisto_tasks.interactive.explain import StudyDoor
 from mephisto_tasks.interactive.study import Study, restore_allocation
 from mephisto_tasks.operator import StudyOperator
-from mephisto_tasks.results import past_dialogues
+from mephisto_tasks.practice_results import failed_tries
+from mephisto_tasks.results import past_dialogues, past_practices
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.settings import task_dir
 from mephisto_tasks.task_lock import task_lock
@@ -102,6 +103,9 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         practice=practice,
         instructions=load_instructions(resolve_file(config.instructions_file, own / "instructions.yaml"), values),
     )
+    if practice is not None:
+        for worker_id, past in past_practices(data_dir, task_name).items():
+            study.practice_tries_used[worker_id] = failed_tries(past, len(practice.items))
     if allocator.remaining == 0:
         raise NothingToDo(
             f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "

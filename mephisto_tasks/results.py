@@ -15,12 +15,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mephisto_tasks.practice_results import ONBOARDINGS, read_practices
 from mephisto_tasks.startup import collector_off
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
 from parlai_humaneval.protocol.events import Event, EventLogError, build_record
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord, Status
+from parlai_humaneval.protocol.records import DialogueRecord, OnboardingRecord, Status
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
@@ -153,6 +154,7 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     """
     with collector_off():
         found = list(_records(data_dir, task_name))
+        practised = past_practices(data_dir, task_name)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
     for agent, record in found:
@@ -161,8 +163,17 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
         record.assignment_id = agent.assignment_id
         record.unit_id = agent.unit_id
         record.worker = pseudonyms.worker(agent.worker_name)
+        if agent.worker_id in practised:
+            record.checks["practice"] = practised[agent.worker_id].model_dump()
         records.append(record)
     return records
+
+
+def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
+    if not (data_dir / "database.db").is_file():
+        return {}
+    return read_practices(data_dir, _query(data_dir, ONBOARDINGS, [task_name]))
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:

@@ -88,17 +88,31 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
     _check_sections(composed, conf)
-    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL))
+    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     _check_address(composed)
     return composed
 
 
+def _needed_by_crowd(config: DictConfig) -> list[str]:
+    """What a launch on a crowd lacks, whose defaults are for this machine."""
+    if _is_local(config):
+        return []
+    needed = [] if config.mephisto.architect.public_url else ["mephisto.architect.public_url"]
+    blueprint = config.mephisto.blueprint
+    return needed if blueprint.models or blueprint.groups else [*needed, BLUEPRINT + "models"]
+
+
+def _is_local(config: DictConfig) -> bool:
+    local_provider = config.mephisto.provider._provider_type == MOCK_PROVIDER
+    return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+
+
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
     architect = config.mephisto.architect
-    if config.mephisto.provider._provider_type == MOCK_PROVIDER or architect._architect_type != ARCHITECT_TYPE:
+    if _is_local(config):
         return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(

@@ -143,7 +143,7 @@ class SimulatedRater:
         if isinstance(step, ChooseStep):
             return await self._choose(step, state)
         assert isinstance(step, FeedbackStep)
-        self.outcome.feedback = f"A simulated rater, {self.outcome.worker}."
+        self.outcome.feedback = "A simulated rater's comment."
         return await self._answer({"kind": "feedback", "step_id": step.step_id, "text": self.outcome.feedback})
 
     async def _write(self, step: MessageStep, state: PageState) -> PageState:

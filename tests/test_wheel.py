@@ -123,3 +123,10 @@ def test_installed_wheel_lists_confs_and_models(installed: Path, tmp_path: Path)
     assert {"local", "mturk_sandbox", "mturk"} <= set(confs)
     models = json.loads(run(installed, tmp_path, "models", "list", "--json").stdout)
     assert "blender_90M" in json.dumps(models)
+
+
+def test_wheel_declares_its_command(wheel: Path) -> None:
+    """The console script is what people type; the run above calls its function directly."""
+    archive = zipfile.ZipFile(wheel)
+    (entry_points,) = [name for name in archive.namelist() if name.endswith("dist-info/entry_points.txt")]
+    assert "parlai-humaneval = parlai_humaneval.cli:main" in archive.read(entry_points).decode()

@@ -43,7 +43,7 @@ Examples:
     show_default=True,
     help="The question that raters answer.",
 )
-@click.option("--models", default="eliza,retrieval", show_default=True, help="Two models, from `models list`.")
+@click.option("--models", default="eliza,retrieval", show_default=True, help="Models to compare, from `models list`.")
 @click.option("--prefer", metavar="MODEL", help="The model that simulated raters like better.")
 @click.option(
     "--strength",

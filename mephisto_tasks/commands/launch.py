@@ -20,7 +20,7 @@ Examples:
   parlai-humaneval launch pw_turn
   parlai-humaneval launch pw_turn mephisto.blueprint.metric=humanness \\
       'mephisto.blueprint.models=[eliza,retrieval]' mephisto.architect.port=3005
-  parlai-humaneval launch pw_turn conf=mturk_sandbox \\
+  parlai-humaneval launch pw_turn conf=mturk_sandbox 'mephisto.blueprint.models=[a,b]' \\
       mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
   parlai-humaneval launch pw_turn conf=./my_study.yaml
 """

@@ -31,7 +31,8 @@ def report(task_name: str | None, data_dir: str | None, as_json: bool, include_p
     with clear_errors():
         directory = data_dir_of(data_dir)
         if task_name is None:
-            raise click.UsageError(_which_task(directory))
+            list_tasks(directory, as_json)
+            return
         result = report_of(directory, task_name, include_partial=include_partial, seed=seed)
         if as_json:
             click.echo(json.dumps(result.model_dump(mode="json"), indent=2, ensure_ascii=False))
@@ -43,18 +44,27 @@ def report(task_name: str | None, data_dir: str | None, as_json: bool, include_p
 
 def report_of(data_dir: Path, task_name: str, *, include_partial: bool = False, seed: int = 0) -> PairwiseReport:
     """The report of a task. Raises ResultsError."""
-    from parlai_humaneval.analysis.pairwise_report import pairwise_report
-
-    from mephisto_tasks.results import read_records
+    from mephisto_tasks.results import past_practices, read_records
     from parlai_humaneval.analysis.frames import tables
+    from parlai_humaneval.analysis.pairwise_report import pairwise_report
+    from parlai_humaneval.analysis.pairwise_types import PracticeCount
 
-    return pairwise_report(tables(read_records(data_dir, task_name)), include_partial=include_partial, seed=seed)
+    result = pairwise_report(tables(read_records(data_dir, task_name)), include_partial=include_partial, seed=seed)
+    verdicts = [practice.passed for practice in past_practices(data_dir, task_name).values()]
+    if not verdicts:
+        return result
+    practice = PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))
+    return result.model_copy(update={"practice": practice})
 
 
-def _which_task(data_dir: Path) -> str:
+def list_tasks(data_dir: Path, as_json: bool) -> None:
+    """The tasks of a data directory, newest first."""
     from mephisto_tasks.results import task_names
 
     names = task_names(data_dir)
-    if not names:
-        return f"there is no task in {data_dir} yet; run `parlai-humaneval demo` first"
-    return "name the task with --task-name; in this data directory: " + ", ".join(names)
+    if as_json:
+        click.echo(json.dumps({"tasks": names}, ensure_ascii=False))
+        return
+    click.echo("Name one of these with --task-name:" if names else f"There is no task in {data_dir} yet.")
+    for name in names:
+        click.echo(f"  {name}")

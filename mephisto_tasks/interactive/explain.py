@@ -41,6 +41,8 @@ class StudyDoor:
     def why_not(self, worker_id: str) -> str | None:
         study, worker = self._study, self._worker_of(worker_id)
         practice, blocking = study.config.onboarding_qualification, study.config.block_qualification
+        if study.allocator.remaining == 0:
+            return ALL_DONE
         if study.paused:
             return PAUSED
         if practice and worker.is_disqualified(practice):
@@ -49,8 +51,6 @@ class StudyDoor:
             return BLOCKED
         if study.allocator.has_done_all(worker_id):
             return BUSY if study.allocator.is_busy(worker_id) else DONE_ALL
-        if study.allocator.remaining == 0:
-            return ALL_DONE
         if study.allocator.is_busy(worker_id):
             return BUSY
         return None if study.allocator.available(worker_id) else ALL_TAKEN

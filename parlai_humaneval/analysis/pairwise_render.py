@@ -52,6 +52,10 @@ def _data(report: PairwiseReport) -> Table:
     )
     table.add_row("Turns", f"{turns.complete:,} answered, {turns.incomplete:,} begun and not answered")
     table.add_row("Workers", f"{report.workers:,}")
+    if (practice := report.practice) is not None:
+        table.add_row(
+            "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
+        )
     table.add_row(
         "Median time",
         f"{seconds_words(report.median_turn_seconds)} a turn, "

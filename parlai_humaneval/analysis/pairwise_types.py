@@ -163,6 +163,14 @@ class TurnCount(_Part):
     incomplete: int
 
 
+class PracticeCount(_Part):
+    """Workers by how their practice ended."""
+
+    passed: int
+    failed: int
+    not_ended: int
+
+
 class PairwiseReport(_Part):
     """All that ``report`` prints. Shares are 0–1, times in seconds; None: cannot be estimated.
 
@@ -176,6 +184,7 @@ class PairwiseReport(_Part):
     dialogues: DialogueCount
     turns: TurnCount
     workers: int
+    practice: PracticeCount | None = None
     median_turn_seconds: float | None
     median_dialogue_seconds: float | None
     include_partial: bool

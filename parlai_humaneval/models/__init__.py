@@ -1,4 +1,4 @@
-"""models of parlai-humaneval."""
+"""Which models exist, and one loaded copy of each for all conversations."""
 
 import warnings
 

@@ -125,7 +125,7 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
     type=click.Path(exists=True, dir_okay=False),
     help="Conversations to learn from (JSONL), instead of the packaged ones.",
 )
-@click.option("--seconds", type=click.FloatRange(min=1), default=80.0, show_default=True, help="Longest training time.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=95.0, show_default=True, help="Longest training time.")
 @click.option("--verbose", is_flag=True, help="Show ParlAI's training log.")
 @json_option
 def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verbose: bool, as_json: bool) -> None:
@@ -141,7 +141,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
     try:
-        with _working(f"Training a tiny generator, at most {seconds + 20:.0f} s"):
+        with _working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
             made = train_tiny(
                 folder,
                 size=TinySize(max_seconds=seconds),

@@ -76,6 +76,11 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {unknown}") from error
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise ZooError(f"{spec.name}: options: {error}") from error
+    except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
+        raise ZooError(
+            f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
+            f"`parlai-humaneval models check {spec.name}` names them."
+        ) from error
     opt.update(undeclared)
     opt["override"].update(undeclared)
     return opt

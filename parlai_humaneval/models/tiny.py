@@ -31,7 +31,7 @@ class TinySize:
     heads: int = 4
     batch: int = 16
     max_steps: int = 1500
-    max_seconds: float = 80.0
+    max_seconds: float = 95.0
     learning_rate: float = 2e-3
     seed: int = 1
 

@@ -1,1 +1,1 @@
-"""protocol of parlai-humaneval."""
+"""What a rater is asked and what they answered: steps, events, records, allocation."""

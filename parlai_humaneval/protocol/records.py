@@ -78,9 +78,9 @@ class ContextRecord(_Record):
 
 
 class OnboardingRecord(_Record):
-    """How the worker did in practice: tries used, and the choices of each try."""
+    """How the worker did in practice: tries begun, and the choices (good or bad) of each; passed None: not ended."""
 
-    passed: bool
+    passed: bool | None
     tries: int
     choices: list[list[str]] = Field(default_factory=list)
 

@@ -1,1 +1,1 @@
-"""quality of parlai-humaneval."""
+"""Which answers count, and what must not show: identity leaks of models."""

@@ -24,7 +24,7 @@ MAKER_MASK = "[maker]"
 
 TELLING_NAMES = (
     "ChatGPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR", "Godel-large",
-    "ELIZA", "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
+    "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
     "Vicuna", "Llama 2", "Llama 3", "Code Llama", "DeepSeek", "Qwen", "ChatGLM", "Mixtral", "Bing Chat",
     "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
 )  # fmt: skip
@@ -37,8 +37,8 @@ TELLING_MAKERS = (
 )  # fmt: skip
 
 ORDINARY_NAMES = (
-    "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana", "Falcon",
-    "Alpaca", "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi",
+    "ELIZA", "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana",
+    "Falcon", "Alpaca", "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi",
 )  # fmt: skip
 ORDINARY_MAKERS = (
     "Facebook", "Meta", "Google", "Microsoft", "Amazon", "Apple", "Anthropic", "Mistral", "Cohere", "Baidu", "Alibaba",

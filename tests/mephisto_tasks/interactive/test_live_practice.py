@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live import Launch, Rater, eventually, launch, rows
+from live import Launch, Rater, eventually, launch, records, rows
 
+from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.launching import Launched
@@ -163,3 +164,28 @@ async def test_nobody_practises_for_nothing(start: Launch) -> None:
         async with Rater(run, "third") as third:
             assert third.client.refused is not None
             assert "All conversations of this study are done" in third.client.refused
+
+
+async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(start: Launch) -> None:
+    """One try failed before the stop: after it, one is left; the dialogue's record holds both, and so does the report."""
+    settings = {"onboarding_qualification": "across", "dialogues_per_group": 2}
+    async with start(**settings) as run:
+        assert run.study.practice is not None
+        good = frozenset(item.good for item in run.study.practice.items)
+        async with Rater(run, "twice") as rater:
+            assert (await rater.practise(WRONG, good)).notice is not None
+    async with start(**settings) as run:
+        async with Rater(run, "twice", "again") as rater:
+            state = await rater.state()
+            assert isinstance(state.step, ChooseStep)
+            assert state.step.step_id.startswith("practice-2-")
+            await rater.practise(RIGHT, good)
+            await rater.client.submit_onboarding()
+            await rater.finish()
+        await eventually(lambda: records(run)[0].status == "complete")
+        (record,) = records(run)
+        practice = {"passed": True, "tries": 2, "choices": [WRONG, RIGHT]}
+        assert record.checks == {"practice": practice}
+        counted = report_of(run.data_dir, run.task_name).practice
+        assert counted is not None
+        assert (counted.passed, counted.failed, counted.not_ended) == (1, 0, 0)

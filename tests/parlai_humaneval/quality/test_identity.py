@@ -22,7 +22,6 @@ ZOO = ("eliza", "retrieval", "tiny_generator", "blender_3B", "blender_3B-M0", "g
         ("Facebook AI Research built me.", "[maker] built me."),
         ("I work at Meta AI.", "I work at [maker]."),
         ("My name is Eliza.", "My name is [name]."),
-        ("ELIZA is an old program.", "[name] is an old program."),
         ("They call me blender_3B-M0!", "They call me [name]!"),
         ("blender 3b and Blender-3B", "[name] and [name]"),
         ("I am the tiny-generator.", "I am the [name]."),
@@ -49,6 +48,7 @@ def test_names_and_makers_are_masked(text: str, shown: str) -> None:
         "I google everything. Apple pie is great, and so is the Amazon river.",
         "As I said, the bard sang.",
         "Elizabeth and Elizas are other names.",
+        "My sister Eliza is here.",
         "The generator is tiny.",
     ],
 )

@@ -1,0 +1,40 @@
+"""What the dialogues of one launch share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from live import config_of
+from omegaconf import OmegaConf
+
+from mephisto_tasks.interactive.config import read_config
+from mephisto_tasks.interactive.study import Plan, Study
+from mephisto_tasks.launching import build_study
+from parlai_humaneval.protocol.allocation import Cell
+
+CELL = Cell(models=("alpha", "beta"), metric="preference")
+
+
+def study(folder: Path, seed: int) -> Study:
+    config = config_of(folder, seed=seed)
+    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
+    assert isinstance(settings, dict)
+    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
+    return build_study(read_config(known), "pw_turn", folder, "study", 1.0)
+
+
+def plans(folder: Path, seed: int) -> list[Plan]:
+    made = study(folder, seed)
+    return [made.plan(f"1-{number}", CELL) for number in range(5)]
+
+
+def test_the_same_seed_gives_the_same_plans(tmp_path: Path) -> None:
+    """A study can be repeated: personas and the seeds of its dialogues come from the study's seed alone."""
+    assert plans(tmp_path, 7) == plans(tmp_path, 7)
+
+
+def test_other_seeds_and_dialogues_differ(tmp_path: Path) -> None:
+    """Guards against one seed for all: every dialogue would show its models in the same order."""
+    first, second = plans(tmp_path, 7), plans(tmp_path, 8)
+    assert len({plan.seed for plan in first}) == 5
+    assert {plan.seed for plan in first}.isdisjoint(plan.seed for plan in second)

@@ -33,6 +33,7 @@ from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchit
 from mephisto_tasks.settings import task_dir
 from mephisto_tasks.task_lock import task_lock
 from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice
 
@@ -133,7 +134,8 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         study = build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
-        stack.enter_context(study.pool)
+        with quiet_parlai():  # it logs every option of every model between people and the link they wait for
+            stack.enter_context(study.pool)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))

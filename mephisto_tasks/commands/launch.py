@@ -84,7 +84,8 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     """Where raters go, and how to stop."""
     out = console()
     allocation = run.study.allocator.progress()
-    out.print(f"\n[bold]{run.task_name}[/bold] is running: {allocation.wanted} dialogues each of")
+    dialogues = "1 dialogue" if allocation.wanted == 1 else f"{allocation.wanted} dialogues"
+    out.print(f"\n[bold]{run.task_name}[/bold] is running: {dialogues} each of")
     for cell in allocation.completed:
         out.print(f"  {cell}" + (f", {done} done already" if (done := allocation.completed[cell]) else ""))
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")

@@ -98,7 +98,9 @@ _DIALOGUES = (
     _more("checks", "text", "JSON object: quality checks"),
     _more("refused_answers", "integer", "answers that the server refused (unknown candidate, no reason …)"),
     # Text, as a seed may need more bits than an integer column has.
-    _more("seed", "text", "whole number: seed of the order of candidates and of all else that was random"),
+    _more(
+        "seed", "text", "whole number: seed of the order of candidates; what a sampling model says is not repeatable"
+    ),
     _more("task_name", "text", "name of the task"),
     _more("task_run_id", "text", "launch of the task"),
     _more("unit_id", "text", "unit of work"),

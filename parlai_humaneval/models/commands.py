@@ -87,7 +87,13 @@ def check(ctx: click.Context, names: Sequence[str], load_too: bool, zoo_files: S
 
 @models.command()
 @click.argument("name")
-@click.option("--seed", type=int, default=0, show_default=True, help="The chance of this conversation.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of the embedded models' choices; ParlAI's sampling is not repeatable.",
+)
 @zoo_option
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object a reply: text, raw_text, latency_s, masks."

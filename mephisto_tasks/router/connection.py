@@ -37,8 +37,8 @@ class Connection:
         if not self._closing:
             self._queue.put_nowait(packet)
 
-    def error(self, sentence: str, *, fatal: bool = False) -> None:
-        self.send(error_packet(self.agent_id or "", sentence, fatal=fatal))
+    def error(self, sentence: str, *, fatal: bool = False, reason: str | None = None) -> None:
+        self.send(error_packet(self.agent_id or "", sentence, fatal=fatal, reason=reason))
 
     def close(self, code: int) -> None:
         """Closes after everything that was given before has been sent."""

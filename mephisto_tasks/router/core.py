@@ -267,7 +267,7 @@ class Router:
             return
         # A page that reconnects must not frighten itself: its own older connection may speak last.
         if not older.page_id or older.page_id != newer.page_id:
-            older.error(OTHER_WINDOW, fatal=True)
+            older.error(OTHER_WINDOW, fatal=True, reason="other_window")
         older.close(WSCloseCode.POLICY_VIOLATION)
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:

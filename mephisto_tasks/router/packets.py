@@ -183,9 +183,15 @@ def page_packet(text: str) -> PagePacket:
     return validated(PagePacket, raw)
 
 
-def error_packet(subject_id: str, sentence: str, *, fatal: bool) -> Packet:
-    """What the router tells a page when something is wrong; ``fatal``: trying again is of no use."""
-    return {"packet_type": ERROR, "subject_id": subject_id, "data": {"error": sentence, "fatal": fatal}}
+def error_packet(subject_id: str, sentence: str, *, fatal: bool, reason: str | None = None) -> Packet:
+    """What the router tells a page when something is wrong.
+
+    ``fatal``: trying again is of no use. ``reason``: a word for a page that treats this error in its own way.
+    """
+    data: dict[str, Any] = {"error": sentence, "fatal": fatal}
+    if reason is not None:
+        data["reason"] = reason
+    return {"packet_type": ERROR, "subject_id": subject_id, "data": data}
 
 
 def encode(packet: Packet) -> str:

@@ -20,6 +20,9 @@ export function App({ session }: { session: Session }) {
   if (screen.kind === "problem") {
     return <Problem text={screen.text} />;
   }
+  if (screen.kind === "other_window") {
+    return <Problem text={screen.text} otherWindow />;
+  }
   if (screen.kind === "loading" || config === null) {
     const loading = screen.kind === "loading" ? screen : { waitingFor: "config" as const, problem: null };
     return <Loading waitingFor={loading.waitingFor} problem={loading.problem} onRetry={session.start} />;

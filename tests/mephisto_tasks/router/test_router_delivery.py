@@ -174,6 +174,21 @@ async def test_a_page_does_not_shut_itself_out(served: Served, open_page: Pages)
             assert not newer.closed
 
 
+async def test_an_older_window_is_told_the_reason_in_a_word(served: Served, open_page: Pages) -> None:
+    """The page knows by it that nothing is broken, and does not urge the rater to reload."""
+    async with open_page(served.url) as client, aiohttp.ClientSession() as session:
+        await client.register()
+        await client.next_state()
+        async with session.ws_connect(served.url) as older, session.ws_connect(served.url) as newer:
+            for socket, page_id in ((older, "one load"), (newer, "another load")):
+                data = {"agent_token": client.agent_token, "last_seq": 99, "page_id": page_id}
+                await socket.send_json({"packet_type": "alive", "subject_id": client.agent_id, "data": data})
+                assert (await socket.receive_json(timeout=5))["packet_type"] == "update_status"
+            packets = [message.json() async for message in older]
+        (problem,) = [packet["data"] for packet in packets if packet["packet_type"] == "error"]
+        assert (problem["fatal"], problem["reason"]) == (True, "other_window")
+
+
 async def test_a_large_message_passes_whole(served: Served, open_page: Pages) -> None:
     """Just under the limit, beyond what ASCII would take, and through compression."""
     async with open_page(served.url) as client:

@@ -3,16 +3,25 @@ import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
 
+export interface ProblemProps {
+  text: string;
+  /** True when the task goes on in another window: reloading here would take it away from there. */
+  otherWindow?: boolean;
+  onReload?: () => void;
+}
+
 /** The page cannot go on by itself: says so, and offers to load it anew. */
-export function Problem({ text, onReload = reload }: { text: string; onReload?: () => void }) {
+export function Problem({ text, otherWindow = false, onReload = reload }: ProblemProps) {
   return (
     <Frame>
       <div role="alert">
-        <Heading>The page cannot go on</Heading>
+        <Heading>{otherWindow ? "This task is open in another window" : "The page cannot go on"}</Heading>
         <p>{text}</p>
       </div>
       <div className={styles.actions}>
-        <Button onClick={onReload}>Reload the page</Button>
+        <Button look={otherWindow ? "quiet" : "main"} onClick={onReload}>
+          {otherWindow ? "Go on here instead" : "Reload the page"}
+        </Button>
       </div>
     </Frame>
   );

@@ -95,6 +95,18 @@ describe("Problem", () => {
     expect(await axeViolations()).toEqual([]);
   });
 
+  it("in favour of another window is no fault: going on here is offered quietly", async () => {
+    const onReload = vi.fn();
+    render(<Problem text="Please go on there." otherWindow onReload={onReload} />);
+    expect(screen.getByRole("heading", { name: "This task is open in another window" })).toBeVisible();
+    expect(screen.queryByRole("button", { name: "Reload the page" })).toBeNull();
+    const button = screen.getByRole("button", { name: "Go on here instead" });
+    expect(button.className).toContain("quiet");
+    await userEvent.click(button);
+    expect(onReload).toHaveBeenCalledTimes(1);
+    expect(await axeViolations()).toEqual([]);
+  });
+
   it("is what a fault of the page itself shows, never a blank page", () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const Broken = () => {

@@ -190,6 +190,17 @@ describe("answering", () => {
   });
 });
 
+describe("the task in another window", () => {
+  it("is told apart from other faults, and this window does not come back by itself", async () => {
+    const { sockets, view } = await live();
+    sockets.last.receive({ packet_type: "error", data: { error: "Opened elsewhere.", fatal: true, reason: "other_window" } });
+    sockets.last.cut();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(view().screen).toEqual({ kind: "other_window", text: "Opened elsewhere." });
+    expect(sockets.all).toHaveLength(1);
+  });
+});
+
 describe("the end of the practice", () => {
   it("hands it in and goes on with the task's agent on a new line", async () => {
     const { sockets, view, http } = await live();
@@ -273,5 +284,21 @@ describe("the end of the task", () => {
     sockets.last.receiveState(pageState(9, end("stay")), 1);
     await settle();
     expect(http.submitTask).not.toHaveBeenCalled();
+  });
+
+  it("opens no line again after the goodbye, nor at all when a reload replays it", async () => {
+    const { sockets } = await live();
+    sockets.last.receiveState(pageState(9, end("stay"), { phase: "ended" }), 1);
+    sockets.last.cut();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(sockets.all).toHaveLength(1);
+
+    const http = fakeHttp();
+    http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(9, end("stay"), { phase: "ended" }))]));
+    const again = visit(http);
+    again.session.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(again.sockets.all).toHaveLength(0);
+    expect(again.session.getView().state?.version).toBe(9);
   });
 });

@@ -11,9 +11,9 @@ import type { Crowd } from "../wire/crowd";
 import { clearDraft } from "../wire/drafts";
 import { type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
-import type { AgentDetails } from "../wire/packets";
+import { type AgentDetails, OTHER_WINDOW, type RouterError } from "../wire/packets";
 import { persist } from "../wire/persist";
-import { answerableStepId, type EndStep, newestUpdate, type PageState, parseUpdate } from "../wire/state";
+import { answerableStepId, type EndStep, newestUpdate, type PageState, parseUpdate, staysAtEnd } from "../wire/state";
 import { entrance } from "./entrance";
 import { type Event, INITIAL_VIEW, isNewer, reduce, type View } from "./view";
 
@@ -150,7 +150,7 @@ export class Session {
       onUpdate: (data) => this.update(data),
       onStatus: (status) => this.apply({ type: "status", status }),
       onLink: (link) => this.apply({ type: "link", link }),
-      onError: (sentence, fatal) => this.routerError(sentence, fatal),
+      onError: (problem) => this.routerError(problem),
     });
     this.live = { agentId, agentToken, connection, outbox };
     this.apply({ type: "agent", agentId });
@@ -180,7 +180,9 @@ export class Session {
     this.settle(this.live, state);
     const open = answerableStepId(state.step);
     this.apply({ type: "state", state, pending: open === null ? null : this.live.outbox.forStep(open) });
-    if (state.step.kind === "end") {
+    if (staysAtEnd(state.step)) {
+      this.live.connection.stop();
+    } else if (state.step.kind === "end") {
       this.deliver(state.step);
     }
     return true;
@@ -241,11 +243,14 @@ export class Session {
     this.apply({ type: "delivery", delivery: { kind: "failed", text: error.message, retrying: true } });
   };
 
-  private routerError(text: string, fatal: boolean): void {
-    if (fatal) {
-      this.fail(text);
-    } else {
+  private routerError({ error: text, fatal, reason }: RouterError): void {
+    if (!fatal) {
       this.apply({ type: "link_problem", text });
+    } else if (reason === OTHER_WINDOW) {
+      this.live?.connection.stop();
+      this.apply({ type: "other_window", text });
+    } else {
+      this.fail(text);
     }
   }
 

@@ -20,6 +20,7 @@ export type Screen =
   | { kind: "preview"; start: "fresh" | "accept_first" }
   | { kind: "live" }
   | { kind: "refused"; reason: string }
+  | { kind: "other_window"; text: string }
   | { kind: "problem"; text: string };
 
 export interface View {
@@ -62,6 +63,7 @@ export type Event =
   | { type: "status"; status: string }
   | { type: "delivery"; delivery: Delivery }
   | { type: "refused"; reason: string }
+  | { type: "other_window"; text: string }
   | { type: "problem"; text: string };
 
 export function reduce(view: View, event: Event): View {
@@ -98,6 +100,8 @@ export function reduce(view: View, event: Event): View {
       return { ...view, delivery: event.delivery };
     case "refused":
       return { ...view, screen: { kind: "refused", reason: event.reason } };
+    case "other_window":
+      return { ...view, screen: { kind: "other_window", text: event.text } };
     case "problem":
       return { ...view, screen: { kind: "problem", text: event.text } };
   }

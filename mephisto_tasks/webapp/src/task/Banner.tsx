@@ -10,7 +10,7 @@ export interface BannerProps {
   link: Link;
   /** A sentence of the router; shown while it stands. */
   problem: string | null;
-  /** True when the work is in: the line is closed on purpose. */
+  /** True when nothing more is needed: the line is of no concern, or closed on purpose. */
   quiet: boolean;
   onReconnect: () => void;
 }

@@ -3,7 +3,7 @@ import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
 import { store } from "../wire/storage";
-import type { PageState } from "../wire/state";
+import { type PageState, staysAtEnd } from "../wire/state";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import { ContextCard } from "./ContextCard";
@@ -29,6 +29,7 @@ const SEEN = "instructions-seen";
 /** The one anatomy of every live task: header, context, transcript, and the current step at its end. */
 export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain }: TaskProps) {
   const ended = state.step.kind === "end";
+  const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done";
   const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
@@ -39,7 +40,7 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
   return (
     <>
       <Header title={config.title} progress={ended ? null : state.progress} onHelp={() => setHelp(true)} />
-      <Banner link={view.link} problem={view.linkProblem} quiet={view.delivery.kind === "done"} onReconnect={onReconnect} />
+      <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
       <Instructions config={config} open={help} onClose={closeHelp} />
       <main className={styles.main}>
         {state.context && !ended && <ContextCard context={state.context} />}

@@ -7,7 +7,8 @@ import { axeViolations } from "../test/axe";
 import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
 import { pass, press } from "../test/time";
-import type { Context, Entry } from "../wire/state";
+import type { Delivery } from "../session/view";
+import type { Context, EndStep, Entry, PageState } from "../wire/state";
 import { PATIENCE_MS } from "./Banner";
 
 const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
@@ -126,6 +127,17 @@ describe("the connection", () => {
     press(screen.getByRole("button", { name: "Try now" }));
     expect(onReconnect).toHaveBeenCalledTimes(1);
     show(pageState(1, MESSAGE), { link: "open" });
+    expect(screen.queryByText(/Connection lost/)).toBeNull();
+  });
+
+  it.each<[string, EndStep["next"], PageState["phase"], Delivery]>([
+    ["phase ended", "submit", "ended", { kind: "sending" }],
+    ["a goodbye", "stay", "task", { kind: "none" }],
+    ["handed in", "submit", "task", { kind: "done" }],
+  ])("is of no concern once nothing more is needed: %s", (_, next, phase, delivery) => {
+    vi.useFakeTimers();
+    renderTask(pageState(1, { kind: "end", title: "Done", text: "Thanks.", next }, { phase }), { link: "lost", delivery });
+    pass(10 * PATIENCE_MS);
     expect(screen.queryByText(/Connection lost/)).toBeNull();
   });
 

@@ -1,6 +1,6 @@
-/** Words as the server counts them: runs of anything but white space. */
+/** Words as the server counts them: runs between white space that hold a letter or digit. */
 export function countWords(text: string): number {
-  return text.split(/\s+/u).filter((word) => word !== "").length;
+  return text.split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 }
 
 /** Characters as Python counts them: code points, not UTF-16 units. */

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSockets, MESSAGE, pageState } from "../test/fakes";
 import type { Answer } from "./answers";
 import { Connection, HEARTBEAT_MS, type Link, RESEND_MS, SILENCE_MS } from "./connection";
+import type { RouterError } from "./packets";
 import { parseUpdate } from "./state";
 
 const ANSWER: Answer = { kind: "message", update_id: "x", step_id: "m1", text: "hello there" };
@@ -12,7 +13,7 @@ function connect(agentToken: string | null = "secret") {
   const versions: number[] = [];
   const links: Link[] = [];
   const statuses: string[] = [];
-  const errors: [string, boolean][] = [];
+  const errors: RouterError[] = [];
   const unconfirmed: Answer[] = [];
   const connection = new Connection({
     agentId: "agent",
@@ -29,7 +30,7 @@ function connect(agentToken: string | null = "secret") {
     },
     onStatus: (status) => statuses.push(status),
     onLink: (link) => links.push(link),
-    onError: (sentence, fatal) => errors.push([sentence, fatal]),
+    onError: (problem) => errors.push(problem),
   });
   connection.start();
   return { connection, sockets, versions, links, statuses, errors, unconfirmed };
@@ -96,7 +97,18 @@ describe("with our router", () => {
     const { sockets, errors } = connect();
     sockets.last.accept();
     sockets.last.receive({ packet_type: "error", subject_id: "agent", data: { error: "Wrong token.", fatal: true } });
-    expect(errors).toEqual([["Wrong token.", true]]);
+    expect(errors).toEqual([{ error: "Wrong token.", fatal: true, reason: null }]);
+  });
+
+  it.each([
+    ["other_window", "other_window"],
+    [null, null],
+    [{ code: 7 }, null],
+  ])("passes on an error's reason, and the sentence whatever the reason is: %o", (sent, passed) => {
+    const { sockets, errors } = connect();
+    sockets.last.accept();
+    sockets.last.receive({ packet_type: "error", subject_id: "agent", data: { error: "Closed.", fatal: true, reason: sent } });
+    expect(errors).toEqual([{ error: "Closed.", fatal: true, reason: passed }]);
   });
 });
 

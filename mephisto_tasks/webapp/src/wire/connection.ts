@@ -6,7 +6,7 @@
 import { nanoid } from "nanoid";
 
 import type { Answer } from "./answers";
-import { type Packet, parseError, parsePacket, parseStatus } from "./packets";
+import { type Packet, parseError, parsePacket, parseStatus, type RouterError } from "./packets";
 
 export const HEARTBEAT_MS = 5_000;
 export const RESEND_MS = 5_000;
@@ -31,7 +31,7 @@ export interface ConnectionOptions {
   onUpdate: (data: unknown) => boolean;
   onStatus: (status: string) => void;
   onLink: (link: Link) => void;
-  onError: (sentence: string, fatal: boolean) => void;
+  onError: (problem: RouterError) => void;
 }
 
 const OPEN = 1;
@@ -190,7 +190,7 @@ export class Connection {
       case "error": {
         const problem = parseError(packet.data);
         if (problem !== null) {
-          this.options.onError(problem.error, problem.fatal);
+          this.options.onError(problem);
         }
       }
     }

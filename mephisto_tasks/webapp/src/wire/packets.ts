@@ -27,7 +27,17 @@ export interface AgentDetails {
 }
 
 const StatusSchema = v.object({ status: v.string() });
-const ErrorSchema = v.object({ error: v.string(), fatal: v.optional(v.boolean(), false) });
+const ErrorSchema = v.object({
+  error: v.string(),
+  fatal: v.optional(v.boolean(), false),
+  // A reason that this page cannot read must not swallow the sentence.
+  reason: v.fallback(v.nullish(v.string(), null), null),
+});
+
+export type RouterError = v.InferOutput<typeof ErrorSchema>;
+
+/** The `reason` of the fatal error that says that this page's task goes on in a newer window. */
+export const OTHER_WINDOW = "other_window";
 
 /** A packet out of a websocket's text; null when it is none. */
 export function parsePacket(text: string): Packet | null {
@@ -58,7 +68,7 @@ export function parseStatus(data: unknown): string | null {
   return result.success ? result.output.status : null;
 }
 
-export function parseError(data: unknown): { error: string; fatal: boolean } | null {
+export function parseError(data: unknown): RouterError | null {
   const result = v.safeParse(ErrorSchema, data);
   return result.success ? result.output : null;
 }

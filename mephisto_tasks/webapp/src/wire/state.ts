@@ -129,6 +129,11 @@ export function answerableStepId(step: Step): string | null {
   return step.kind === "wait" || step.kind === "end" ? null : step.step_id;
 }
 
+/** True for an end that only says goodbye: nothing is sent, and nothing more will come. */
+export function staysAtEnd(step: Step): boolean {
+  return step.kind === "end" && step.next === "stay";
+}
+
 function describeIssues(issues: readonly v.BaseIssue<unknown>[]): string {
   return issues.map((issue) => `${v.getDotPath(issue) ?? "state"}: ${issue.message}`).join("; ");
 }

@@ -34,8 +34,6 @@ export function TextField({
 }: TextFieldProps) {
   const problemId = `${id}-problem`;
   const hintId = `${id}-hint`;
-  // A problem says by itself what is wanted.
-  const hint = problem === null ? [wordHint(value, minWords), characterHint(value, maxChars)].filter(Boolean).join(" · ") : "";
   const onKeyDown = (event: KeyboardEvent) => {
     // The Enter that ends a composed character (Chinese, Japanese…) belongs to the input method.
     if (onEnter && event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
@@ -63,7 +61,8 @@ export function TextField({
         </p>
       )}
       <p id={hintId} className={styles.hint}>
-        {hint}
+        {/* A problem says by itself what is wanted. */}
+        {problem === null && <Hint text={value} minWords={minWords} maxChars={maxChars} />}
       </p>
     </div>
   );
@@ -79,6 +78,24 @@ export function textProblem(text: string, what: string, minWords: number, maxCha
   }
   const over = countCharacters(text) - maxChars;
   return over > 0 ? `${what} is ${amount(over, "character")} too long.` : null;
+}
+
+/** One line that never empties while there is a least number of words, so that nothing below it moves. */
+function Hint({ text, minWords, maxChars }: { text: string; minWords: number; maxChars: number }) {
+  const words = wordHint(text, minWords);
+  const over = countCharacters(text) - maxChars;
+  if (over > 0) {
+    return (
+      <>
+        {words && `${words} · `}
+        <span className={styles.over}>
+          {`Too long by ${amount(over, "character")} (${(maxChars + over).toLocaleString("en")} of ${maxChars.toLocaleString("en")})`}
+        </span>
+      </>
+    );
+  }
+  const all = [words, characterHint(text, maxChars)].filter(Boolean).join(" · ");
+  return all || (minWords > 1 ? "Enough words" : null);
 }
 
 function wordHint(text: string, minWords: number): string {

@@ -42,11 +42,31 @@ describe("writing a message", () => {
 
   it("counts characters near the limit, as Python does, and refuses what is longer without cutting it", async () => {
     const { onAnswer } = renderTask(pageState(1, MESSAGE));
-    await userEvent.keyboard(`ab ${"😀".repeat(46)}`);
+    await userEvent.keyboard(`ab c${"😀".repeat(45)}`);
     expect(screen.getByText("49 of 60 characters")).toBeVisible();
     await userEvent.keyboard(`${"😀".repeat(12)}{Enter}`);
     expect(onAnswer).not.toHaveBeenCalled();
     expect(screen.getByText("Your message is 1 character too long.")).toBeVisible();
+  });
+
+  it("keeps the counter's line once there are enough words, so that the button stays where it is", async () => {
+    renderTask(pageState(1, MESSAGE));
+    const line = screen.getByText("At least 2 words, 0 so far");
+    await userEvent.keyboard("hello ...");
+    expect(line).toHaveTextContent("At least 2 words, 1 so far");
+    await userEvent.keyboard(" you");
+    expect(line).toHaveTextContent("Enough words");
+    expect(screen.getByRole("button", { name: "Send" })).not.toHaveAttribute("data-unready");
+  });
+
+  it("says in the counter, in the colour of errors, by how much a text is too long", async () => {
+    renderTask(pageState(1, { ...MESSAGE, max_chars: 2_000 }));
+    field().focus();
+    await userEvent.paste(`${"a".repeat(1_998)} b`);
+    expect(screen.getByText("2,000 of 2,000 characters").className).not.toContain("over");
+    await userEvent.paste("b".repeat(8_000));
+    expect(screen.getByText("Too long by 8,000 characters (10,000 of 2,000)").className).toContain("over");
+    expect(await axeViolations()).toEqual([]);
   });
 
   it("cannot be sent twice or changed while it is on its way", async () => {

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 NO_CONVERSATION = "There is no conversation for you here"
 FAILED = "some of your practice answers differed from what we look for"
-DONE = "You have already done every conversation that one person may do in this study."
+DONE = "You have already taken part in this study as often as one person may."
 NO_PENALTY = "There is no penalty"
 
 

@@ -85,7 +85,7 @@ def test_model_that_breaks_down_ends_politely(visit: Callable[..., Rater], odd_s
     _to_second_turn(rater, "unlucky", "Please break down now.")
     expect(rater.page.get_by_role("heading", name="We have to stop here")).to_be_visible()
     rater.picture("broken-model")
-    expect(rater.page.get_by_text("you are paid as if it were complete")).to_be_visible()
+    expect(rater.page.get_by_text("you are paid for the whole conversation")).to_be_visible()
     expect(rater.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
     record = odd_study.finished_record_of("unlucky")
     assert record.status == "failed"

@@ -74,7 +74,7 @@ def _without_detoxify() -> Iterator[None]:
     """
     missing = object()
     before: Any = sys.modules.get("detoxify", missing)
-    sys.modules["detoxify"] = None  # type: ignore[assignment]
+    sys.modules["detoxify"] = None  # type: ignore[assignment]  # None is how Python marks a module as absent
     try:
         yield
     finally:

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from mephisto_tasks.stored_state import StateFile
 from parlai_humaneval.protocol.events import Event, PracticeAnswered, PracticeEnded
 from parlai_humaneval.protocol.records import OnboardingRecord
 
@@ -17,16 +18,6 @@ ONBOARDINGS = """
      WHERE tasks.task_name = ?
   ORDER BY onboarding_agents.onboarding_agent_id
 """
-
-
-class _Outputs(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    messages: list[Event]
-
-
-class _StateFile(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    outputs: _Outputs
 
 
 def practice_of(events: Iterable[Event]) -> OnboardingRecord:
@@ -52,7 +43,7 @@ def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) ->
     for agent_id, worker_id, run_id in onboardings:
         folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
         try:
-            state = _StateFile.model_validate_json((folder / "state.json").read_bytes())
+            state = StateFile.model_validate_json((folder / "state.json").read_bytes())
         except (FileNotFoundError, ValidationError):
             continue
         if state.outputs.messages:

@@ -13,13 +13,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from mephisto_tasks.practice_results import ONBOARDINGS, read_practices
 from mephisto_tasks.startup import collector_off
+from mephisto_tasks.stored_state import StateFile
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
-from parlai_humaneval.protocol.events import Event, EventLogError, build_record
+from parlai_humaneval.protocol.events import EventLogError, build_record
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord, OnboardingRecord, Status
 
@@ -58,16 +59,6 @@ class StoredAgent:
 
 _AT_WORK = {"none", "accepted", "waiting", "in task"}
 """Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
-
-
-class _Outputs(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    messages: list[Event]
-
-
-class _StateFile(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    outputs: _Outputs
 
 
 def database_file(data_dir: Path) -> Path:
@@ -129,7 +120,7 @@ def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Dial
     for agent in stored_agents(data_dir, task_name):
         path = _state_file(data_dir, agent)
         try:
-            state = _StateFile.model_validate_json(path.read_bytes())
+            state = StateFile.model_validate_json(path.read_bytes())
             if not state.outputs.messages:
                 continue  # the rater left before the dialogue began
             at_work = agent.task_run_id == alive and agent.status in _AT_WORK

@@ -1,0 +1,19 @@
+"""A rater's ``state.json``, checked as it is read."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from parlai_humaneval.protocol.events import Event
+
+
+class _Outputs(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    messages: list[Event]
+
+
+class StateFile(BaseModel):
+    """The part of the file that records are made of: the events, in order."""
+
+    model_config = ConfigDict(extra="ignore")
+    outputs: _Outputs

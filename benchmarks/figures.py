@@ -37,7 +37,7 @@ class Figure(BaseModel):
     note: str = Field(min_length=1)
     repeats: int = Field(default=1, ge=1)
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field  # type: ignore[prop-decorator]  # pydantic documents it so: mypy knows no decorated property
     @property
     def ratio(self) -> float | None:
         """How many times better ours is (below 1: worse); None without a peer."""

@@ -82,7 +82,7 @@ def launch(port: int, pair: str, conversations: int, folder: Path) -> None:
     with _importable():
         import parlai.crowdsourcing.tasks.pairwise_per_turn_eval.worlds as world_module
         from parlai.crowdsourcing.tasks.model_chat.model_chat_blueprint import SharedModelChatTaskState
-        from parlai.crowdsourcing.tasks.pairwise_per_turn_eval import per_turn_eval_blueprint  # noqa: F401
+        from parlai.crowdsourcing.tasks.pairwise_per_turn_eval import per_turn_eval_blueprint  # noqa: F401  (registers the blueprint)
 
     from hydra import compose, initialize_config_dir
     from mephisto.abstractions.databases.local_database import LocalMephistoDB

@@ -83,7 +83,7 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
 
 def _json(value: dict[str, Any], status: int = 200) -> web.Response:
     response = web.json_response(value, status=status, headers={hdrs.CACHE_CONTROL: "no-store"})
-    if len(response.body or b"") >= _COMPRESS_FROM:  # type: ignore[arg-type]
+    if len(response.body or b"") >= _COMPRESS_FROM:  # type: ignore[arg-type]  # bodies here are bytes
         response.enable_compression()
     return response
 

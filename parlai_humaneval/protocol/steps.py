@@ -30,20 +30,32 @@ class Card(_Wire):
 
 
 class Entry(_Wire):
-    """One line of the transcript. ``note`` is a small remark below it (practice feedback, say)."""
+    """One line of the transcript. ``note`` is a small remark below it (practice feedback, say).
+
+    ``column``: where two partners stand side by side, the index into :attr:`PageState.columns`; None: in both.
+    """
 
     entry_id: str
     speaker: Literal["you", "partner"]
     text: str
     note: str | None = None
+    column: int | None = None
+
+
+class Option(_Wire):
+    """Something to tick or to choose that is not a reply."""
+
+    option_id: str
+    label: str
 
 
 class Progress(_Wire):
-    """“turn 3 of 6”; ``total`` None when the rater decides when to end."""
+    """“turn 3 of 6”; ``total`` None when the rater decides when to end, ``minimum`` then says from when on."""
 
     unit: Literal["turn", "conversation", "practice"]
     current: int
     total: int | None
+    minimum: int | None = None
 
 
 class Context(_Wire):
@@ -77,12 +89,41 @@ class WaitStep(_Wire):
     slow: bool = False
 
 
+class Action(_Wire):
+    """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
+
+    Actions of one ``group`` stand together under its name. ``enabled`` False shows it with the reason in ``hint``
+    (“after 3 more messages”). With ``text_label`` it asks for a text first; with ``confirm`` it asks once more.
+    """
+
+    action_id: str
+    label: str
+    group: str | None = None
+    enabled: bool = True
+    hint: str | None = None
+    text_label: str | None = None
+    confirm: str | None = None
+
+
 class MessageStep(_Wire):
-    """Write the next message."""
+    """Write the next message, or do one of ``actions``. ``suggestions`` are openings behind a button: one is put into the field."""
 
     kind: Literal["message"] = "message"
     step_id: str
     label: str
+    min_words: int = 1
+    max_chars: int = 2000
+    suggestions: list[str] = Field(default_factory=list)
+    actions: list[Action] = Field(default_factory=list)
+
+
+class WriteStep(_Wire):
+    """Write a better reply in the partner's place. ``cards`` are the replies that none was chosen of, to look at."""
+
+    kind: Literal["write"] = "write"
+    step_id: str
+    label: str
+    cards: list[Card]
     min_words: int = 1
     max_chars: int = 2000
 
@@ -98,6 +139,60 @@ class ChooseStep(_Wire):
     max_choices: int = 1
     none_label: str | None = None
     reason: ReasonField | None = None
+
+
+class TickStep(_Wire):
+    """Tick what applies to ``reply`` (None: to the whole conversation); with 0 allowed, ``none_label`` is the explicit “none”.
+
+    With ``max_choices`` 1 it is one choice among the options and the “none”.
+    """
+
+    kind: Literal["tick"] = "tick"
+    step_id: str
+    question: str
+    reply: Card | None = None
+    options: list[Option]
+    min_choices: int = 0
+    max_choices: int
+    none_label: str | None = None
+    reason: ReasonField | None = None
+
+
+class Scale(_Wire):
+    """One statement to rate.
+
+    ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no number shown, and no position
+    until it is touched. ``points``: one radio button a whole number; ``labels`` names each where there are names.
+    """
+
+    scale_id: str
+    statement: str
+    style: Literal["slider", "points"]
+    minimum: float
+    maximum: float
+    left: str
+    right: str
+    labels: list[str] = Field(default_factory=list)
+
+
+class RateStep(_Wire):
+    """Rate every scale; one that was not touched is unanswered."""
+
+    kind: Literal["rate"] = "rate"
+    step_id: str
+    question: str
+    scales: list[Scale]
+
+
+class TopicStep(_Wire):
+    """Name what to talk about, and what one thinks of it. No ``opinions``: it is not asked."""
+
+    kind: Literal["topic"] = "topic"
+    step_id: str
+    label: str
+    opinion_label: str
+    opinions: list[Option]
+    max_chars: int = 200
 
 
 class FeedbackStep(_Wire):
@@ -122,20 +217,27 @@ class EndStep(_Wire):
     next: Literal["submit", "submit_onboarding", "stay"]
 
 
-Step = Annotated[WaitStep | MessageStep | ChooseStep | FeedbackStep | EndStep, Field(discriminator="kind")]
+Step = Annotated[
+    WaitStep | MessageStep | WriteStep | ChooseStep | TickStep | RateStep | TopicStep | FeedbackStep | EndStep,
+    Field(discriminator="kind"),
+]
 
 
 class PageState(_Wire):
     """All that the page shows.
 
-    ``confirmed`` holds the ``update_id`` of the last answers that the server has dealt with
+    ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
+    whose transcripts stand side by side. ``confirmed`` holds the ``update_id`` of the last answers that the server has dealt with
     (taken or refused): the page keeps resending an answer until it stands here.
     """
 
     version: int
     phase: Literal["practice", "task", "ended"]
     progress: Progress | None = None
+    within: Progress | None = None
     context: Context | None = None
+    topic: str | None = None
+    columns: list[str] = Field(default_factory=list)
     transcript: list[Entry] = Field(default_factory=list)
     step: Step
     notice: Notice | None = None
@@ -152,12 +254,55 @@ class MessageAnswer(_Answer):
     text: Annotated[str, Field(max_length=MAX_TEXT)]
 
 
-class ChooseAnswer(_Answer):
-    """The ids of the chosen cards, and the reason as typed (empty where none is asked)."""
+class WriteAnswer(_Answer):
+    kind: Literal["write"]
+    text: Annotated[str, Field(max_length=MAX_TEXT)]
+
+
+class ActionAnswer(_Answer):
+    """An action of a message step, with its text where it asks for one."""
+
+    kind: Literal["action"]
+    action_id: Annotated[str, Field(max_length=100)]
+    text: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+
+
+class _Selection(_Answer):
+    """What was selected, the reason as typed (empty where none is asked), and ``none``: that nothing applies was said."""
+
+    selected: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)]
+    none: bool = False
+    reason: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+
+
+class ChooseAnswer(_Selection):
+    """``selected`` are ids of cards."""
 
     kind: Literal["choose"]
-    selected: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)]
-    reason: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+
+
+class TickAnswer(_Selection):
+    """``selected`` are ids of options."""
+
+    kind: Literal["tick"]
+
+
+Rating = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class RateAnswer(_Answer):
+    """Scale id → where it was put; scales that were not touched are absent."""
+
+    kind: Literal["rate"]
+    values: Annotated[dict[Annotated[str, Field(max_length=100)], Rating], Field(max_length=100)]
+
+
+class TopicAnswer(_Answer):
+    """``opinion`` is an option's id, empty where none is asked."""
+
+    kind: Literal["topic"]
+    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    opinion: Annotated[str, Field(max_length=100)] = ""
 
 
 class FeedbackAnswer(_Answer):
@@ -165,4 +310,7 @@ class FeedbackAnswer(_Answer):
     text: Annotated[str, Field(max_length=MAX_TEXT)]
 
 
-Answer = Annotated[MessageAnswer | ChooseAnswer | FeedbackAnswer, Field(discriminator="kind")]
+Answer = Annotated[
+    MessageAnswer | WriteAnswer | ActionAnswer | ChooseAnswer | TickAnswer | RateAnswer | TopicAnswer | FeedbackAnswer,
+    Field(discriminator="kind"),
+]

@@ -12,12 +12,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from parlai_humaneval.protocol.points import points, ranks
 from parlai_humaneval.protocol.records import (
     Candidate,
     ContextRecord,
+    CriterionRecord,
     DialogueRecord,
     ModelRecord,
     Status,
+    TopicChange,
     Turn,
 )
 
@@ -40,13 +43,38 @@ class Started(_Event):
     models: list[ModelRecord]
     context: ContextRecord
     seed: int
+    session: str = ""
+    conversation: int = 1
+    conversations: int = 1
+    quality_control_model: str = ""
+    turn_criteria: list[CriterionRecord] = Field(default_factory=list)
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+
+
+class TopicChosen(_Event):
+    """The rater named what to talk about, and what they think of it (``opinion`` None where that is not asked)."""
+
+    event: Literal["topic_chosen"] = "topic_chosen"
+    text: str
+    opinion: str | None
+
+
+class TopicChanged(_Event):
+    """The rater noted a new topic before their message of ``turn``."""
+
+    event: Literal["topic_changed"] = "topic_changed"
+    turn: int
+    text: str
 
 
 class HumanMessage(_Event):
+    """``suggested``: the text is one of the openings that the page offered."""
+
     event: Literal["human_message"] = "human_message"
     turn: int
     text: str
     fixed: bool
+    suggested: bool = False
 
 
 class CandidatesShown(_Event):
@@ -55,7 +83,17 @@ class CandidatesShown(_Event):
     candidates: list[Candidate]
 
 
+class NoneChosen(_Event):
+    """The rater said that no candidate fits; the reply that they write instead comes with ``answered``."""
+
+    event: Literal["none_chosen"] = "none_chosen"
+    turn: int
+    reason: str | None = None
+
+
 class Answered(_Event):
+    """The turn is over: see :class:`~parlai_humaneval.protocol.records.Turn` for the fields."""
+
     event: Literal["answered"] = "answered"
     turn: int
     selected: list[str]
@@ -63,6 +101,27 @@ class Answered(_Event):
     written: str | None = None
     reason: str | None
     seconds: float
+    none_said: bool = False
+    ticks: list[str] | None = None
+    continued_each: bool = False
+    automatic: bool = False
+
+
+class FinalRated(_Event):
+    """The scales after the last turn: criterion → rating."""
+
+    event: Literal["final_rated"] = "final_rated"
+    ratings: dict[str, float]
+    seconds: float
+
+
+class VerdictGiven(_Event):
+    """Which of two partners is better, said after ``turn`` turns; ``model`` is the better one."""
+
+    event: Literal["verdict_given"] = "verdict_given"
+    turn: int
+    verdict: Literal["a", "b", "tie", "both_bad"]
+    model: str | None
 
 
 class Refused(_Event):
@@ -80,9 +139,10 @@ class Delayed(_Event):
 
 
 class Finished(_Event):
-    """The last rating of the dialogue was given."""
+    """The last rating of the dialogue was given. ``by_rater``: it was they who ended the conversation."""
 
     event: Literal["finished"] = "finished"
+    by_rater: bool = False
 
 
 class FeedbackGiven(_Event):
@@ -102,10 +162,13 @@ class Interrupted(_Event):
 
 
 class PracticeAnswered(_Event):
+    """``choice``: good where the answer was right, else bad; ``given`` is the answer itself, as JSON."""
+
     event: Literal["practice_answered"] = "practice_answered"
     attempt: int
     item: int
     choice: Literal["good", "bad"]
+    given: Any = None
 
 
 class PracticeEnded(_Event):
@@ -116,9 +179,14 @@ class PracticeEnded(_Event):
 
 Event = Annotated[
     Started
+    | TopicChosen
+    | TopicChanged
     | HumanMessage
     | CandidatesShown
+    | NoneChosen
     | Answered
+    | FinalRated
+    | VerdictGiven
     | Refused
     | Delayed
     | Finished
@@ -149,6 +217,16 @@ def parse_events(raw: Sequence[dict[str, Any]]) -> list[Event]:
     return _EVENTS.validate_python(raw)
 
 
+def split_dialogues(events: Iterable[Event]) -> list[list[Event]]:
+    """The events of each dialogue of one unit; what stands before the first ``started`` makes a part of its own."""
+    parts: list[list[Event]] = []
+    for event in events:
+        if not parts or isinstance(event, Started):
+            parts.append([])
+        parts[-1].append(event)
+    return parts
+
+
 def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> DialogueRecord:
     """The record of one dialogue.
 
@@ -170,6 +248,8 @@ def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> 
             _apply(record, event)
     if record is None:
         raise EventLogError("the log of the dialogue is empty")
+    record.points = points(record)
+    record.ranks = ranks(record.points)
     return record
 
 
@@ -180,19 +260,16 @@ def _begin(event: Started, status: Status) -> DialogueRecord:
 
 def _apply(record: DialogueRecord, event: Event) -> None:
     match event:
-        case HumanMessage():
-            record.turns.append(
-                Turn(turn=event.turn, human_text=event.text, human_fixed=event.fixed, human_at=event.at)
-            )
-        case CandidatesShown():
-            turn = _turn(record, event.turn)
-            turn.candidates, turn.shown_at = event.candidates, event.at
-        case Answered():
-            turn = _turn(record, event.turn)
-            turn.selected, turn.continued, turn.written = event.selected, event.continued, event.written
-            turn.reason, turn.seconds, turn.answered_at = event.reason, event.seconds, event.at
+        case TopicChosen() | TopicChanged():
+            _note_topic(record, event)
+        case HumanMessage() | CandidatesShown() | NoneChosen() | Answered():
+            _note_turn(record, event)
+        case FinalRated():
+            record.final_ratings, record.final_seconds = event.ratings, event.seconds
+        case VerdictGiven():
+            record.verdict, record.verdict_model = event.verdict, event.model
         case Finished():
-            record.status, record.finished_at = "complete", event.at
+            record.status, record.finished_at, record.ended_by_rater = "complete", event.at, event.by_rater
         case FeedbackGiven():
             record.feedback = event.text
         case Failed():
@@ -200,13 +277,43 @@ def _apply(record: DialogueRecord, event: Event) -> None:
             if record.status != "complete":
                 record.status = "failed"
         case Interrupted():
-            record.interrupted = True
+            record.interrupted = record.status != "complete"
         case Refused():
             record.refused_answers += 1
         case Started():
             raise EventLogError("a dialogue's log has 'started' twice")
         case Delayed() | PracticeAnswered() | PracticeEnded():
             pass
+
+
+def _note_topic(record: DialogueRecord, event: TopicChosen | TopicChanged) -> None:
+    if isinstance(event, TopicChosen):
+        record.context.topic, record.context.opinion = event.text, event.opinion
+    else:
+        record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
+
+
+def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | NoneChosen | Answered) -> None:
+    if isinstance(event, HumanMessage):
+        record.turns.append(
+            Turn(
+                turn=event.turn,
+                human_text=event.text,
+                human_fixed=event.fixed,
+                human_suggested=event.suggested,
+                human_at=event.at,
+            )
+        )
+        return
+    turn = _turn(record, event.turn)
+    if isinstance(event, CandidatesShown):
+        turn.candidates, turn.shown_at = event.candidates, event.at
+    elif isinstance(event, NoneChosen):
+        turn.none_said, turn.reason = True, event.reason
+    else:
+        turn.answered_at = event.at
+        for name in Answered.model_fields.keys() - {"event", "at", "turn"}:
+            setattr(turn, name, getattr(event, name))
 
 
 def _turn(record: DialogueRecord, number: int) -> Turn:

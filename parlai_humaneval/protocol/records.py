@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class _Record(BaseModel):
@@ -27,9 +27,11 @@ class Mask(_Record):
 
 
 class Candidate(_Record):
-    """One reply that was shown. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
+    """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
-    ``raw_text`` is the model's own text where masking changed it, else None.
+    ``raw_text`` is the model's own text where masking changed it, else None. ``same_as``: the id of the candidate that
+    was shown for both, because the two texts are equal. ``failed``: the model gave only blank replies, so that nothing
+    of it was shown; text is then empty and position 0.
     """
 
     candidate_id: str
@@ -39,6 +41,8 @@ class Candidate(_Record):
     latency_s: float
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
+    same_as: str | None = None
+    failed: bool = False
 
 
 class ModelRecord(_Record):
@@ -51,30 +55,79 @@ class ModelRecord(_Record):
 
 
 class Turn(_Record):
-    """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered."""
+    """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered.
+
+    ``selected``: ids of the chosen candidates, all of those whose equal texts were shown as one. ``ticks``: what the
+    rater ticked of the reply; None where that is not asked. ``none_said``: the rater said that no candidate fits.
+    ``continued_each``: nothing was chosen, every model went on with its own reply. ``automatic``: nothing was
+    asked, because all replies were the same.
+    """
 
     turn: int
     human_text: str
     human_fixed: bool = False
+    human_suggested: bool = False
     human_at: float
     candidates: list[Candidate] = Field(default_factory=list)
     shown_at: float | None = None
     selected: list[str] = Field(default_factory=list)
+    none_said: bool = False
+    ticks: list[str] | None = None
     continued: str | None = None
+    continued_each: bool = False
     written: str | None = None
     reason: str | None = None
+    automatic: bool = False
     answered_at: float | None = None
     seconds: float | None = None
 
     @property
     def complete(self) -> bool:
         """True when the rater answered this turn and something continued."""
-        return self.answered_at is not None and (self.continued is not None or self.written is not None)
+        went_on = self.continued is not None or self.written is not None or self.continued_each
+        return self.answered_at is not None and went_on
+
+
+class TopicChange(_Record):
+    """The rater noted a new topic before their message of ``turn``."""
+
+    turn: int
+    text: str
+
+
+class OpeningLine(_Record):
+    """A line that was said before the rater's first message, by nobody who takes part."""
+
+    speaker: Literal["human", "bot"]
+    text: str
 
 
 class ContextRecord(_Record):
+    """What the dialogue was about, and who the speakers were to be.
+
+    ``persona``: the Human Speaker's sentences. ``bot_personas``: model → its sentences, of those that were given any.
+    ``topic`` and the rater's ``opinion`` of it (liked, ambivalent, disliked); ``topic_source``: free or icebreaker.
+    """
+
+    context_id: str = ""
     persona: list[str] = Field(default_factory=list)
+    bot_personas: dict[str, list[str]] = Field(default_factory=dict)
+    opening: list[OpeningLine] = Field(default_factory=list)
     topic: str | None = None
+    topic_source: str = ""
+    opinion: str | None = None
+    topic_changes: list[TopicChange] = Field(default_factory=list)
+
+
+class CriterionRecord(_Record):
+    """A criterion as it was put to the rater, rated in [minimum, maximum]. ``reversed``: a high rating is a bad one."""
+
+    name: str
+    text: str
+    reversed: bool = False
+    scale: Literal["tick", "likert", "slider"]
+    minimum: float = 0
+    maximum: float = 1
 
 
 class OnboardingRecord(_Record):
@@ -89,8 +142,13 @@ Status = Literal["running", "complete", "partial", "failed"]
 
 
 class DialogueRecord(_Record):
-    """One unit of a live technique.
+    """One dialogue of a live technique.
 
+    ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).
+    ``quality_control_model``: the degraded model among those of the session, or empty. ``final_ratings``: criterion →
+    rating at the end; their wordings are ``criteria``, those of the ticks at each turn ``turn_criteria``.
+    ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name. ``points`` and ``ranks`` (1: most
+    points, equal points share a rank) by model, where replies were chosen from.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
     ``interrupted``: cut off by the end of its launch, not by its rater.
     """
@@ -111,7 +169,19 @@ class DialogueRecord(_Record):
     context: ContextRecord = Field(default_factory=ContextRecord)
     seed: int
     turns: list[Turn] = Field(default_factory=list)
-    final_ratings: dict[str, Any] = Field(default_factory=dict)
+    session: str = ""
+    conversation: int = 1
+    conversations: int = 1
+    quality_control_model: str = ""
+    turn_criteria: list[CriterionRecord] = Field(default_factory=list)
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+    final_ratings: dict[str, float] = Field(default_factory=dict)
+    final_seconds: float | None = None
+    verdict: Literal["a", "b", "tie", "both_bad"] | None = None
+    verdict_model: str | None = None
+    points: dict[str, int] = Field(default_factory=dict)
+    ranks: dict[str, int] = Field(default_factory=dict)
+    ended_by_rater: bool = False
     feedback: str | None = None
     checks: dict[str, Any] = Field(default_factory=dict)
     status: Status

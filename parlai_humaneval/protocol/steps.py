@@ -106,7 +106,7 @@ class Action(_Wire):
 
 
 class MessageStep(_Wire):
-    """Write the next message, or do one of ``actions``. ``suggestions`` are openings behind a button: one is put into the field."""
+    """Write the next message, or do one of ``actions``. A button offers ``suggestions``: one is put into the field."""
 
     kind: Literal["message"] = "message"
     step_id: str
@@ -142,9 +142,9 @@ class ChooseStep(_Wire):
 
 
 class TickStep(_Wire):
-    """Tick what applies to ``reply`` (None: to the whole conversation); with 0 allowed, ``none_label`` is the explicit “none”.
+    """Tick what applies to ``reply`` (None: to the whole conversation).
 
-    With ``max_choices`` 1 it is one choice among the options and the “none”.
+    With 0 allowed, ``none_label`` is the explicit “none”. With ``max_choices`` 1 it is one choice among options and “none”.
     """
 
     kind: Literal["tick"] = "tick"
@@ -227,8 +227,8 @@ class PageState(_Wire):
     """All that the page shows.
 
     ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
-    whose transcripts stand side by side. ``confirmed`` holds the ``update_id`` of the last answers that the server has dealt with
-    (taken or refused): the page keeps resending an answer until it stands here.
+    whose transcripts stand side by side. ``confirmed`` holds the ``update_id`` of the last answers that the server has
+    dealt with (taken or refused): the page keeps resending an answer until it stands here.
     """
 
     version: int

@@ -35,7 +35,8 @@ from mephisto_tasks.task_lock import task_lock
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
-from parlai_humaneval.protocol.materials import load_instructions, load_personas, load_practice
+from parlai_humaneval.protocol.materials import load_instructions, load_personas
+from parlai_humaneval.protocol.practice import load_practice
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from mephisto_tasks.interactive.page_session import PageSession
 from parlai_humaneval.protocol.events import PracticeAnswered, PracticeEnded
-from parlai_humaneval.protocol.materials import Practice, PracticeItem
+from parlai_humaneval.protocol.practice import ChooseItem, Practice
 from parlai_humaneval.protocol.steps import Card, ChooseStep, Notice, Progress
 
 PASSED_TITLE = "Practice passed"

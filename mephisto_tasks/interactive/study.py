@@ -12,7 +12,8 @@ from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
 from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
-from parlai_humaneval.protocol.materials import Instructions, Persona, Practice
+from parlai_humaneval.protocol.materials import Instructions, Persona
+from parlai_humaneval.protocol.practice import Practice
 from parlai_humaneval.protocol.records import ContextRecord, ModelRecord
 
 

@@ -1,4 +1,4 @@
-"""Files that a study reads: personas of the Human Speaker, practice items, instructions.
+"""Files that a study reads: personas of the Human Speaker, and the words of the page.
 
 Everything is checked when it is read; an error names the file, the place and what was expected.
 """
@@ -32,22 +32,6 @@ class Persona(_Material):
     sentences: Annotated[list[Sentence], Field(min_length=1)]
 
 
-class PracticeItem(_Material):
-    """One line of the practice conversation with two replies, one clearly better for the metric (App. B.2)."""
-
-    human: Sentence
-    good: Sentence
-    bad: Sentence
-    why: Sentence
-
-
-class Practice(_Material):
-    """A practice conversation: every item must be answered right."""
-
-    metric: Sentence
-    items: Annotated[list[PracticeItem], Field(min_length=1)]
-
-
 class Section(_Material):
     heading: Sentence
     lines: Annotated[list[Sentence], Field(min_length=1)]
@@ -72,16 +56,19 @@ class Instructions(_Material):
 M = TypeVar("M", bound=BaseModel)
 
 
-def _validated(model: type[M], data: Any, where: str) -> M:
+def validated(model: type[M], data: Any, where: str) -> M:
+    """``data`` as ``model``. Raises MaterialError: ``where``, the place in it and what was expected."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the top"
-        raise MaterialError(f"{where}: at {place}: {first['msg']}") from error
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise MaterialError(f"{where}: at {place}: {message}") from error
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8. Raises MaterialError."""
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as error:
@@ -108,7 +95,7 @@ def load_personas(path: Path | None = None) -> list[Persona]:
     """
     path = path or packaged_personas()
     personas: list[Persona] = []
-    for number, line in enumerate(_lines(_read(path)), start=1):
+    for number, line in enumerate(_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
             raise MaterialError(f"{where}: the line is empty; each line must be one persona")
@@ -116,7 +103,7 @@ def load_personas(path: Path | None = None) -> list[Persona]:
             data = json.loads(line)
         except json.JSONDecodeError as error:
             raise MaterialError(f"{where}: not JSON ({error.msg})") from error
-        personas.append(_validated(Persona, data, where))
+        personas.append(validated(Persona, data, where))
     ids = [persona.persona_id for persona in personas]
     repeated = {name for name in ids if ids.count(name) > 1}
     if repeated:
@@ -126,25 +113,6 @@ def load_personas(path: Path | None = None) -> list[Persona]:
     return personas
 
 
-def load_practice(path: Path, metric: str) -> Practice:
-    """The practice conversation of a metric.
-
-    Raises:
-        MaterialError: malformed, an item whose two replies are equal, or one made for another metric.
-    """
-    try:
-        data = json.loads(_read(path))
-    except json.JSONDecodeError as error:
-        raise MaterialError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from error
-    practice = _validated(Practice, data, str(path))
-    if practice.metric != metric:
-        raise MaterialError(f"{path}: is for the metric {practice.metric!r}, but this study asks for {metric!r}")
-    for number, item in enumerate(practice.items, start=1):
-        if item.good == item.bad:
-            raise MaterialError(f"{path}: item {number} has the same reply as good and bad; one must be clearly better")
-    return practice
-
-
 def load_instructions(path: Path, values: Mapping[str, str]) -> Instructions:
     """Instructions from YAML, with ``{placeholders}`` filled from ``values``.
 
@@ -152,10 +120,10 @@ def load_instructions(path: Path, values: Mapping[str, str]) -> Instructions:
         MaterialError: malformed, or a placeholder that has no value.
     """
     try:
-        data = yaml.safe_load(_read(path))
+        data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         raise MaterialError(f"{path}: not YAML ({error})") from error
-    return _validated(Instructions, _filled(data, values, path), str(path))
+    return validated(Instructions, _filled(data, values, path), str(path))
 
 
 def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:

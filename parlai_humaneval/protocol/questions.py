@@ -1,6 +1,8 @@
-"""The exact wordings of what raters are asked.
+"""The wordings of what raters are asked about replies; those of scales stand in :mod:`.criteria`.
 
-Source: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval).
+Sources: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval), word for word. Liu et al.
+2023 (“Pairwise-Model Evaluation”), Ma et al. 2023 (§3.2) and Ji et al. 2022 (§3.1) describe their questions; the
+sentences here keep their words (prefer, appropriate, most appropriate to continue, agree).
 """
 
 from __future__ import annotations
@@ -13,21 +15,41 @@ PW_TURN_QUESTIONS: dict[str, str] = {
         "which would you say is more interesting?"
     ),
 }
+SELECT_ALL = "Select all responses from your partner that are appropriate. There may be none, one, or several."
 
-QUESTIONS: dict[str, dict[str, str]] = {"pw_turn": PW_TURN_QUESTIONS}
-"""technique → metric → question."""
+QUESTIONS: dict[str, dict[str, str]] = {
+    "pw_turn": PW_TURN_QUESTIONS,
+    "sata/soba": {
+        "appropriate": "Which response from your partner do you prefer? Select the best one, even if none is good."
+    },
+    "sata/sata_random": {"appropriate": SELECT_ALL},
+    "sata/sata_user": {"appropriate": SELECT_ALL},
+    "single_model": {
+        "quality": "What is true of this response from your partner? Tick all that apply.",
+        "appropriate": "Is this response from your partner appropriate?",
+    },
+    "free_for_all": {"appropriate": "Which response is most appropriate to continue the conversation?"},
+    "free_for_all/many": {
+        "appropriate": "Which responses are appropriate to continue the conversation? Select all of them."
+    },
+    "arena": {"better": "Which partner is better?"},
+    "direct_assessment": {
+        "quality": "How much do you agree with each statement about the conversation that you just had?",
+    },
+}
+"""technique, or technique/setting, → metric → question."""
 
 
-def question_for(technique: str, metric: str) -> str:
+def question_for(technique: str, metric: str, setting: str = "") -> str:
     """The question of a technique's metric.
 
     Raises:
-        ValueError: naming the metrics that the technique has.
+        ValueError: naming the techniques, or the metrics that the technique has.
     """
-    try:
-        metrics = QUESTIONS[technique]
-    except KeyError:
-        raise ValueError(f"unknown technique {technique!r}; known: {', '.join(sorted(QUESTIONS))}") from None
+    metrics = QUESTIONS.get(f"{technique}/{setting}") or QUESTIONS.get(technique)
+    if metrics is None:
+        known = ", ".join(sorted({name.partition("/")[0] for name in QUESTIONS}))
+        raise ValueError(f"unknown technique {technique!r} {setting}".rstrip() + f"; known: {known}")
     if metric not in metrics:
         raise ValueError(f"{technique} has no metric {metric!r}; choose one of: {', '.join(metrics)}")
     return metrics[metric]

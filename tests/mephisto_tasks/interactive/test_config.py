@@ -37,7 +37,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"technique": "pw_trun"}, "unknown technique 'pw_trun'; known: pw_turn"),
+        ({"technique": "pw_trun"}, "unknown technique 'pw_trun'; known: arena"),
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
         ({"models": []}, "name at least 2 models (models=[a,b])"),
         ({"models": ["a"]}, "name at least 2 models"),

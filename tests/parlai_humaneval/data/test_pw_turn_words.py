@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.protocol.materials import Instructions, Practice, load_instructions, load_practice
+from parlai_humaneval.protocol.materials import Instructions, load_instructions
+from parlai_humaneval.protocol.practice import Practice, load_practice
 from parlai_humaneval.protocol.questions import PW_TURN_QUESTIONS
 
 CONFIG = Path(__file__).parents[3] / "mephisto_tasks" / "pw_turn" / "task_config"
@@ -42,24 +43,24 @@ def texts(node: Any) -> list[str]:
     """Every string of a nested document."""
     if isinstance(node, str):
         return [node]
-    children = node.values() if isinstance(node, dict) else node
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
     return [text for child in children for text in texts(child)]
 
 
 def test_practice_has_four_items_and_no_line_twice(practice: Practice) -> None:
     assert len(practice.items) == 4
-    lines = [line for item in practice.items for line in (item.human, item.good, item.bad, item.why)]
+    lines = [line for item in practice.items for line in (item.human, *item.replies, item.why)]
     assert len({line.casefold() for line in lines}) == 16
 
 
 def test_practice_cannot_be_passed_by_length(practice: Practice) -> None:
     """Someone who always takes the shorter reply, or always the longer, must fail."""
-    shorter = sum(len(item.good) < len(item.bad) for item in practice.items)
+    shorter = sum(len(item.replies[0]) < len(item.replies[1]) for item in practice.items)
     assert 1 <= shorter <= 3
 
 
 def test_practice_cannot_be_passed_by_always_choosing_the_question(practice: Practice) -> None:
-    asks = [(item.good.endswith("?"), item.bad.endswith("?")) for item in practice.items]
+    asks = [(item.replies[0].endswith("?"), item.replies[1].endswith("?")) for item in practice.items]
     assert any(good <= bad for good, bad in asks)
 
 

@@ -14,8 +14,8 @@ from parlai_humaneval.protocol.materials import (
     MaterialError,
     load_instructions,
     load_personas,
-    load_practice,
 )
+from parlai_humaneval.protocol.practice import load_practice
 
 PERSONA = {"persona_id": "p1", "sentences": ["I like tea.", "I have a dog."]}
 ITEM = {"human": "Hi!", "good": "Hello, how are you?", "bad": "Go away.", "why": "It is friendly."}
@@ -95,10 +95,28 @@ def test_wrong_personas(put: Put, text: str, said: str) -> None:
         ("{", "not JSON"),
         (json.dumps({"metric": "other", "items": [ITEM]}), "for the metric 'other', but this study asks for 'm'"),
         (json.dumps({"metric": "m", "items": []}), "at items"),
-        (json.dumps({"metric": "m", "items": [ITEM, {**ITEM, "bad": ""}]}), "at items.1.bad"),
-        (json.dumps({"metric": "m", "items": [{**ITEM, "bad": ITEM["good"]}]}), "item 1 has the same reply"),
-        (json.dumps({"metric": "m", "items": [{**ITEM, "good": f" {ITEM['bad']} "}]}), "item 1 has the same reply"),
+        (json.dumps({"metric": "m", "items": [ITEM, {**ITEM, "bad": ""}]}), "at items.1.choose.replies.1"),
+        (
+            json.dumps({"metric": "m", "items": [{**ITEM, "bad": ITEM["good"]}]}),
+            "at items.0.choose: two replies are the same",
+        ),
+        (
+            json.dumps({"metric": "m", "items": [{**ITEM, "good": f" {ITEM['bad']} "}]}),
+            "at items.0.choose: two replies are the same",
+        ),
         (json.dumps({"metric": "m"}), "at items: Field required"),
+        (
+            json.dumps({"metric": "m", "items": [{"human": "h", "replies": ["a", "b"], "why": "w"}]}),
+            "at items.0: this item says no right answer",
+        ),
+        (
+            json.dumps({"metric": "m", "items": [{"human": "h", "replies": ["a"], "right": [2], "why": "w"}]}),
+            "right names reply 2, but there are 1",
+        ),
+        (
+            json.dumps({"metric": "m", "items": [{"human": "h", "reply": "a", "must": [], "why": "w"}]}),
+            "there is no right answer",
+        ),
     ],
 )
 def test_wrong_practice_items(put: Put, text: str, said: str) -> None:

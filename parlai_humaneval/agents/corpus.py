@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from parlai_humaneval.protocol.dialogue_files import load_dialogues
+from parlai_humaneval.protocol.materials import MaterialError
 
 PACKAGED_CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus.jsonl"
 
+CorpusError = MaterialError
+"""A corpus file is missing or ill-formed; the message names the file, the line and what was expected."""
 
-class CorpusError(ValueError):
-    """A corpus file is missing or ill-formed; the message names the file, the line and what was expected."""
 
-
-class Conversation(BaseModel):
+@dataclass(frozen=True)
+class Conversation:
     """One dialogue; two speakers take turns, beginning with the first."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    dialogue_id: str = Field(min_length=1)
-    turns: list[str] = Field(min_length=2)
+    dialogue_id: str
+    turns: list[str]
 
 
 def load_corpus(path: Path = PACKAGED_CORPUS) -> list[Conversation]:
-    """Read a JSONL file of ``{"dialogue_id", "turns": ["…", …]}``, one dialogue a line.
+    """Read the conversations of a dialogue file, in any format of :mod:`parlai_humaneval.protocol.dialogue_files`.
 
     Raises:
-        CorpusError: when the file cannot be read, a line is not of this form, or nothing is in it.
+        CorpusError: when the file cannot be read, a line is not of its format, or nothing is in it.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: cannot be read ({error}); expected a JSONL file of dialogues") from error
-    conversations = [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    if not conversations:
-        raise CorpusError(f"{path}: is empty; expected one dialogue a line")
-    return conversations
-
-
-def _parse(path: Path, number: int, line: str) -> Conversation:
-    try:
-        return Conversation.model_validate_json(line)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(str(part) for part in problem["loc"])
-        form = '{"dialogue_id": "…", "turns": ["…", "…"]}'
-        raise CorpusError(f"{path}:{number}: {key or 'line'}: {problem['msg']}; expected {form}") from error
+    return [
+        Conversation(dialogue.dialogue_id, [line.text for line in dialogue.lines]) for dialogue in load_dialogues(path)
+    ]

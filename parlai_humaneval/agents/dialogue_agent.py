@@ -15,12 +15,16 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 
+from parlai_humaneval.protocol.persona_lines import split_persona
+
 Speaker = Literal["human", "bot"]
 Line = tuple[Speaker, str]
 """Who spoke, seen from the Bot Speaker, and what."""
 
 DIALOGUE_FIELD = "dialogue"
 SEED_FIELD = "dialogue_seed"
+PERSONA_FIELD = "persona"
+PARTNER_PERSONA_FIELD = "partner_persona"
 
 
 class DialogueAgent(Agent):
@@ -28,12 +32,17 @@ class DialogueAgent(Agent):
 
     Replies depend on the dialogue and the seed only, so that the same dialogue under the same seed
     gets the same answer in any process, batch or order.
+
+    Persona lines before the person's first words (``your persona: …``) are not taken for something said: they
+    are kept in ``persona`` and ``partner_persona`` and travel with every observation.
     """
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.id = type(self).__name__.removesuffix("Agent")
         self.dialogue: list[Line] = []
+        self.persona: tuple[str, ...] = ()
+        self.partner_persona: tuple[str, ...] = ()
         self.dialogue_seed = int(opt.get("seed") or 0)
 
     def set_seed(self, seed: int) -> None:
@@ -46,13 +55,25 @@ class DialogueAgent(Agent):
 
     def observe(self, observation: Message) -> Message:
         """Hear the partner."""
-        text = observation.get("text")
+        text = self._without_persona(str(observation.get("text") or ""))
         if text:
-            self.dialogue.append(("human", str(text)))
-        self.observation = Message(
-            {**observation, DIALOGUE_FIELD: tuple(self.dialogue), SEED_FIELD: self.dialogue_seed}
-        )
+            self.dialogue.append(("human", text))
+        known = {
+            DIALOGUE_FIELD: tuple(self.dialogue),
+            SEED_FIELD: self.dialogue_seed,
+            PERSONA_FIELD: self.persona,
+            PARTNER_PERSONA_FIELD: self.partner_persona,
+        }
+        self.observation = Message({**observation, **known})
         return self.observation
+
+    def _without_persona(self, text: str) -> str:
+        if any(speaker == "human" for speaker, _ in self.dialogue):
+            return text  # later, such a line is the person's own
+        heard = split_persona(text)
+        self.persona += heard.own
+        self.partner_persona += heard.partner
+        return heard.said
 
     def self_observe(self, message: Message) -> None:
         """Hear what was said in this agent's name."""
@@ -69,9 +90,10 @@ class DialogueAgent(Agent):
         return message
 
     def reset(self) -> None:
-        """Forget the dialogue."""
+        """Forget the dialogue and the personas."""
         super().reset()
         self.dialogue = []
+        self.persona = self.partner_persona = ()
 
     def _answer(self, observation: Message) -> Message:
         dialogue: Sequence[Line] = observation[DIALOGUE_FIELD] or (("human", ""),)

@@ -84,7 +84,10 @@ class ReplyIndex:
 
 @register_agent("parlai_humaneval/retrieval")
 class RetrievalAgent(DialogueAgent):
-    """Answers from the corpus, avoiding what has already been said in this dialogue."""
+    """Answers from the corpus, avoiding what has already been said in this dialogue.
+
+    A persona changes nothing: what it would have to say stands in the corpus or nowhere.
+    """
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
@@ -93,7 +96,7 @@ class RetrievalAgent(DialogueAgent):
             "--corpus",
             type=str,
             default=str(PACKAGED_CORPUS),
-            help='Conversations to answer from: JSONL, {"dialogue_id", "turns": [...]} a line',
+            help="Conversations to answer from: JSONL, ParlAI's text, fbdialog or Conversations format",
         )
         group.add_argument("--seed", type=int, default=0, help="Decides between replies that fit about equally well")
         return parser

@@ -6,7 +6,8 @@ Everything is checked when it is read; an error names the file, the place and wh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -77,7 +78,7 @@ def read_text(path: Path) -> str:
         raise MaterialError(f"{path}: is not text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
 
 
-def _lines(text: str) -> list[str]:
+def text_lines(text: str) -> list[str]:
     """Lines as JSONL has them: other signs that Python takes for a line's end may stand inside of a sentence."""
     return text.removesuffix("\n").split("\n") if text.strip() else []
 
@@ -93,24 +94,31 @@ def load_personas(path: Path | None = None) -> list[Persona]:
     Raises:
         MaterialError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
     """
-    path = path or packaged_personas()
-    personas: list[Persona] = []
-    for number, line in enumerate(_lines(read_text(path)), start=1):
+    return read_jsonl(path or packaged_personas(), Persona, "persona", lambda persona: persona.persona_id)
+
+
+def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:
+    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them.
+
+    Raises:
+        MaterialError: an unreadable or empty line, a repeated id, or nothing at all.
+    """
+    found: list[M] = []
+    for number, line in enumerate(text_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"
         if not line.strip():
-            raise MaterialError(f"{where}: the line is empty; each line must be one persona")
+            raise MaterialError(f"{where}: the line is empty; each line must be one {what}")
         try:
             data = json.loads(line)
         except json.JSONDecodeError as error:
             raise MaterialError(f"{where}: not JSON ({error.msg})") from error
-        personas.append(validated(Persona, data, where))
-    ids = [persona.persona_id for persona in personas]
-    repeated = {name for name in ids if ids.count(name) > 1}
+        found.append(validated(model, data, where))
+    if not found:
+        raise MaterialError(f"{path}: holds no {what}")
+    repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
     if repeated:
-        raise MaterialError(f"{path}: these persona ids stand twice: {', '.join(sorted(repeated))}")
-    if not personas:
-        raise MaterialError(f"{path}: holds no persona")
-    return personas
+        raise MaterialError(f"{path}: these {what} ids stand twice: {', '.join(sorted(repeated))}")
+    return found
 
 
 def load_instructions(path: Path, values: Mapping[str, str]) -> Instructions:

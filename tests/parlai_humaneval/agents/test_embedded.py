@@ -101,9 +101,9 @@ def test_retrieval_shares_its_index_and_loads_in_a_second() -> None:
     ("text", "said"),
     [
         ("", "is empty"),
-        ('{"dialogue_id": "1", "turns": ["one"]}', r"corpus\.jsonl:1: turns: .*at least 2"),
-        ('{"dialogue_id": "1", "turns": ["a", "b"]}\nnot json', r"corpus\.jsonl:2: "),
-        ('{"turns": ["a", "b"]}', r"dialogue_id: Field required; expected"),
+        ('{"dialogue_id": "1", "turns": ["one"]}', r"corpus\.jsonl, line 1: at turns: .*at least 2"),
+        ('{"dialogue_id": "1", "turns": ["a", "b"]}\nnot json', r"corpus\.jsonl, line 2: not JSON"),
+        ('{"turns": ["a", "b"]}', r"at dialogue_id: Field required; expected"),
     ],
 )
 def test_an_ill_formed_corpus_is_told_file_line_and_form(tmp_path: Path, text: str, said: str) -> None:

@@ -1,0 +1,86 @@
+"""Meaning distortion: a few words of a reply are replaced by as many words of another dialogue.
+
+T. Ji et al., “Achieving Reliable Human Assessment of Open-Domain Dialogue Systems”, ACL 2022, §3.2 and
+Appendix A.1. A word is what stands between blanks, as in the paper's tokenised training set.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Words = tuple[str, ...]
+
+LENGTHS = ((3, 1), (5, 2), (8, 3), (15, 4), (29, 5))
+"""(most words in the reply, words replaced); longer replies lose a fifth (App. A.1)."""
+
+
+class CannotDistort(ValueError):
+    """The reply has no word, or no other dialogue offers a distinct sequence of the length needed."""
+
+
+def span_length(words: int) -> int:
+    """How many of a reply's ``words`` are replaced; 0 for an empty reply."""
+    if words < 1:
+        return 0
+    return next((length for most, length in LENGTHS if words <= most), words // 5)
+
+
+def span_starts(words: int) -> range:
+    """Where the replaced span may begin, from 0. From three words on it spares the first and the last word."""
+    if words < 3:
+        return range(words)
+    return range(1, words - span_length(words))
+
+
+@dataclass(frozen=True)
+class Distorter:
+    """The words of a training set: dialogues → lines → words."""
+
+    dialogues: tuple[tuple[Words, ...], ...]
+
+    @classmethod
+    def of(cls, dialogues: Iterable[Iterable[str]]) -> Distorter:
+        """From dialogues as lists of lines."""
+        return cls(tuple(tuple(tuple(line.split()) for line in lines) for lines in dialogues))
+
+    def distort(self, reply: str, own: int, rng: random.Random) -> str:
+        """``reply``, a line of dialogue number ``own``, with one span replaced; the number of words stays.
+
+        Raises:
+            CannotDistort: when there is nothing to replace, or nothing to replace it with.
+        """
+        words = reply.split()
+        if not words:
+            raise CannotDistort("the reply has no word")
+        start, length = rng.choice(span_starts(len(words))), span_length(len(words))
+        replacement = self._replacement(tuple(words[start : start + length]), own, rng)
+        return " ".join([*words[:start], *replacement, *words[start + length :]])
+
+    def _replacement(self, span: Words, own: int, rng: random.Random) -> Words:
+        """A sequence as long as ``span`` and distinct from it, out of a random other dialogue.
+
+        Within one line where any dialogue has a line that long. Only for spans longer than every line are a
+        dialogue's lines taken end to end: the paper asks for a sequence of a dialogue, not of a line.
+        """
+        others = [number for number in range(len(self.dialogues)) if number != own]
+        rng.shuffle(others)
+        for end_to_end in (False, True):
+            for number in others:
+                lines = self.dialogues[number]
+                texts = (tuple(word for line in lines for word in line),) if end_to_end else lines
+                distinct = [found for found in _sequences(texts, len(span)) if _sense(found) != _sense(span)]
+                if distinct:
+                    return rng.choice(distinct)
+        raise CannotDistort(f"no other dialogue has {len(span)} words in a row that differ from “{' '.join(span)}”")
+
+
+def _sequences(texts: Iterable[Words], length: int) -> list[Words]:
+    return [text[start : start + length] for text in texts for start in range(len(text) - length + 1)]
+
+
+def _sense(words: Sequence[str]) -> list[str]:
+    """“Dogs,” for “dogs” would distort nothing, so case and punctuation do not make a sequence distinct."""
+    return [word.strip(string.punctuation).casefold() for word in words]

@@ -49,6 +49,7 @@ setup(
         "scikit-learn>=1.3",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
+        "pyobscenity>=0.2,<0.3",
         "aiohttp>=3.9,<4",
         "click>=7.1,<8",
         "rich>=12,<13",

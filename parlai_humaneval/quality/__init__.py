@@ -1,1 +1,33 @@
-"""Which answers count, and what must not show: identity leaks of models."""
+"""Which answers count, and what must not show: checks on raters, exclusion by them, identity leaks of models.
+
+``CHECKS`` (name → check) · ``default_checks`` (of a technique's paper) · ``check_dialogue``, ``check_workers``,
+``checked`` (verdicts) · ``exclude``, ``exclude_everywhere`` (records → those kept, and why the others are not).
+"""
+
+from parlai_humaneval.quality.exclusion import CheckCount, Exclusions, Failure, exclude, exclude_everywhere
+from parlai_humaneval.quality.registry import (
+    CHECKS,
+    check_dialogue,
+    check_workers,
+    checked,
+    default_checks,
+    known_checks,
+)
+from parlai_humaneval.quality.verdicts import Check, CheckError, Verdict
+
+__all__ = [
+    "CHECKS",
+    "Check",
+    "CheckCount",
+    "CheckError",
+    "Exclusions",
+    "Failure",
+    "Verdict",
+    "check_dialogue",
+    "check_workers",
+    "checked",
+    "default_checks",
+    "exclude",
+    "exclude_everywhere",
+    "known_checks",
+]

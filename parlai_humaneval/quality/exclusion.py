@@ -1,0 +1,192 @@
+"""Leaving dialogues out of the analysis, by checks; nothing is ever deleted, and every exclusion has its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.quality.registry import check_dialogue, check_workers, known_checks, names_for
+from parlai_humaneval.quality.verdicts import Scope, Verdict
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Failure(_Model):
+    """A check that failed, and on what: one dialogue, or (``dialogue_id`` None) the worker as a whole."""
+
+    check: str
+    worker: str
+    dialogue_id: str | None
+    reason: str
+
+
+class CheckCount(_Model):
+    """What one check did. Checks overlap: a dialogue that fails two is counted in both rows.
+
+    ``judged`` and ``not_judged`` count dialogues, or workers for a check on workers. ``dialogues_failed``: dialogues
+    that failed themselves (none for a check on workers). ``workers_failed``: workers with a failure.
+    ``dialogues_removed`` and ``turns_removed``: what this check alone would leave out; complete turns count.
+    """
+
+    check: str
+    judged: int = 0
+    not_judged: int = 0
+    dialogues_failed: int = 0
+    workers_failed: int = 0
+    dialogues_removed: int = 0
+    turns_removed: int = 0
+
+
+class Exclusions(_Model):
+    """Who and what is left out, by which check and why.
+
+    ``scope``: worker, where one failure leaves out all dialogues of the worker; dialogue, where a failed dialogue goes
+    alone. ``workers`` and ``dialogues``: ids left out, in order of appearance; a worker stands there only when all of
+    their dialogues go because of them.
+    """
+
+    scope: Scope
+    failures: list[Failure] = Field(default_factory=list)
+    workers: list[str] = Field(default_factory=list)
+    dialogues: list[str] = Field(default_factory=list)
+    counts: list[CheckCount] = Field(default_factory=list)
+    dialogues_total: int = 0
+    workers_total: int = 0
+    turns_total: int = 0
+    turns_removed: int = 0
+
+
+def exclude(
+    records: Sequence[DialogueRecord], checks: Iterable[str] | None = None, scope: Scope = "worker"
+) -> tuple[list[DialogueRecord], Exclusions]:
+    """Split off what fails a check.
+
+    A check that cannot be judged excludes nobody. A failed check on the worker leaves out all of their dialogues, in
+    either scope.
+
+    Args:
+        records: dialogues of one task or several; they are not changed.
+        checks: names; None: for each dialogue those of its technique's paper. Empty: nothing is left out.
+        scope: ``worker`` (Smith et al. 2022, App. B.3: one failed dialogue, and all of the worker's go) or ``dialogue``
+            (Liu et al. 2023: only the failed dialogue goes).
+
+    Returns:
+        The records kept, in their order, and what was excluded and why.
+
+    Raises:
+        CheckError: an unknown name.
+    """
+    wanted = None if checks is None else known_checks(checks)
+    judged = _Judged(records, [check_dialogue(record, wanted) for record in records], check_workers(records, wanted))
+    names = (
+        dict.fromkeys(name for record in records for name in names_for(record, wanted)) if wanted is None else wanted
+    )
+    out = judged.left_out(scope)
+    gone = [record for record, is_out in zip(records, out, strict=True) if is_out]
+    failures = judged.failures()
+    whole = {failure.worker for failure in failures if scope == "worker" or failure.dialogue_id is None}
+    exclusions = Exclusions(
+        scope=scope,
+        failures=failures,
+        workers=[worker for worker in judged.of_workers if worker in whole],
+        dialogues=[record.dialogue_id for record in gone],
+        counts=[judged.count(name, scope) for name in names],
+        dialogues_total=len(records),
+        workers_total=len(judged.of_workers),
+        turns_total=_turns(records),
+        turns_removed=_turns(gone),
+    )
+    return [record for record, is_out in zip(records, out, strict=True) if not is_out], exclusions
+
+
+def exclude_everywhere(
+    tasks: Mapping[str, Sequence[DialogueRecord]], checks: Iterable[str] | None = None
+) -> tuple[dict[str, list[DialogueRecord]], Exclusions]:
+    """Workers who failed a check in any of several tasks are left out of all of them (Smith et al. 2022, App. B.3).
+
+    With ``checks`` None every task is judged by the checks of its own technique's paper. Workers are compared by
+    pseudonym, so all tasks must come from one data directory: another has other pseudonyms for the same people.
+
+    Args:
+        tasks: name of the task → its dialogues.
+        checks: names, applied in every task, or None.
+
+    Returns:
+        Task → dialogues kept, in their order; and what was excluded, over all tasks.
+
+    Raises:
+        CheckError: an unknown name.
+    """
+    together = [record for records in tasks.values() for record in records]
+    _, exclusions = exclude(together, checks, scope="worker")
+    gone = set(exclusions.workers)
+    return {task: [r for r in records if r.worker not in gone] for task, records in tasks.items()}, exclusions
+
+
+def _turns(records: Iterable[DialogueRecord]) -> int:
+    return sum(len(record.complete_turns) for record in records)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Records, the verdicts on each, and those on their workers."""
+
+    records: Sequence[DialogueRecord]
+    of_dialogues: Sequence[Sequence[Verdict]]
+    of_workers: Mapping[str, Sequence[Verdict]]
+
+    def _verdicts(self) -> Iterator[tuple[DialogueRecord, Verdict]]:
+        for record, verdicts in zip(self.records, self.of_dialogues, strict=True):
+            for verdict in verdicts:
+                yield record, verdict
+
+    def _worker_verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        for worker, verdicts in self.of_workers.items():
+            for verdict in verdicts:
+                yield worker, verdict
+
+    def failures(self) -> list[Failure]:
+        """Those of dialogues, then those of workers."""
+        dialogues = [
+            Failure(check=verdict.check, worker=record.worker, dialogue_id=record.dialogue_id, reason=verdict.reason)
+            for record, verdict in self._verdicts()
+            if verdict.passed is False
+        ]
+        workers = [
+            Failure(check=verdict.check, worker=worker, dialogue_id=None, reason=verdict.reason)
+            for worker, verdict in self._worker_verdicts()
+            if verdict.passed is False
+        ]
+        return dialogues + workers
+
+    def left_out(self, scope: Scope, check: str | None = None) -> list[bool]:
+        """Whether each record goes, by all checks or by one alone."""
+
+        def fails(verdicts: Sequence[Verdict]) -> bool:
+            return any(verdict.passed is False and check in (None, verdict.check) for verdict in verdicts)
+
+        failed = [fails(verdicts) for verdicts in self.of_dialogues]
+        workers = {worker for worker, verdicts in self.of_workers.items() if fails(verdicts)}
+        if scope == "worker":
+            workers |= {record.worker for record, bad in zip(self.records, failed, strict=True) if bad}
+        return [bad or record.worker in workers for record, bad in zip(self.records, failed, strict=True)]
+
+    def count(self, check: str, scope: Scope) -> CheckCount:
+        on_dialogues = [(record.worker, verdict) for record, verdict in self._verdicts() if verdict.check == check]
+        on_workers = [(worker, verdict) for worker, verdict in self._worker_verdicts() if verdict.check == check]
+        found = on_dialogues + on_workers  # a check is on one or the other
+        removed = [record for record, out in zip(self.records, self.left_out(scope, check), strict=True) if out]
+        return CheckCount(
+            check=check,
+            judged=sum(verdict.passed is not None for _, verdict in found),
+            not_judged=sum(verdict.passed is None for _, verdict in found),
+            dialogues_failed=sum(verdict.passed is False for _, verdict in on_dialogues),
+            workers_failed=len({worker for worker, verdict in found if verdict.passed is False}),
+            dialogues_removed=len(removed),
+            turns_removed=_turns(removed),
+        )

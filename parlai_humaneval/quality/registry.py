@@ -1,0 +1,118 @@
+"""Every check by name, which of them a technique's paper uses, and running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.quality import choices, messages, ratings
+from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, Verdict, WorkerCheck
+
+SMITH = "Smith et al. 2022, App. B.4"
+LIU = "Liu et al. 2023, “Experiments”"
+JI = "Ji et al. 2022, §3.2"
+READING = "reading speed: Brysbaert 2019, Carver 1992"
+
+_ALL: tuple[Check, ...] = (
+    DialogueCheck("short_messages", SMITH, "Messages under three words on average.", messages.short_messages),
+    DialogueCheck("greeting", SMITH, "First typed message greets again after the fixed greeting.", messages.greeting),
+    DialogueCheck("capitals", SMITH, "Several messages mostly in capitals.", messages.capitals),
+    DialogueCheck("repeats_first", SMITH, "Later messages repeat the first.", messages.repeats_first),
+    DialogueCheck("offensive", SMITH, "Offensive words, by an English word list.", messages.offensive),
+    DialogueCheck("same_position", LIU, "The same positions chosen in every turn.", choices.same_position),
+    DialogueCheck("short_tokens", LIU, "Messages under two words on average.", messages.short_tokens),
+    DialogueCheck(
+        "too_fast", READING, "Half of the turns answered before the replies could be read.", choices.too_fast
+    ),
+    WorkerCheck("constant_scores", JI, "All slider ratings of the worker are equal.", ratings.constant_scores),
+    WorkerCheck("rank_sum", JI, "The degraded model not rated lower than the others.", ratings.rank_sum),
+)
+CHECKS: dict[str, Check] = {check.name: check for check in _ALL}
+"""Name → check."""
+
+OF_SMITH = ("short_messages", "greeting", "capitals", "repeats_first", "offensive")
+OF_LIU = ("same_position", "short_tokens")
+OF_LIU_SINGLE = ("short_tokens",)
+OF_JI = ("constant_scores", "rank_sum")
+EVERYWHERE = ("too_fast",)
+
+
+def default_checks(technique: str, setting: str = "", metric: str = "") -> tuple[str, ...]:
+    """Names of the checks that the paper of a technique uses, and ``too_fast`` everywhere.
+
+    ``single_model`` is Smith's, or Liu's where setting or metric is ``appropriate``; Liu's fixed selection pattern is
+    not for single models.
+    """
+    if technique == "single_model":
+        return (*(OF_LIU_SINGLE if "appropriate" in (setting, metric) else OF_SMITH), *EVERYWHERE)
+    of_paper = {"pw_turn": OF_SMITH, "sata": OF_LIU, "direct_assessment": OF_JI}.get(technique, ())
+    return (*of_paper, *EVERYWHERE)
+
+
+def known_checks(names: Iterable[str]) -> tuple[str, ...]:
+    """``names`` without repeats.
+
+    Raises:
+        CheckError: an unknown name; the message lists the known ones.
+    """
+    wanted = tuple(dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in CHECKS]
+    if unknown:
+        what = f"there is no check {unknown[0]!r}" if len(unknown) == 1 else f"there are no checks {', '.join(unknown)}"
+        raise CheckError(f"{what}; known checks: {', '.join(CHECKS)}")
+    return wanted
+
+
+def names_for(record: DialogueRecord, names: Iterable[str] | None) -> tuple[str, ...]:
+    """``names``, or where they are None the defaults of the record's technique. Raises CheckError."""
+    if names is None:
+        return default_checks(record.technique, record.setting, record.metric)
+    return known_checks(names)
+
+
+def check_dialogue(record: DialogueRecord, names: Iterable[str] | None = None) -> list[Verdict]:
+    """Verdicts of the dialogue checks among ``names`` (None: the technique's defaults); checks on workers are skipped.
+
+    Raises:
+        CheckError: an unknown name.
+    """
+    found = (CHECKS[name] for name in names_for(record, names))
+    return [check.judge(record) for check in found if isinstance(check, DialogueCheck)]
+
+
+def check_workers(records: Sequence[DialogueRecord], names: Iterable[str] | None = None) -> dict[str, list[Verdict]]:
+    """Worker → verdicts of the worker checks among ``names`` (None: the defaults of the worker's techniques).
+
+    All of a worker's ``records`` are judged together, whichever task they come from. Workers stand in order of first
+    appearance; dialogue checks are skipped.
+
+    Raises:
+        CheckError: an unknown name.
+    """
+    wanted = None if names is None else known_checks(names)
+    by_worker: dict[str, list[DialogueRecord]] = {}
+    for record in records:
+        by_worker.setdefault(record.worker, []).append(record)
+    return {worker: _judge_worker(own, wanted) for worker, own in by_worker.items()}
+
+
+def _judge_worker(records: Sequence[DialogueRecord], wanted: tuple[str, ...] | None) -> list[Verdict]:
+    names = dict.fromkeys(name for record in records for name in names_for(record, wanted))
+    found = (CHECKS[name] for name in names)
+    return [check.judge(records) for check in found if isinstance(check, WorkerCheck)]
+
+
+def checked(records: Sequence[DialogueRecord], names: Iterable[str] | None = None) -> None:
+    """Write every verdict into ``record.checks[check]``, those on a worker into each of the worker's records.
+
+    Other keys of ``record.checks`` (``practice``) stay as they are.
+
+    Raises:
+        CheckError: an unknown name.
+    """
+    wanted = None if names is None else known_checks(names)
+    of_workers = check_workers(records, wanted)
+    for record in records:
+        own = names_for(record, wanted)
+        verdicts = check_dialogue(record, own) + [v for v in of_workers[record.worker] if v.check in own]
+        record.checks.update({verdict.check: verdict.model_dump() for verdict in verdicts})

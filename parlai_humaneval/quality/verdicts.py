@@ -1,0 +1,81 @@
+"""What a check says, and the errors of naming checks wrongly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from parlai_humaneval.protocol.records import DialogueRecord
+
+Scope = Literal["dialogue", "worker"]
+
+
+class CheckError(ValueError):
+    """A check that does not exist, or settings of checks that cannot be used; the message lists what there is."""
+
+
+class Finding(NamedTuple):
+    """What the function of a check returns.
+
+    ``passed`` None: it cannot be judged (too few messages, say). ``reason`` is a sentence. ``value``: the number that
+    was compared with a threshold, where there is one.
+    """
+
+    passed: bool | None
+    reason: str
+    value: float | None = None
+
+
+class Verdict(BaseModel):
+    """A finding under the name of its check, as it is stored and reported. ``value`` is never nan or infinite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    check: str
+    passed: bool | None
+    reason: str
+    value: float | None = None
+
+    @field_validator("value")
+    @classmethod
+    def _finite(cls, value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class DialogueCheck:
+    """Judges one dialogue."""
+
+    name: str
+    source: str
+    description: str
+    function: Callable[[DialogueRecord], Finding]
+    scope: Scope = "dialogue"
+
+    def judge(self, record: DialogueRecord) -> Verdict:
+        return _named(self.name, self.function(record))
+
+
+@dataclass(frozen=True)
+class WorkerCheck:
+    """Judges a worker by all of their dialogues together."""
+
+    name: str
+    source: str
+    description: str
+    function: Callable[[Sequence[DialogueRecord]], Finding]
+    scope: Scope = "worker"
+
+    def judge(self, records: Sequence[DialogueRecord]) -> Verdict:
+        return _named(self.name, self.function(records))
+
+
+Check = DialogueCheck | WorkerCheck
+
+
+def _named(name: str, finding: Finding) -> Verdict:
+    return Verdict(check=name, passed=finding.passed, reason=finding.reason, value=finding.value)

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
+    "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
     "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),
     "parlai": ("parlai_humaneval.parlai_commands:parlai", "ParlAI's own commands with this plug-in loaded."),

@@ -1,0 +1,95 @@
+"""``parlai-humaneval unblock``: whom a task turns away, why, and how to let them in again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+
+if TYPE_CHECKING:
+    from mephisto_tasks.blocking import Block, Lifted
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval unblock --task-name pw-turn-preference --list
+  parlai-humaneval unblock --task-name pw-turn-preference --worker w3f9a0c1b2d4e
+  parlai-humaneval unblock --task-name pw-turn-preference --all
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--task-name", required=True, help="Task whose blocks are meant (`parlai-humaneval report` lists the tasks)."
+)
+@click.option(
+    "--worker", "workers", multiple=True, metavar="PSEUDONYM", help="Let this worker in again; may be repeated."
+)
+@click.option("--all", "everybody", is_flag=True, help="Let all blocked workers of the task in again.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Only list who is blocked and why (done without a choice, too)."
+)
+@data_dir_option
+@json_option
+def unblock(
+    task_name: str, workers: tuple[str, ...], everybody: bool, only_list: bool, data_dir: str | None, as_json: bool
+) -> None:
+    """List workers who were blocked because a check failed, or lift their blocks; a running launch lets them in at once.
+
+    Workers are named by their pseudonyms, as in reports and exports.
+    """
+    if bool(workers) + everybody + only_list > 1:
+        raise click.UsageError("choose one of --list, --worker and --all")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks import blocking
+
+        if workers or everybody:
+            print_lifted(blocking.unblock(directory, task_name, workers or None), as_json)
+        else:
+            print_blocked(blocking.blocked(directory, task_name), task_name, directory, as_json)
+
+
+def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: bool) -> None:
+    """A line a worker, and how to lift the block."""
+    if as_json:
+        click.echo(json.dumps({"blocked": [block.model_dump() for block in found]}, ensure_ascii=False, indent=2))
+        return
+    if not found:
+        click.echo(f"Nobody is blocked in task {task_name!r} ({data_dir}).")
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("worker", "since", "check", "reason", "by task", box=None, padding=(0, 2, 0, 0))
+    for block in found:
+        table.add_row(*map(escape, (block.worker, since(block.at), block.check, block.reason, block.task_name)))
+    console().print(table)
+    task = shlex.quote(task_name)
+    click.echo(f"Let one in again:  parlai-humaneval unblock --task-name {task} --worker {found[0].worker}")
+
+
+def print_lifted(lifted: list[Lifted], as_json: bool) -> None:
+    """Who may come in again, and where the provider did not follow."""
+    if as_json:
+        rows = [{**one.block.model_dump(), "provider_agreed": one.provider_agreed} for one in lifted]
+        click.echo(json.dumps({"unblocked": rows}, ensure_ascii=False, indent=2))
+        return
+    for one in lifted:
+        click.echo(f"{one.block.worker} may take part again (was blocked: {one.block.reason})")
+        if not one.provider_agreed:
+            click.echo(
+                f"  The crowd provider still holds {one.block.qualification}: take it back there, too.", err=True
+            )
+    if not lifted:
+        click.echo("Nobody was blocked.")
+
+
+def since(at: float | None) -> str:
+    """Local date and time."""
+    return "" if at is None else f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"

@@ -10,6 +10,7 @@ AGENT_MODULES = (
     "parlai_humaneval.agents.bot_speaker",
     "parlai_humaneval.agents.eliza",
     "parlai_humaneval.agents.retrieval",
+    "parlai_humaneval.agents.degraded",
 )
 """Importing them registers the short names; ParlAI has no entry points for that."""
 
@@ -28,6 +29,7 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
       parlai_humaneval/bot_speaker   several models behind one partner (--models a,b)
       parlai_humaneval/eliza         NLTK's ELIZA
       parlai_humaneval/retrieval     TF-IDF over the packaged conversations
+      parlai_humaneval/degraded      random, distorted replies: quality control
 
     \b
     Examples:

@@ -3,14 +3,80 @@
 from __future__ import annotations
 
 from parlai_humaneval.protocol.steps import (
+    ActionAnswer,
     ChooseAnswer,
     ChooseStep,
     FeedbackAnswer,
     FeedbackStep,
     MessageAnswer,
     MessageStep,
+    RateAnswer,
+    RateStep,
     ReasonField,
+    TickAnswer,
+    TickStep,
+    TopicAnswer,
+    TopicStep,
+    WriteAnswer,
+    WriteStep,
 )
+
+MAX_TOPIC_CHARS = 200
+EMPTY_WORDS = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "ok",
+        "okay",
+        "k",
+        "yes",
+        "yeah",
+        "yep",
+        "no",
+        "nope",
+        "none",
+        "nothing",
+        "na",
+        "idk",
+        "dont",
+        "do",
+        "not",
+        "know",
+        "i",
+        "it",
+        "is",
+        "this",
+        "that",
+        "better",
+        "best",
+        "good",
+        "nice",
+        "bad",
+        "reply",
+        "response",
+        "answer",
+        "text",
+        "test",
+        "any",
+        "anything",
+        "something",
+        "some",
+        "more",
+        "one",
+        "write",
+        "asdf",
+        "qwerty",
+        "lol",
+        "hmm",
+        "hm",
+        "um",
+        "uh",
+        "well",
+        "so",
+    }
+)
+"""A written reply of these words alone fills the field and says nothing."""
 
 
 def count_words(text: str) -> int:
@@ -29,17 +95,101 @@ def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
     return None
 
 
+def check_action(step: MessageStep, answer: ActionAnswer) -> str | None:
+    """Why an action is refused, or None: unknown, not open yet, or without the text that it asks for."""
+    action = next((action for action in step.actions if action.action_id == answer.action_id), None)
+    if action is None:
+        return "That cannot be done here. Please go on below."
+    if not action.enabled:
+        return action.hint or "That is not possible yet. Please go on below."
+    if action.text_label is None:
+        return None
+    return _check_text(answer.text, MAX_TOPIC_CHARS)
+
+
+def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
+    """Why a written reply is refused, or None: too short or long, a copy of a reply shown, or words that say nothing."""
+    problem = _check_text(answer.text, step.max_chars)
+    if problem is not None:
+        return problem
+    words = [plain(word) for word in answer.text.split() if plain(word)]
+    if len(words) < step.min_words:
+        return f"Please write at least {_words(step.min_words)}."
+    if plain(answer.text) in {plain(card.text) for card in step.cards}:
+        return "That is one of the replies that you did not choose. Please write a better one in your own words."
+    if len(set(words)) < step.min_words or set(words) <= EMPTY_WORDS:
+        return "Please write what your partner should really have said here, as a full reply."
+    return None
+
+
 def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
     """Why a choice is refused, or None: unknown or repeated cards, a wrong number of them, a missing reason."""
-    shown = {card.candidate_id for card in step.cards}
-    if not set(answer.selected) <= shown:
-        return "That reply is not among the ones that you were shown. Please choose one of the replies below."
-    if len(set(answer.selected)) != len(answer.selected):
-        return "The same reply was chosen twice. Please choose again."
-    if not step.min_choices <= len(answer.selected) <= step.max_choices:
-        return _how_many(step)
+    return _check_selection(step, answer, {card.candidate_id for card in step.cards}, "reply", "replies")
+
+
+def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
+    """Why ticks are refused, or None: as for a choice."""
+    return _check_selection(step, answer, {option.option_id for option in step.options}, "answer", "answers")
+
+
+def _check_selection(
+    step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer, shown: set[str], one: str, many: str
+) -> str | None:
+    selected = answer.selected
+    if not set(selected) <= shown:
+        return f"That {one} is not among the ones that you were shown. Please choose one of the {many} below."
+    if len(set(selected)) != len(selected):
+        return f"The same {one} was chosen twice. Please choose again."
+    if not selected and step.min_choices == 0 and not answer.none:
+        return f"Please choose, or say that none fits: “{step.none_label}”."
+    if selected and answer.none:
+        return f"“{step.none_label}” and a chosen {one} cannot both be true. Please choose again."
+    if not step.min_choices <= len(selected) <= step.max_choices:
+        return _how_many(step, one, many)
     if step.reason is not None and step.reason.required:
         return _check_reason(step.reason, answer.reason)
+    return None
+
+
+def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
+    """Why ratings are refused, or None: an unknown scale, one that was not touched, or a value outside of its range."""
+    scales = {scale.scale_id: scale for scale in step.scales}
+    if not set(answer.values) <= set(scales):
+        return "That is not among the statements that you were shown. Please rate the ones below."
+    open_ = len(scales) - len(answer.values)
+    if open_:
+        return f"Please rate every statement: {'one is' if open_ == 1 else f'{open_} are'} still without an answer."
+    for scale_id, value in answer.values.items():
+        scale = scales[scale_id]
+        if not scale.minimum <= value <= scale.maximum:
+            return (
+                f"A rating must lie between {scale.minimum:g} and {scale.maximum:g}. Please rate the statements again."
+            )
+        if scale.style == "points" and value != int(value):
+            return "Please choose one of the points of the scale."
+    return None
+
+
+def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
+    """Why a topic is refused, or None."""
+    problem = _check_text(answer.text, step.max_chars)
+    if problem is not None:
+        return problem
+    if step.opinions and answer.opinion not in {option.option_id for option in step.opinions}:
+        return "Please say what you think of this topic: choose one of the answers below."
+    return None
+
+
+def plain(text: str) -> str:
+    """Letters and digits only, in small letters: two texts that differ in punctuation only are the same."""
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def _check_text(text: str, max_chars: int) -> str | None:
+    if not plain(text):
+        return "Please write something in words first."
+    if len(text) > max_chars:
+        return f"Please shorten your text to {max_chars} characters (it has {len(text)})."
     return None
 
 
@@ -48,10 +198,10 @@ def _check_reason(field: ReasonField, reason: str) -> str | None:
     return None if count_words(reason) >= needed else f"Please give your reason in at least {_words(needed)}."
 
 
-def _how_many(step: ChooseStep) -> str:
+def _how_many(step: ChooseStep | TickStep, one: str, many: str) -> str:
     if step.min_choices == step.max_choices:
-        return f"Please choose {'one reply' if step.min_choices == 1 else f'{step.min_choices} replies'}."
-    return f"Please choose between {step.min_choices} and {step.max_choices} replies."
+        return f"Please choose {f'one {one}' if step.min_choices == 1 else f'{step.min_choices} {many}'}."
+    return f"Please choose between {step.min_choices} and {step.max_choices} {many}."
 
 
 def _words(number: int) -> str:

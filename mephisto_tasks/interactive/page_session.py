@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mephisto_tasks import compat
 
@@ -26,9 +26,11 @@ from mephisto.data_model.exceptions import AgentShutdownError
 
 from mephisto_tasks.client_io import EARLY_SUBMIT
 from mephisto_tasks.interactive.agent_state import LiveAgentState
-from mephisto_tasks.interactive.checks import check_choice, check_feedback, check_message
+from mephisto_tasks.interactive import checks
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
+    MAX_TEXT,
+    ActionAnswer,
     Answer,
     ChooseAnswer,
     ChooseStep,
@@ -42,8 +44,16 @@ from parlai_humaneval.protocol.steps import (
     Notice,
     PageState,
     Progress,
+    RateAnswer,
+    RateStep,
     Step,
+    TickAnswer,
+    TickStep,
+    TopicAnswer,
+    TopicStep,
     WaitStep,
+    WriteAnswer,
+    WriteStep,
 )
 
 POLL_S = 0.25
@@ -58,7 +68,12 @@ _GONE = ("disconnect", "returned", "timeout", "expired")
 
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 T = TypeVar("T")
-A = TypeVar("A", MessageAnswer, ChooseAnswer, FeedbackAnswer)
+A = TypeVar("A", bound=BaseModel)
+
+S = TypeVar("S", WriteStep, ChooseStep, TickStep, RateStep, TopicStep, FeedbackStep)
+
+Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | TopicStep | FeedbackStep
+"""Steps that wait for an answer."""
 
 
 class SubmittedEarly(Exception):
@@ -97,6 +112,11 @@ class PageSession:
         self.transcript: list[Entry] = []
         self.context: Context | None = None
         self.progress: Progress | None = None
+        self.within: Progress | None = None
+        self.topic: str | None = None
+        self.columns: list[str] = []
+        self.notice: Notice | None = None
+        """Said above the next question, once."""
         self.shown_at = 0.0
         """When the current step was first shown, seconds since the epoch."""
 
@@ -106,10 +126,23 @@ class PageSession:
         assert isinstance(state, LiveAgentState)
         return state
 
-    def say(self, speaker: Literal["you", "partner"], text: str, note: str | None = None) -> None:
+    def clear(self) -> None:
+        """Another conversation begins: nothing of the last one stays in sight."""
+        self.transcript, self.columns = [], []
+        self.context = self.topic = self.within = None
+
+    def say(
+        self,
+        speaker: Literal["you", "partner"],
+        text: str,
+        *,
+        entry_id: str | None = None,
+        note: str | None = None,
+        column: int | None = None,
+    ) -> None:
         """Add a line to the transcript; shown with the next step."""
-        entry_id = f"e{len(self.transcript) + 1}"
-        self.transcript.append(Entry(entry_id=entry_id, speaker=speaker, text=text, note=note))
+        entry_id = entry_id or f"e{len(self.transcript) + 1}"
+        self.transcript.append(Entry(entry_id=entry_id, speaker=speaker, text=text, note=note, column=column))
 
     def show(self, step: Step, notice: Notice | None = None) -> None:
         """Send the page everything that it is to show now."""
@@ -118,7 +151,10 @@ class PageSession:
             version=self._version,
             phase=self._phase,
             progress=self.progress,
+            within=self.within,
             context=self.context,
+            topic=self.topic,
+            columns=self.columns,
             transcript=self.transcript,
             step=step,
             notice=notice,
@@ -136,30 +172,51 @@ class PageSession:
     def end(self, title: str, text: str, next_: Literal["submit", "submit_onboarding", "stay"]) -> None:
         """The last step: nothing is asked any more."""
         if next_ != "submit_onboarding":
-            self._phase, self.progress = "ended", None
+            self._phase, self.progress, self.within = "ended", None, None
         self.show(EndStep(title=title, text=text, next=next_))
 
-    def ask_message(self, step: MessageStep) -> MessageAnswer:
-        return self._ask(step, MessageAnswer, lambda answer: check_message(step, answer))
+    def ask_message(self, step: MessageStep) -> MessageAnswer | ActionAnswer:
+        """A message, or one of the step's actions."""
 
-    def ask_choice(self, step: ChooseStep, notice: Notice | None = None) -> ChooseAnswer:
-        return self._ask(step, ChooseAnswer, lambda answer: check_choice(step, answer), notice)
+        def check(answer: MessageAnswer | ActionAnswer) -> str | None:
+            if isinstance(answer, ActionAnswer):
+                return checks.check_action(step, answer)
+            return checks.check_message(step, answer)
+
+        answer = self._ask(step, (MessageAnswer, ActionAnswer), check)
+        assert isinstance(answer, (MessageAnswer, ActionAnswer))
+        return answer
+
+    def ask_written(self, step: WriteStep) -> WriteAnswer:
+        return self._ask_one(step, WriteAnswer, checks.check_write)
+
+    def ask_choice(self, step: ChooseStep) -> ChooseAnswer:
+        return self._ask_one(step, ChooseAnswer, checks.check_choice)
+
+    def ask_ticks(self, step: TickStep) -> TickAnswer:
+        return self._ask_one(step, TickAnswer, checks.check_ticks)
+
+    def ask_ratings(self, step: RateStep) -> RateAnswer:
+        return self._ask_one(step, RateAnswer, checks.check_ratings)
+
+    def ask_topic(self, step: TopicStep) -> TopicAnswer:
+        return self._ask_one(step, TopicAnswer, checks.check_topic)
 
     def ask_feedback(self, step: FeedbackStep) -> FeedbackAnswer:
-        return self._ask(step, FeedbackAnswer, lambda answer: check_feedback(step, answer))
+        return self._ask_one(step, FeedbackAnswer, checks.check_feedback)
 
-    def _ask(
-        self,
-        step: MessageStep | ChooseStep | FeedbackStep,
-        kind: type[A],
-        check: Callable[[A], str | None],
-        notice: Notice | None = None,
-    ) -> A:
+    def _ask_one(self, step: S, kind: type[A], check: Callable[[S, A], str | None]) -> A:
+        answer = self._ask(step, (kind,), lambda answer: check(step, answer))
+        assert isinstance(answer, kind)
+        return answer
+
+    def _ask(self, step: Asked, kinds: tuple[type[A], ...], check: Callable[[Any], str | None]) -> A:
         self.shown_at = time.time()
-        self.show(step, notice)
+        self.show(step, self.notice)
+        self.notice = None
         while True:
             packet = self._next_packet()
-            answer, problem = self._read(packet, step.step_id, kind)
+            answer, problem = self._read(packet, step.step_id, kinds)
             if answer is not None:
                 problem = check(answer)
             update_id = packet.get("update_id")
@@ -170,18 +227,19 @@ class PageSession:
             self._store_refusal(problem or "", packet)
             self.show(step, Notice(level="error", text=problem or ""))
 
-    def _read(self, packet: dict[str, Any], step_id: str, kind: type[A]) -> tuple[A | None, str | None]:
+    def _read(self, packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...]) -> tuple[A | None, str | None]:
         if packet is EARLY_SUBMIT:
             return None, NOT_FINISHED
         try:
             answer = _ANSWER.validate_python(packet)
-        except ValidationError:
-            return None, "That answer could not be read. Please answer the question below again."
+        except ValidationError as error:
+            return None, _unreadable(error)
         if answer.step_id != step_id:
             return None, "That answer belongs to an earlier step, which is already finished. Nothing has changed."
-        if not isinstance(answer, kind):
-            return None, "That is not the kind of answer that this step asks for. Please answer the question below."
-        return answer, None
+        for kind in kinds:
+            if isinstance(answer, kind):
+                return answer, None
+        return None, "That is not the kind of answer that this step asks for. Please answer the question below."
 
     def _next_packet(self) -> dict[str, Any]:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
@@ -237,3 +295,13 @@ class PageSession:
         if self._refused_stored <= MAX_REFUSED_STORED:
             excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
             self.state.append(Refused(at=time.time(), reason=reason, excerpt=excerpt))
+
+
+def _unreadable(error: ValidationError) -> str:
+    """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
+    for problem in error.errors():
+        if problem["type"] == "string_too_long":
+            return f"That text is too long to be sent: at most {MAX_TEXT:,} characters. Please shorten it."
+        if "values" in problem["loc"]:
+            return "A rating must be a number on its scale. Please rate the statements below again."
+    return "That answer could not be read. Please answer the question below again."

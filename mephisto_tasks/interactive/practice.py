@@ -1,7 +1,8 @@
 """The practice conversation before a rater's first dialogue, judged on the server.
 
 Smith et al. 2022, App. B.2: a conversation with two replies at each turn, one clearly better for the metric in
-use; all must be chosen right, with two tries. After the first try the rater is told which were wrong, and why.
+use; all must be chosen right, with two tries. After the first try the rater is told which were wrong, and why. For the
+other techniques the items ask what their tasks ask; feedback may also come at once.
 """
 
 from __future__ import annotations
@@ -9,12 +10,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
+from mephisto_tasks.interactive import asking
+from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.page_session import PageSession
+from parlai_humaneval.protocol.criteria import RANGES
 from parlai_humaneval.protocol.events import PracticeAnswered, PracticeEnded
-from parlai_humaneval.protocol.practice import ChooseItem, Practice
-from parlai_humaneval.protocol.steps import Card, ChooseStep, Notice, Progress
+from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
+from parlai_humaneval.protocol.steps import Card, Notice, Progress
 
 PASSED_TITLE = "Practice passed"
 FAILED_TITLE = "Thank you for trying"
@@ -25,14 +30,13 @@ FAILED_TEXT = (
 
 
 class PracticeWorld:
-    """Shows the items in order; the better reply continues the conversation whatever was chosen.
+    """Shows the items in order; the right reply continues the conversation whatever was chosen.
 
     Args:
         practice: the items.
-        question: the question of the metric, as in the real task.
-        tries: attempts at the whole conversation.
+        config: the study's settings; where it has several, those of its first.
         page: the rater's page.
-        seed: of the order of the two replies.
+        seed: of the order of the replies.
         used: attempts that this rater failed before (they left, and came back).
         on_verdict: told whether it was passed, before the rater is.
     """
@@ -40,8 +44,7 @@ class PracticeWorld:
     def __init__(
         self,
         practice: Practice,
-        question: str,
-        tries: int,
+        config: InteractiveConfig,
         page: PageSession,
         *,
         seed: int,
@@ -49,9 +52,10 @@ class PracticeWorld:
         on_verdict: Callable[[bool], None],
     ) -> None:
         self.practice = practice
-        self.question = question
-        self.tries = tries
-        self.used = min(used, tries - 1)
+        self.config = config
+        self.question = practice.question or config.question
+        self.tries = config.onboarding_tries
+        self.used = min(used, self.tries - 1)
         self.page = page
         self.passed = False
         self._on_verdict = on_verdict
@@ -59,14 +63,13 @@ class PracticeWorld:
 
     def run(self) -> bool:
         """True when all items of one attempt were right."""
-        notice: Notice | None = None
         for attempt in range(self.used + 1, self.tries + 1):
-            wrong = self._attempt(attempt, notice)
+            wrong = self._attempt(attempt)
             self.passed, self.used = not wrong, attempt
             if self.passed or attempt == self.tries:
                 self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
                 break
-            notice = _feedback(wrong, self.tries - attempt)
+            self.page.notice = _feedback(wrong, self.tries - attempt)
         self._on_verdict(self.passed)
         if self.passed:
             self.page.end(PASSED_TITLE, "All right! Now the real conversation begins.", "submit_onboarding")
@@ -74,29 +77,110 @@ class PracticeWorld:
             self.page.end(FAILED_TITLE, FAILED_TEXT, "submit_onboarding")
         return self.passed
 
-    def _attempt(self, attempt: int, notice: Notice | None) -> list[PracticeItem]:
+    def _attempt(self, attempt: int) -> list[PracticeItem]:
         wrong: list[PracticeItem] = []
-        self.page.transcript.clear()
+        self.page.clear()
         for number, item in enumerate(self.practice.items, start=1):
             self.page.progress = Progress(unit="practice", current=number, total=len(self.practice.items))
-            self.page.say("you", item.human)
-            if not self._choose(attempt, number, item, notice):
+            right, given = self._ask(f"practice-{attempt}-{number}", item)
+            self.page.state.append(
+                PracticeAnswered(
+                    at=time.time(), attempt=attempt, item=number, choice="good" if right else "bad", given=given
+                )
+            )
+            if not right:
                 wrong.append(item)
-            self.page.say("partner", item.good)
-            notice = None
+            if self.config.onboarding_feedback == "each_item":
+                self.page.notice = _at_once(right, item)
         return wrong
 
-    def _choose(self, attempt: int, number: int, item: PracticeItem, notice: Notice | None) -> bool:
+    def _ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
+        """Show an item; returns whether the answer was right, and the answer in terms of the item."""
+        match item:
+            case ChooseItem():
+                return self._choose(step_id, item)
+            case TickItem():
+                return self._tick(step_id, item)
+            case RateItem():
+                return self._rate(step_id, item)
+            case VerdictItem():
+                return self._compare(step_id, item)
+
+    def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
+        self.page.say("you", item.human)
         # The ids are random: nothing in the page tells which reply is the right one.
-        good, bad = uuid4().hex, uuid4().hex
-        cards = [Card(candidate_id=good, text=item.good), Card(candidate_id=bad, text=item.bad)]
+        numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
+        cards = [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()]
         self._random.shuffle(cards)
-        step = ChooseStep(step_id=f"practice-{attempt}-{number}", question=self.question, cards=cards)
-        right = self.page.ask_choice(step, notice).selected == [good]
-        self.page.state.append(
-            PracticeAnswered(at=time.time(), attempt=attempt, item=number, choice="good" if right else "bad")
+        step = asking.choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
+        given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
+        self.page.say("partner", item.next_line)
+        return given == sorted(item.right), given
+
+    def _tick(self, step_id: str, item: TickItem) -> tuple[bool, list[str]]:
+        self.page.say("you", item.human)
+        step = asking.tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
+        given = self.page.ask_ticks(step).selected
+        self.page.say("partner", item.reply)
+        return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
+
+    def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
+        self.page.clear()
+        for number, line in enumerate(item.lines):
+            self.page.say("partner" if number % 2 else "you", line)
+        asked = [criterion for criterion in self.config.scales() if criterion.name in item.sides]
+        given = self.page.ask_ratings(asking.rate_step(self.config, step_id, asked, self.question)).values
+        middle = sum(RANGES[self.config.final_scale]) / 2
+        right = all(
+            (given[name] > middle) == (side == "high") and given[name] != middle for name, side in item.sides.items()
         )
-        return right
+        return right, given
+
+    def _compare(self, step_id: str, item: VerdictItem) -> tuple[bool, str]:
+        self.page.clear()
+        self.page.columns = asking.SIDES
+        self.page.say("you", item.human)
+        for column, reply in enumerate(item.replies):
+            self.page.say("partner", reply, column=column)
+        given = self.page.ask_ticks(asking.verdict_step(self.config, step_id, self.question)).selected[0]
+        return given == item.better, given
+
+
+def check_practice(practice: Practice, config: InteractiveConfig) -> str | None:
+    """What makes a practice unfit for a study, or None: it asks what the study does not, or what nobody can pass."""
+    for number, item in enumerate(practice.items, start=1):
+        problem = _unfit(item, config)
+        if problem is not None:
+            return f"item {number} {problem}"
+    return None
+
+
+def _unfit(item: PracticeItem, config: InteractiveConfig) -> str | None:
+    match item:
+        case ChooseItem():
+            most = len(item.replies) if config.max_choices is None else config.max_choices
+            if config.turn_question != "choose":
+                return "chooses among replies, which this study does not"
+            if not config.min_choices <= len(item.right) <= most:
+                return f"has {len(item.right)} right replies, but raters choose {config.min_choices} to {most}"
+            return None
+        case TickItem():
+            return _unknown([*item.must, *item.must_not], [criterion.name for criterion in config.ticks()])
+        case RateItem():
+            return _unknown(list(item.sides), [criterion.name for criterion in config.scales()])
+        case VerdictItem():
+            return None if config.verdict else "compares two partners, which this study does not"
+
+
+def _unknown(named: list[str], known: list[str]) -> str | None:
+    wrong = [name for name in named if name not in known]
+    return f"names {', '.join(wrong)}, but this study asks for {', '.join(known) or 'none'}" if wrong else None
+
+
+def _at_once(right: bool, item: PracticeItem) -> Notice:
+    if right:
+        return Notice(level="success", text=f"That was right. {item.why}")
+    return Notice(level="info", text=f"That was not what we look for. {item.why}")
 
 
 def _feedback(wrong: list[PracticeItem], tries_left: int) -> Notice:
@@ -105,5 +189,7 @@ def _feedback(wrong: list[PracticeItem], tries_left: int) -> Notice:
     return Notice(
         level="info",
         text=f"{count} not what we look for. {again} Please choose again.",
-        points=[f"After “{item.human}”: {item.why}" for item in wrong],
+        points=[
+            f"After “{item.lines[-1] if isinstance(item, RateItem) else item.human}”: {item.why}" for item in wrong
+        ],
     )

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mephisto_tasks.interactive.config import InteractiveConfig
+from mephisto_tasks.interactive.plans import Plan, Planner, UnitPlan
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
 from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
-from parlai_humaneval.protocol.materials import Instructions, Persona
+from parlai_humaneval.protocol.materials import Instructions
 from parlai_humaneval.protocol.practice import Practice
-from parlai_humaneval.protocol.records import ContextRecord, ModelRecord
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One dialogue before it begins: what will be compared, in which context, from which seed."""
-
-    dialogue_id: str
-    cell: Cell
-    context: ContextRecord
-    seed: int
+from parlai_humaneval.protocol.records import ModelRecord
 
 
 @dataclass
@@ -36,9 +26,13 @@ class Study:
     specs: dict[str, ModelSpec]
     pool: ModelPool
     allocator: Allocator
-    personas: list[Persona]
+    planner: Planner
     practice: Practice | None
     instructions: Instructions
+    topics: list[str] = field(default_factory=list)
+    """Openings that the page offers; empty where it offers none."""
+    unfinished: dict[str, UnitPlan] = field(default_factory=dict)
+    """Mephisto's worker id → what is left of a unit of several conversations that was cut off."""
     closing: threading.Event = field(default_factory=threading.Event)
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Mephisto's worker id → failed attempts at the practice, so that leaving it does not give them back."""
@@ -46,25 +40,43 @@ class Study:
     """Why nothing is given out any more: dialogues failed in a row. None while all is well."""
     _failures: int = 0
     _models_shown: dict[str, str] = field(default_factory=dict)
-    _persona_order: list[Persona] = field(default_factory=list)
-    _persona_round: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def plan(self, dialogue_id: str, cell: Cell) -> Plan:
-        """Context and seed of a dialogue. The seed depends on the study's seed and the dialogue's id alone."""
-        seed = random.Random(f"{self.seed}:{dialogue_id}").getrandbits(31)
-        persona = self._next_persona() if self.config.persona else None
-        context = ContextRecord(persona=persona.sentences if persona else [])
-        return Plan(dialogue_id=dialogue_id, cell=cell, context=context, seed=seed)
+    def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
+        """The dialogues of a worker's new unit, or those that an earlier one of theirs still lacks; None: there are none.
 
-    def _next_persona(self) -> Persona:
-        """Every persona once before any comes again, in a seeded order."""
+        Args:
+            worker: Mephisto's id of the worker.
+            agent: the key under which the unit is counted.
+            name: of a new unit, in records.
+        """
         with self._lock:
-            if not self._persona_order:
-                self._persona_order = list(self.personas)
-                random.Random(f"personas:{self.seed}:{self._persona_round}").shuffle(self._persona_order)
-                self._persona_round += 1
-            return self._persona_order.pop()
+            left = self.unfinished.pop(worker, None)
+        if left is not None:
+            self.allocator.claim_again(worker, agent, [plan.cell for plan in left.plans])
+            return left
+        cells = self.allocator.claim(worker, agent)
+        if cells is None:
+            return None
+        try:
+            return self.planner.plan(name, cells)
+        except BaseException:  # nobody would ever end a unit that did not begin
+            self.allocator.abandon(agent, rated=[])
+            raise
+
+    def leave_unit(self, worker: str, agent: str, unit: UnitPlan, done: Sequence[int], begun: Sequence[Cell]) -> None:
+        """The worker went away. ``done``: conversations that are complete; ``begun``: what they have rated anything of.
+
+        Of several conversations those that are left wait for the worker; the unit is given out anew all the same.
+        """
+        self.allocator.abandon(agent, rated=begun)
+        if unit.conversations > 1 and (done or len(unit.plans) < unit.conversations):
+            with self._lock:
+                self.unfinished[worker] = unit.without(done)
+
+    def may_begin(self, worker: str) -> bool:
+        """Whether there is something for this worker now."""
+        return worker in self.unfinished or bool(self.allocator.available(worker))
 
     @property
     def paused(self) -> bool:
@@ -83,9 +95,15 @@ class Study:
             if self._failures >= self.config.stop_after_failures:
                 self.broken = reason
 
-    def speaker(self, plan: Plan) -> BotSpeakerAgent:
-        """The models of a plan as one partner."""
-        return self.pool.speaker(list(plan.cell.models), seed=plan.seed)
+    def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
+        """The models of a plan as one partner; two that stand side by side keep their places."""
+        return self.pool.speaker(
+            list(plan.cell.models),
+            seed=plan.seed,
+            history=config.history,
+            order="fixed" if config.verdict else "balanced",
+            personas=plan.context.bot_personas,
+        )
 
     def model_records(self, cell: Cell) -> list[ModelRecord]:
         """What a record says of the models of a cell."""
@@ -113,7 +131,12 @@ class Study:
 
 def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:
     """The allocator of a launch, with the counts of earlier launches of the same task."""
-    cells = [Cell(models=group, metric=config.metric) for group in config.model_groups()]
-    allocator = Allocator(cells, config.dialogues_per_group, seed=seed)
+    cells = [
+        Cell(models=group, metric=config.metric, setting=setting)
+        for setting in config.settings()
+        for group in config.model_groups()
+    ]
+    per_unit = config.conversations_per_unit - bool(config.quality_control_model)
+    allocator = Allocator(cells, config.dialogues_per_group, seed=seed, per_unit=per_unit)
     allocator.restore(past)
     return allocator

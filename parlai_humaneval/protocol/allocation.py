@@ -1,12 +1,15 @@
 """Who rates what next.
 
-A *cell* is what a dialogue can be about: one group of models under one metric. Dialogues are given out so
+A *cell* is what a dialogue can be about: one group of models under one metric and setting. Dialogues are given out so
 that the cells stay balanced over what is completed or running, no worker gets a cell twice (Smith et al.
-2022, App. B.3: one conversation per model pair and metric), and abandoned dialogues are given out again.
+2022, App. B.3: one conversation per model pair and metric; Liu et al. 2023: per model group and setting), and abandoned
+dialogues are given out again. A unit of work may hold several dialogues (Ji et al. 2022): then its worker gets as many
+different cells at once.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Iterable, Sequence
@@ -15,18 +18,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """A group of models under a metric. Models stand in the order of the configuration."""
+    """A group of models under a metric and setting. Models stand in the order of the configuration."""
 
     models: tuple[str, ...]
     metric: str
+    setting: str = ""
 
     @property
-    def key(self) -> tuple[frozenset[str], str]:
+    def key(self) -> tuple[frozenset[str], str, str]:
         """The same for the same models in another order: they are one and the same question."""
-        return frozenset(self.models), self.metric
+        return frozenset(self.models), self.metric, self.setting
 
     def __str__(self) -> str:
-        return f"{' vs '.join(self.models)} ({self.metric})"
+        return f"{' vs '.join(self.models)} ({self.metric}{', ' + self.setting if self.setting else ''})"
 
 
 @dataclass(frozen=True)
@@ -58,22 +62,27 @@ class Allocator:
         cells: what can be given out; duplicates are an error.
         wanted: completed dialogues asked for, per cell.
         seed: of the choice among equally needed cells.
+        per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
+            already, where too few are still needed.
 
-    At every moment ``completed + running <= wanted`` holds for each cell, up to dialogues that were
-    running when an abandoned one came back as complete after all.
+    With one cell a unit, ``completed + running <= wanted`` holds for each cell at every moment, up to dialogues that
+    were running when an abandoned one came back as complete after all.
     """
 
-    def __init__(self, cells: Sequence[Cell], wanted: int, *, seed: int = 0) -> None:
+    def __init__(self, cells: Sequence[Cell], wanted: int, *, seed: int = 0, per_unit: int = 1) -> None:
         if len({cell.key for cell in cells}) != len(cells):
             raise ValueError("the same group of models stands twice among the groups to compare")
         if not cells:
             raise ValueError("there is nothing to rate: no group of models was given")
         if wanted < 1:
             raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
+        if not 1 <= per_unit <= len(cells):
+            raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
         self.wanted = wanted
+        self.per_unit = per_unit
         self._counts: dict[Cell, _Count] = {cell: _Count() for cell in cells}
         self._seen: dict[str, set[Cell]] = {}
-        self._running: dict[str, tuple[str, Cell]] = {}
+        self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
         self._random = random.Random(f"allocation:{seed}")
         self._lock = threading.Lock()
@@ -101,71 +110,88 @@ class Allocator:
             return known
 
     def available(self, worker: str) -> list[Cell]:
-        """Cells that this worker could get now, in no particular order."""
+        """Cells that this worker could get now, in no particular order; empty where no whole unit can be made."""
         with self._lock:
             return self._available(worker)
 
     def _available(self, worker: str) -> list[Cell]:
-        busy = {cell for name, cell in self._running.values() if name == worker}
-        barred = self._seen.get(worker, set()) | busy
-        return [cell for cell, n in self._counts.items() if n.taken < self.wanted and cell not in barred]
+        barred = self._seen.get(worker, set()) | self._busy(worker)
+        free = [cell for cell in self._counts if cell not in barred]
+        needed = [cell for cell in free if self._counts[cell].taken < self.wanted]
+        if self.per_unit == 1:
+            return needed
+        return free if needed and len(free) >= self.per_unit else []
+
+    def _busy(self, worker: str) -> set[Cell]:
+        return {cell for name, cells in self._running.values() if name == worker for cell in cells}
 
     def has_done_all(self, worker: str) -> bool:
-        """True when every cell was already rated (or is being rated) by this worker."""
+        """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
         with self._lock:
-            busy = {cell for name, cell in self._running.values() if name == worker}
-            return set(self._counts) <= self._seen.get(worker, set()) | busy
+            met = self._seen.get(worker, set()) | self._busy(worker)
+            return len(set(self._counts) - met) < self.per_unit
 
     def is_busy(self, worker: str) -> bool:
-        """True while a dialogue of this worker is running."""
+        """True while a unit of this worker is running."""
         with self._lock:
             return any(name == worker for name, _ in self._running.values())
 
-    def claim(self, worker: str, dialogue: str) -> Cell | None:
-        """Give the worker the most needed cell open to them; None when there is none.
+    def claim(self, worker: str, unit: str) -> tuple[Cell, ...] | None:
+        """Give the worker the ``per_unit`` most needed cells open to them; None when there are none.
 
-        ``dialogue`` is a key for :meth:`complete` and :meth:`abandon`.
+        ``unit`` is a key for :meth:`complete` and :meth:`abandon`.
         """
         with self._lock:
-            if dialogue in self._running:
-                raise ValueError(f"dialogue {dialogue!r} is already running")
+            self._must_be_new(unit)
             cells = self._available(worker)
             if not cells:
                 return None
-            fewest = min(self._counts[cell].taken for cell in cells)
-            cell = self._random.choice([cell for cell in cells if self._counts[cell].taken == fewest])
-            self._counts[cell].running += 1
-            self._running[dialogue] = (worker, cell)
-            return cell
+            self._random.shuffle(cells)
+            cells.sort(key=lambda cell: self._counts[cell].taken)
+            return self._start(worker, unit, tuple(cells[: self.per_unit]))
 
-    def complete(self, dialogue: str) -> None:
-        """The dialogue was rated to its end. Unknown keys are ignored (ended twice)."""
+    def claim_again(self, worker: str, unit: str, cells: Sequence[Cell]) -> None:
+        """The worker goes on with a unit that was cut off; cells that are not asked for any more are not counted."""
         with self._lock:
-            ended = self._end(dialogue)
-            if ended is not None:
-                worker, cell = ended
+            self._must_be_new(unit)
+            self._start(worker, unit, tuple(cell for cell in cells if cell in self._counts))
+
+    def _must_be_new(self, unit: str) -> None:
+        if unit in self._running:
+            raise ValueError(f"unit {unit!r} is already running")
+
+    def _start(self, worker: str, unit: str, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        for cell in cells:
+            self._counts[cell].running += 1
+        self._running[unit] = (worker, cells)
+        return cells
+
+    def complete(self, unit: str) -> None:
+        """Every dialogue of the unit was rated to its end. Unknown keys are ignored (ended twice)."""
+        with self._lock:
+            worker, cells = self._end(unit)
+            for cell in cells:
                 self._counts[cell].completed += 1
                 self._seen.setdefault(worker, set()).add(cell)
 
-    def abandon(self, dialogue: str, *, rated_turns: int) -> None:
-        """The dialogue was left. It is given out again; a worker who rated part of it does not get the cell again."""
+    def abandon(self, unit: str, *, rated: Sequence[Cell]) -> None:
+        """The unit was left. It is given out again, but not the cells that were ``rated`` in part to this worker."""
         with self._lock:
-            ended = self._end(dialogue)
-            if ended is not None and rated_turns > 0:
-                worker, cell = ended
-                self._seen.setdefault(worker, set()).add(cell)
+            worker, cells = self._end(unit)
+            self._seen.setdefault(worker, set()).update(cell for cell in cells if cell in rated)
 
-    def _end(self, dialogue: str) -> tuple[str, Cell] | None:
-        ended = self._running.pop(dialogue, None)
-        if ended is not None:
-            self._counts[ended[1]].running -= 1
-        return ended
+    def _end(self, unit: str) -> tuple[str, tuple[Cell, ...]]:
+        worker, cells = self._running.pop(unit, ("", ()))
+        for cell in cells:
+            self._counts[cell].running -= 1
+        return worker, cells
 
     @property
     def remaining(self) -> int:
-        """Completed dialogues still missing, over all cells."""
+        """Units that are still to be completed until no cell misses a dialogue."""
         with self._lock:
-            return sum(max(0, self.wanted - n.completed) for n in self._counts.values())
+            missing = [max(0, self.wanted - n.completed) for n in self._counts.values()]
+            return max(math.ceil(sum(missing) / self.per_unit), max(missing))
 
     def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""

@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -54,10 +54,12 @@ class Allocation(RuleBasedStateMachine):
         assert set(self.allocator.available(worker)) == set(open_to)
         self.number += 1
         key = f"d{self.number}"
-        cell = self.allocator.claim(worker, key)
+        got = self.allocator.claim(worker, key)
         if not open_to:
-            assert cell is None, "a worker gets nothing twice, and nothing beyond the number"
+            assert got is None, "a worker gets nothing twice, and nothing beyond the number"
             return
+        assert got is not None
+        (cell,) = got
         assert cell in open_to
         assert self.taken(cell) == min(self.taken(other) for other in open_to), "the most needed first"
         self.running[key] = (worker, cell)
@@ -77,7 +79,7 @@ class Allocation(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.running)))
         worker, cell = self.running.pop(key)
         for _ in range(1 + again):
-            self.allocator.abandon(key, rated_turns=turns)
+            self.allocator.abandon(key, rated=[cell] if turns else [])
         self.allocator.complete(key)  # too late: it counts as it was ended first
         self.past.append(PastDialogue(cell, worker, complete=False, rated_turns=turns))
 
@@ -138,7 +140,7 @@ def test_equally_needed_cells_come_in_random_order() -> None:
 
 
 def test_the_same_seed_gives_the_same_order() -> None:
-    def order(seed: int) -> list[Cell | None]:
+    def order(seed: int) -> list[tuple[Cell, ...] | None]:
         allocator = Allocator(cells(4), 3, seed=seed)
         return [allocator.claim(f"w{number}", f"d{number}") for number in range(12)]
 
@@ -147,7 +149,7 @@ def test_the_same_seed_gives_the_same_order() -> None:
 
 def test_counts_hold_when_threads_claim_at_once() -> None:
     allocator = Allocator(cells(3), 4)
-    got: dict[Cell | None, int] = defaultdict(int)
+    got: dict[tuple[Cell, ...] | None, int] = defaultdict(int)
     lock = threading.Lock()
 
     def come(number: int) -> None:
@@ -211,3 +213,55 @@ def test_a_dialogue_is_not_given_out_twice() -> None:
     allocator.claim("w1", "d1")
     with pytest.raises(ValueError, match="already running"):
         allocator.claim("w2", "d1")
+
+
+@given(st.integers(2, 6), st.data(), st.integers(1, 4), st.integers(0, 2**16))
+def test_units_of_several_cells(count: int, data: st.DataObject, wanted: int, seed: int) -> None:
+    """A unit holds different cells, the most needed ones, and so many units as are said to remain are enough."""
+    per_unit = data.draw(st.integers(1, count))
+    allocator = Allocator(cells(count), wanted, seed=seed, per_unit=per_unit)
+    units = 0
+    while allocator.remaining:
+        before = allocator.remaining
+        got = allocator.claim(f"w{units}", f"u{units}")
+        assert got is not None
+        assert len(set(got)) == len(got) == per_unit
+        allocator.complete(f"u{units}")
+        assert allocator.remaining == before - 1
+        units += 1
+    completed = allocator.progress().completed.values()
+    assert min(completed) >= wanted
+    assert max(completed) - min(completed) <= 1
+    assert allocator.claim("late", "late") is None
+
+
+def test_a_unit_left_gives_all_its_cells_back_and_bars_those_that_were_begun() -> None:
+    allocator = Allocator(cells(3), 2, per_unit=2)
+    got = allocator.claim("w1", "u1")
+    assert got is not None
+    allocator.abandon("u1", rated=[got[0]])
+    assert set(allocator.progress().running.values()) == {0}
+    assert got[0] not in allocator.available("w1")
+    assert len(allocator.available("w1")) == 2
+
+
+def test_a_worker_goes_on_with_a_unit_that_was_cut_off() -> None:
+    """The same cells are theirs again, also where they had been begun; what is no longer asked for is not counted."""
+    allocator = Allocator(cells(2), 2, per_unit=2)
+    gone = Cell(("x", "y"), "preference")
+    allocator.claim_again("w1", "u1", [*cells(2), gone])
+    assert allocator.is_busy("w1")
+    assert allocator.available("w1") == []
+    allocator.complete("u1")
+    assert set(allocator.progress().completed.values()) == {1}
+
+
+def test_settings_of_one_group_are_different_cells() -> None:
+    """Liu et al. 2023: each worker at most once per model group and setting."""
+    both = [Cell(("a", "b"), "appropriate", setting) for setting in ("soba", "sata_user")]
+    allocator = Allocator(both, 5)
+    first, second = allocator.claim("w1", "d1"), allocator.claim("w1", "d2")
+    assert first is not None
+    assert second is not None
+    assert {*first, *second} == set(both)
+    assert allocator.claim("w1", "d3") is None

@@ -30,5 +30,5 @@ def test_pw_turn_has_the_three_metrics_of_the_paper() -> None:
 def test_unknown_metrics_and_techniques_name_those_there_are() -> None:
     with pytest.raises(ValueError, match="preference, humanness, interestingness"):
         question_for("pw_turn", "engagingness")
-    with pytest.raises(ValueError, match="known: .*pw_turn"):
+    with pytest.raises(ValueError, match=r"known: .*pw_turn"):
         question_for("pw_trun", "preference")

@@ -2,7 +2,8 @@
  * A stand-in for router and world, to look at the built page: `npm run dev:mock`, then the address that it prints.
  *
  * The worker's name chooses what happens: `refused…` is turned away, `stuck…` never gets a state, `slow…` waits long,
- * `many…` may choose any number of cards, `task…` skips the practice, `cut…` loses the line every 7 s.
+ * `many…` may choose any number of cards, `practice…` practises first, `cut…` loses the line every 7 s, and a name of
+ * mock-scenes.mjs (`rate`, `arena`, `tick-2`…) shows that step at once. What the page answers is printed.
  */
 import { createReadStream, existsSync } from "node:fs";
 import { createServer } from "node:http";

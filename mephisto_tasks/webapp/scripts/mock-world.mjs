@@ -1,5 +1,6 @@
 /** One rater's dialogue of the mock server: sends states, checks answers loosely, keeps an outbox as our router does. */
 import { context, practice, QUESTION, replies } from "./mock-content.mjs";
+import { scene } from "./mock-scenes.mjs";
 
 const TURNS = 3;
 
@@ -16,7 +17,10 @@ export class MockWorld {
     this.transcript = phase === "task" ? [entry("you", "Hi!")] : [];
     this.confirmed = [];
     this.socket = null;
-    if (!worker.startsWith("stuck")) {
+    this.scene = scene(worker);
+    if (this.scene) {
+      this.nextOfScene();
+    } else if (!worker.startsWith("stuck")) {
       setTimeout(() => (phase === "task" ? this.partnerTypes() : this.showPractice()), 300);
     }
   }
@@ -38,13 +42,41 @@ export class MockWorld {
       return;
     }
     this.confirmed = [...this.confirmed.slice(-9), answer.update_id];
-    if (answer.kind === "message") {
+    process.stdout.write(`${JSON.stringify(answer)}\n`);
+    if (this.scene) {
+      this.answeredScene(answer);
+    } else if (answer.kind === "message") {
       this.transcript.push(entry("you", answer.text));
       this.partnerTypes();
     } else if (answer.kind === "choose") {
       this.chosen(answer);
     } else {
       this.show({ kind: "end", title: "Thank you!", text: "Your conversation is complete. You will be paid in full.", next: "submit" });
+    }
+  }
+
+  /** Like a server: text with “refuse me” is refused, a new topic leaves the step open, all else leads on. */
+  answeredScene(answer) {
+    const { step } = this.state;
+    if (/refuse me/i.test(answer.text ?? answer.reason ?? "")) {
+      this.show(step, { level: "error", text: "Please say it in other words." });
+    } else if (answer.action_id === "topic") {
+      this.shown = { ...this.shown, topic: answer.text };
+      this.show(step, { level: "success", text: "The new topic is noted." });
+    } else {
+      this.nextOfScene();
+    }
+  }
+
+  nextOfScene() {
+    const next = this.scene.shift();
+    if (next) {
+      this.shown = next;
+      this.show(next.step);
+    } else if (this.state?.step.kind === "feedback") {
+      this.show({ kind: "end", title: "Thank you!", text: "You will be paid in full.", next: "submit" });
+    } else {
+      this.show({ kind: "feedback", step_id: "feedback", label: "Is there anything that you would like to tell us? (optional)" });
     }
   }
 
@@ -129,6 +161,7 @@ export class MockWorld {
       progress: { unit: this.phase === "task" ? "turn" : "practice", current: Math.min(this.turn, TURNS), total: this.phase === "task" ? TURNS : practice.length },
       context: this.phase === "task" ? context : null,
       transcript: [...this.transcript],
+      ...this.shown,
       step,
       notice,
       confirmed: this.confirmed,

@@ -6,7 +6,7 @@ import { HttpError } from "../wire/http";
 import type { EndStep } from "../wire/state";
 import { NOT_UNDERSTOOD, Session } from "./session";
 
-const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], reason: "much nicer" };
+const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
 const WAIT = { kind: "wait", text: "Partner is typing…", slow: false } as const;
 const end = (next: EndStep["next"]): EndStep => ({ kind: "end", title: "Done", text: "Thanks.", next });
 
@@ -153,7 +153,7 @@ describe("answering", () => {
   it("clears the draft when the answer is taken", async () => {
     const { session, sockets, view } = await live();
     sockets.last.receiveState(pageState(1, CHOOSE), 1);
-    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false });
+    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false, values: {} });
     session.answer(ANSWER);
     const id = view().pending?.update_id ?? "";
     sockets.last.receiveState(pageState(2, WAIT, { confirmed: [id] }), 2);
@@ -164,7 +164,7 @@ describe("answering", () => {
   it("keeps the draft when the answer is refused, and takes another", async () => {
     const { session, sockets, view } = await live();
     sockets.last.receiveState(pageState(1, CHOOSE), 1);
-    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false });
+    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false, values: {} });
     session.answer(ANSWER);
     const id = view().pending?.update_id ?? "";
     sockets.last.receiveState(pageState(2, CHOOSE, { confirmed: [id], notice: { level: "error", text: "No.", points: [] } }), 2);

@@ -8,7 +8,7 @@ import { nanoid } from "nanoid";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { Connection, type Socket } from "../wire/connection";
 import type { Crowd } from "../wire/crowd";
-import { clearDraft } from "../wire/drafts";
+import { actionDraft, clearDraft } from "../wire/drafts";
 import { type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
 import { type AgentDetails, OTHER_WINDOW, type RouterError } from "../wire/packets";
@@ -188,12 +188,19 @@ export class Session {
     return true;
   }
 
-  /** A refused answer keeps its draft, because its step is still the one in view. */
+  /**
+   * A refused answer keeps its draft, because its step is still the one in view. So does a half-written message while an
+   * action is taken that leaves its step open; the text of that action has done its work.
+   */
   private settle(live: Live, state: PageState): void {
     const open = answerableStepId(state.step);
     for (const answer of live.outbox.settle(state.confirmed, open)) {
-      if (answer.step_id !== open) {
+      const over = answer.step_id !== open;
+      if (over) {
         clearDraft(live.agentId, answer.step_id);
+      }
+      if (answer.kind === "action" && (over || state.notice?.level !== "error")) {
+        clearDraft(live.agentId, actionDraft(answer.step_id, answer.action_id));
       }
     }
   }

@@ -1,15 +1,21 @@
 import { useState } from "react";
 import type { Entry } from "../wire/state";
+import { speakerName } from "./speakers";
 
-/** Reads each new reply of the partner once; what was there at arrival (or after a reload) is not read again. */
-export function Announcer({ entries }: { entries: readonly Entry[] }) {
+/** Reads each new reply of a partner once; what was there at arrival (or after a reload) is not read again. */
+export function Announcer({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
   const [known] = useState(() => new Set(entries.map((entry) => entry.entry_id)));
   const fresh = entries.filter((entry) => entry.speaker === "partner" && !known.has(entry.entry_id));
-  const last = fresh.at(-1);
+  // The last of each column: two partners may answer at once.
+  const last = new Map(fresh.map((entry) => [entry.column, entry]));
   return (
-    <div role="status" className="visually-hidden" data-testid="announcer">
+    <div role="status" aria-atomic="false" className="visually-hidden" data-testid="announcer">
       {/* The key makes two equal replies two announcements. */}
-      {last && <p key={last.entry_id}>{`Partner: ${last.text}${last.note === null ? "" : ` (${last.note})`}`}</p>}
+      {[...last.values()].map((entry) => (
+        <p key={entry.entry_id}>
+          {`${speakerName(entry, columns)}: ${entry.text}${entry.note === null ? "" : ` (${entry.note})`}`}
+        </p>
+      ))}
     </div>
   );
 }

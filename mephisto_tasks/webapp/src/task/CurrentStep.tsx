@@ -4,11 +4,14 @@ import type { Answer, AnswerBody } from "../wire/answers";
 import { answerableStepId, type PageState } from "../wire/state";
 import { NoticeBox } from "./NoticeBox";
 import { bringIntoView } from "./scroll";
-import { ChooseStepView } from "./steps/ChooseStepView";
 import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
 import { MessageStepView } from "./steps/MessageStepView";
+import { RateStepView } from "./steps/RateStepView";
+import { SelectStepView } from "./steps/SelectStepView";
+import { TopicStepView } from "./steps/TopicStepView";
 import { WaitStepView } from "./steps/WaitStepView";
+import { WriteStepView } from "./steps/WriteStepView";
 
 export interface CurrentStepProps {
   agentId: string;
@@ -60,8 +63,15 @@ function StepView({
       return <WaitStepView step={step} />;
     case "message":
       return <MessageStepView step={step} {...common} />;
+    case "write":
+      return <WriteStepView step={step} {...common} />;
     case "choose":
-      return <ChooseStepView step={step} {...common} />;
+    case "tick":
+      return <SelectStepView step={step} {...common} />;
+    case "rate":
+      return <RateStepView step={step} {...common} />;
+    case "topic":
+      return <TopicStepView step={step} {...common} />;
     case "feedback":
       return <FeedbackStepView step={step} {...common} />;
     case "end":

@@ -11,17 +11,29 @@ const UNITS: Readonly<Record<Progress["unit"], string>> = {
 export interface HeaderProps {
   title: string;
   progress: Progress | null;
+  /** The turn, where `progress` counts conversations. */
+  within: Progress | null;
   onHelp: () => void;
 }
 
 /** Slim: what this is, how far one is, and the way back to the instructions. */
-export function Header({ title, progress, onHelp }: HeaderProps) {
+export function Header({ title, progress, within, onHelp }: HeaderProps) {
   return (
     <header className={styles.header}>
       <div className={styles.inner}>
         <div className={styles.words}>
-          <h1 className={styles.title}>{title}</h1>
-          {progress && <p className={styles.progress}>{progressText(progress)}</p>}
+          <h1 className={within ? `${styles.title} ${styles.single}` : styles.title}>{title}</h1>
+          {progress && (
+            <p className={styles.progress}>
+              {within ? (
+                <>
+                  <span>{`${progressText(progress)} ·`}</span> <span>{progressText(within)}</span>
+                </>
+              ) : (
+                progressText(progress)
+              )}
+            </p>
+          )}
         </div>
         <Button look="quiet" onClick={onHelp}>
           Instructions
@@ -32,8 +44,13 @@ export function Header({ title, progress, onHelp }: HeaderProps) {
   );
 }
 
-export function progressText({ unit, current, total }: Progress): string {
-  return total === null ? `${UNITS[unit]} ${current}` : `${UNITS[unit]} ${current} of ${total}`;
+/** “Turn 3 of 6”; “Turn 3 (at least 10)” where the rater decides when to end. */
+export function progressText({ unit, current, total, minimum }: Progress): string {
+  const place = `${UNITS[unit]} ${current}`;
+  if (total !== null) {
+    return `${place} of ${total}`;
+  }
+  return minimum === null ? place : `${place} (at least ${minimum})`;
 }
 
 /** The same in shapes; the words above say it for everybody. */

@@ -11,6 +11,7 @@ import { CurrentStep } from "./CurrentStep";
 import { Covered } from "./focus";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
+import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
 import styles from "./Task.module.css";
 
@@ -29,7 +30,8 @@ const SEEN = "instructions-seen";
 /** The one anatomy of every live task: header, context, transcript, and the current step at its end. */
 export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain }: TaskProps) {
   const ended = state.step.kind === "end";
-  const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done";
+  const closed = ended ? null : view.closed;
+  const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
   const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
@@ -39,15 +41,21 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
 
   return (
     <>
-      <Header title={config.title} progress={ended ? null : state.progress} onHelp={() => setHelp(true)} />
+      <Header
+        title={config.title}
+        progress={ended ? null : state.progress}
+        within={ended ? null : state.within}
+        onHelp={() => setHelp(true)}
+      />
+      {state.topic !== null && !ended && <TopicBar topic={state.topic} />}
       <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
       <Instructions config={config} open={help} onClose={closeHelp} />
-      <main className={styles.main}>
+      <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined}>
         {state.context && !ended && <ContextCard context={state.context} />}
-        {state.transcript.length > 0 && <Transcript entries={state.transcript} />}
-        {view.closed !== null && !ended ? (
+        {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
+        {closed !== null ? (
           <p role="alert" className={styles.closed}>
-            {view.closed}
+            {closed}
           </p>
         ) : (
           <Covered value={help}>
@@ -62,7 +70,7 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
           </Covered>
         )}
       </main>
-      <Announcer entries={state.transcript} />
+      <Announcer entries={state.transcript} columns={state.columns} />
     </>
   );
 }

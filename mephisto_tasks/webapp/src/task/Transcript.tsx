@@ -1,31 +1,62 @@
+import type { CSSProperties } from "react";
 import type { Entry } from "../wire/state";
+import { columnRows, speakerName } from "./speakers";
 import styles from "./Transcript.module.css";
-
-const NAMES: Readonly<Record<Entry["speaker"], string>> = { you: "You", partner: "Partner" };
 
 /**
  * What was said so far. The log itself is silent (`aria-live="off"`): the announcer reads new replies of the partner
  * once, and nobody wants to hear their own message again.
+ *
+ * With columns, two transcripts stand side by side, or below one another where the window is narrow. It is one list in
+ * the order of the turns all the same, which is how a screen reader goes through it.
  */
-export function Transcript({ entries }: { entries: readonly Entry[] }) {
+export function Transcript({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
+  const split = columns.length > 0;
+  const rows = columnRows(entries, columns.length);
   return (
-    <div role="log" aria-live="off" aria-label="Conversation so far" className={styles.log}>
-      <ol className={styles.list}>
+    <div role="log" aria-live="off" aria-label="Conversation so far" className={split ? styles.split : undefined}>
+      {split && (
+        // Each reply below says its column's name itself.
+        <div className={styles.heads} style={gridColumns(columns.length)} aria-hidden="true">
+          {columns.map((name, index) => (
+            <span key={index}>{name}</span>
+          ))}
+        </div>
+      )}
+      <ol className={styles.list} style={split ? gridColumns(columns.length) : undefined}>
         {entries.map((entry, index) => (
-          <Bubble key={entry.entry_id} entry={entry} named={entries[index - 1]?.speaker !== entry.speaker} />
+          <Bubble
+            key={entry.entry_id}
+            entry={entry}
+            name={speakerName(entry, columns)}
+            named={split || entries[index - 1]?.speaker !== entry.speaker}
+            place={split ? { gridRow: rows[index], gridColumn: entry.column === null ? "1 / -1" : entry.column + 1 } : undefined}
+          />
         ))}
       </ol>
     </div>
   );
 }
 
-function Bubble({ entry, named }: { entry: Entry; named: boolean }) {
-  const name = NAMES[entry.speaker];
+interface BubbleProps {
+  entry: Entry;
+  name: string;
+  /** The name is shown; else it is only read. */
+  named: boolean;
+  place: CSSProperties | undefined;
+}
+
+function Bubble({ entry, name, named, place }: BubbleProps) {
+  const column = entry.column === null ? {} : { "data-column": entry.column };
   return (
-    <li className={`${styles.entry} ${styles[entry.speaker]}`} data-speaker={entry.speaker}>
+    <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column}>
       <span className={named ? styles.name : "visually-hidden"}>{name}</span>
       <p className={styles.bubble}>{entry.text}</p>
       {entry.note !== null && <p className={styles.note}>{entry.note}</p>}
     </li>
   );
+}
+
+function gridColumns(count: number): CSSProperties {
+  return { "--count": count } as CSSProperties;
 }

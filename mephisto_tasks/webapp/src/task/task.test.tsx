@@ -12,13 +12,14 @@ import type { Context, EndStep, Entry, PageState } from "../wire/state";
 import { PATIENCE_MS } from "./Banner";
 
 const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
-const entry = (id: string, speaker: Entry["speaker"], text: string, note: string | null = null): Entry => ({ entry_id: id, speaker, text, note });
+const entry = (id: string, speaker: Entry["speaker"], text: string, note: string | null = null): Entry => ({ entry_id: id, speaker, text, note, column: null });
 
 describe("the header", () => {
   it.each([
-    [{ unit: "turn", current: 3, total: 6 }, "Turn 3 of 6"],
-    [{ unit: "practice", current: 2, total: 4 }, "Practice 2 of 4"],
-    [{ unit: "conversation", current: 5, total: null }, "Conversation 5"],
+    [{ unit: "turn", current: 3, total: 6, minimum: null }, "Turn 3 of 6"],
+    [{ unit: "practice", current: 2, total: 4, minimum: null }, "Practice 2 of 4"],
+    [{ unit: "conversation", current: 5, total: null, minimum: null }, "Conversation 5"],
+    [{ unit: "turn", current: 3, total: null, minimum: 10 }, "Turn 3 (at least 10)"],
   ] as const)("says how far one is: %o", (progress, words) => {
     renderTask(pageState(1, MESSAGE, { progress }));
     expect(screen.getByText(words)).toBeVisible();

@@ -96,7 +96,7 @@ export const CONFIG: TaskConfig = {
   provider_type: "mock",
 };
 
-export const MESSAGE: MessageStep = { kind: "message", step_id: "m1", label: "Your message", min_words: 2, max_chars: 60 };
+export const MESSAGE: MessageStep = { kind: "message", step_id: "m1", label: "Your message", min_words: 2, max_chars: 60, suggestions: [], actions: [] };
 
 export const CHOOSE: ChooseStep = {
   kind: "choose",
@@ -116,8 +116,11 @@ export function pageState(version: number, step: Step, rest: Partial<PageState> 
   return {
     version,
     phase: "task",
-    progress: { unit: "turn", current: 3, total: 6 },
+    progress: { unit: "turn", current: 3, total: 6, minimum: null },
+    within: null,
     context: null,
+    topic: null,
+    columns: [],
     transcript: [],
     step,
     notice: null,

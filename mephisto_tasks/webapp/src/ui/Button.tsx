@@ -1,5 +1,5 @@
 import { Button as AriakitButton } from "@ariakit/react/button";
-import type { ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import styles from "./Button.module.css";
 
 export interface ButtonProps {
@@ -8,21 +8,37 @@ export interface ButtonProps {
   type?: "button" | "submit";
   look?: "main" | "quiet";
   disabled?: boolean;
-  /** Looks disabled and is announced so, yet can be pressed: pressing says what is missing. */
+  /** Looks disabled, yet can be pressed: pressing says what is missing. */
   unready?: boolean;
+  /** Looks disabled and is announced so, yet can be pressed: pressing says why. */
+  unavailable?: boolean;
+  /** Read after the button's name. */
+  description?: string | null;
 }
 
-export function Button({ children, onClick, type = "button", look = "main", disabled = false, unready = false }: ButtonProps) {
+export function Button(props: ButtonProps) {
+  const { children, onClick, type = "button", look = "main", disabled = false, unready = false, unavailable = false } = props;
+  const description = props.description ?? null;
+  const id = useId();
   return (
-    <AriakitButton
-      type={type}
-      disabled={disabled}
-      accessibleWhenDisabled
-      data-unready={unready ? "" : undefined}
-      className={`${styles.button} ${look === "main" ? styles.main : styles.quiet}`}
-      {...(onClick ? { onClick } : {})}
-    >
-      {children}
-    </AriakitButton>
+    <>
+      <AriakitButton
+        type={type}
+        disabled={disabled}
+        accessibleWhenDisabled
+        data-unready={unready ? "" : undefined}
+        className={`${styles.button} ${look === "main" ? styles.main : styles.quiet}`}
+        {...(onClick ? { onClick } : {})}
+        {...(unavailable ? { "aria-disabled": true } : {})}
+        {...(description === null ? {} : { "aria-describedby": id })}
+      >
+        {children}
+      </AriakitButton>
+      {description !== null && (
+        <span id={id} hidden>
+          {description}
+        </span>
+      )}
+    </>
   );
 }

@@ -2,10 +2,17 @@
 import * as v from "valibot";
 
 const ids = { update_id: v.string(), step_id: v.string() };
+// `none` is absent from answers that an earlier version of this page kept.
+const selection = { selected: v.array(v.string()), none: v.optional(v.boolean(), false), reason: v.string() };
 
 export const AnswerSchema = v.variant("kind", [
   v.object({ ...ids, kind: v.literal("message"), text: v.string() }),
-  v.object({ ...ids, kind: v.literal("choose"), selected: v.array(v.string()), reason: v.string() }),
+  v.object({ ...ids, kind: v.literal("write"), text: v.string() }),
+  v.object({ ...ids, kind: v.literal("action"), action_id: v.string(), text: v.string() }),
+  v.object({ ...ids, kind: v.literal("choose"), ...selection }),
+  v.object({ ...ids, kind: v.literal("tick"), ...selection }),
+  v.object({ ...ids, kind: v.literal("rate"), values: v.record(v.string(), v.number()) }),
+  v.object({ ...ids, kind: v.literal("topic"), text: v.string(), opinion: v.string() }),
   v.object({ ...ids, kind: v.literal("feedback"), text: v.string() }),
 ]);
 

@@ -2,12 +2,21 @@
 import * as v from "valibot";
 import { store } from "./storage";
 
-const DraftSchema = v.object({ text: v.string(), selected: v.array(v.string()), none: v.boolean() });
+// A part that is absent or spoilt, as in the draft of an earlier version, is empty and costs the others nothing.
+const DraftSchema = v.object({
+  text: v.fallback(v.string(), ""),
+  selected: v.fallback(v.array(v.string()), []),
+  none: v.fallback(v.boolean(), false),
+  values: v.fallback(v.record(v.string(), v.number()), {}),
+});
 
-/** `text` is the message, the reason or the feedback; `none` is the explicit “none of these”. */
+/**
+ * `text` is what is written: message, reason, topic or feedback. `selected` are ids of cards or options (the opinion,
+ * where a topic has one), `none` is the explicit “none of these”, and `values` are the ratings by scale.
+ */
 export type Draft = v.InferOutput<typeof DraftSchema>;
 
-export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false };
+export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {} };
 
 export function readDraft(agentId: string, stepId: string): Draft {
   const result = v.safeParse(DraftSchema, store.read(key(agentId, stepId)));
@@ -20,6 +29,11 @@ export function writeDraft(agentId: string, stepId: string, draft: Draft): void 
 
 export function clearDraft(agentId: string, stepId: string): void {
   store.remove(key(agentId, stepId));
+}
+
+/** Where the text that an action asks for is kept: apart from the step's own draft, which it may outlive. */
+export function actionDraft(stepId: string, actionId: string): string {
+  return `${stepId}:${actionId}`;
 }
 
 function key(agentId: string, stepId: string): string {

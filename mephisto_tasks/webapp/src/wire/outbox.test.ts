@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Answer } from "./answers";
 import { Outbox } from "./outbox";
 
-const ANSWER: Answer = { kind: "choose", update_id: "x", step_id: "c1", selected: ["a"], reason: "nicer" };
+const ANSWER: Answer = { kind: "choose", update_id: "x", step_id: "c1", selected: ["a"], none: false, reason: "nicer" };
 
 describe("outbox", () => {
   it("survives a reload under the same update_id", () => {

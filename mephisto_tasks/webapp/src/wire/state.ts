@@ -12,12 +12,16 @@ const EntrySchema = v.object({
   speaker: v.picklist(["you", "partner"]),
   text: v.string(),
   note: v.nullish(v.string(), null),
+  column: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0)), null),
 });
+
+const OptionSchema = v.object({ option_id: v.string(), label: v.string() });
 
 const ProgressSchema = v.object({
   unit: v.picklist(["turn", "conversation", "practice"]),
   current: v.number(),
   total: v.nullish(v.number(), null),
+  minimum: v.nullish(v.number(), null),
 });
 
 const ContextSchema = v.object({ title: v.string(), lines: v.array(v.string()) });
@@ -36,10 +40,31 @@ const WaitSchema = v.object({
   slow: v.optional(v.boolean(), false),
 });
 
+const ActionSchema = v.object({
+  action_id: v.string(),
+  label: v.string(),
+  group: v.nullish(v.string(), null),
+  enabled: v.optional(v.boolean(), true),
+  hint: v.nullish(v.string(), null),
+  text_label: v.nullish(v.string(), null),
+  confirm: v.nullish(v.string(), null),
+});
+
 const MessageSchema = v.object({
   kind: v.literal("message"),
   step_id: v.string(),
   label: v.string(),
+  min_words: v.optional(v.number(), 1),
+  max_chars: v.optional(v.number(), 2000),
+  suggestions: v.optional(v.array(v.string()), []),
+  actions: v.optional(v.array(ActionSchema), []),
+});
+
+const WriteSchema = v.object({
+  kind: v.literal("write"),
+  step_id: v.string(),
+  label: v.string(),
+  cards: v.array(CardSchema),
   min_words: v.optional(v.number(), 1),
   max_chars: v.optional(v.number(), 2000),
 });
@@ -53,6 +78,60 @@ const ChooseSchema = v.object({
   max_choices: v.optional(v.number(), 1),
   none_label: v.nullish(v.string(), null),
   reason: v.nullish(ReasonSchema, null),
+});
+
+const TickSchema = v.object({
+  kind: v.literal("tick"),
+  step_id: v.string(),
+  question: v.string(),
+  reply: v.nullish(CardSchema, null),
+  options: v.pipe(v.array(OptionSchema), v.minLength(1)),
+  min_choices: v.optional(v.number(), 0),
+  max_choices: v.pipe(v.number(), v.minValue(1)),
+  none_label: v.nullish(v.string(), null),
+  reason: v.nullish(ReasonSchema, null),
+});
+
+/** More radio buttons than this fit in no row and are surely a mistake. */
+const MOST_POINTS = 21;
+
+const ScaleSchema = v.pipe(
+  v.object({
+    scale_id: v.string(),
+    statement: v.string(),
+    style: v.picklist(["slider", "points"]),
+    minimum: v.number(),
+    maximum: v.number(),
+    left: v.string(),
+    right: v.string(),
+    labels: v.optional(v.array(v.string()), []),
+  }),
+  v.check(({ minimum, maximum }) => minimum < maximum, "The minimum must be less than the maximum."),
+  v.check(
+    ({ style, minimum, maximum }) =>
+      style === "slider" || (Number.isInteger(minimum) && Number.isInteger(maximum) && maximum - minimum < MOST_POINTS),
+    `A scale of points goes from one whole number to another, with at most ${MOST_POINTS} points.`,
+  ),
+  v.check(
+    ({ style, minimum, maximum, labels }) => style === "slider" || labels.length === 0 || labels.length === maximum - minimum + 1,
+    "A scale of points has one label for each point, or none.",
+  ),
+);
+
+const RateSchema = v.object({
+  kind: v.literal("rate"),
+  step_id: v.string(),
+  question: v.string(),
+  scales: v.pipe(v.array(ScaleSchema), v.minLength(1)),
+});
+
+const TopicSchema = v.object({
+  kind: v.literal("topic"),
+  step_id: v.string(),
+  label: v.string(),
+  opinion_label: v.string(),
+  opinions: v.array(OptionSchema),
+  max_chars: v.optional(v.number(), 200),
 });
 
 const FeedbackSchema = v.object({
@@ -69,18 +148,37 @@ const EndSchema = v.object({
   next: v.picklist(["submit", "submit_onboarding", "stay"]),
 });
 
-const StepSchema = v.variant("kind", [WaitSchema, MessageSchema, ChooseSchema, FeedbackSchema, EndSchema]);
+const StepSchema = v.variant("kind", [
+  WaitSchema,
+  MessageSchema,
+  WriteSchema,
+  ChooseSchema,
+  TickSchema,
+  RateSchema,
+  TopicSchema,
+  FeedbackSchema,
+  EndSchema,
+]);
 
-const PageStateSchema = v.object({
-  version: v.number(),
-  phase: v.picklist(["practice", "task", "ended"]),
-  progress: v.nullish(ProgressSchema, null),
-  context: v.nullish(ContextSchema, null),
-  transcript: v.optional(v.array(EntrySchema), []),
-  step: StepSchema,
-  notice: v.nullish(NoticeSchema, null),
-  confirmed: v.optional(v.array(v.string()), []),
-});
+const PageStateSchema = v.pipe(
+  v.object({
+    version: v.number(),
+    phase: v.picklist(["practice", "task", "ended"]),
+    progress: v.nullish(ProgressSchema, null),
+    within: v.nullish(ProgressSchema, null),
+    context: v.nullish(ContextSchema, null),
+    topic: v.nullish(v.string(), null),
+    columns: v.optional(v.array(v.string()), []),
+    transcript: v.optional(v.array(EntrySchema), []),
+    step: StepSchema,
+    notice: v.nullish(NoticeSchema, null),
+    confirmed: v.optional(v.array(v.string()), []),
+  }),
+  v.check(
+    ({ columns, transcript }) => transcript.every(({ column }) => column === null || column < columns.length),
+    "An entry of the transcript stands in a column that there is not.",
+  ),
+);
 
 const UpdateSchema = v.object({ kind: v.literal("state"), state: v.unknown() });
 
@@ -92,9 +190,16 @@ export type Progress = v.InferOutput<typeof ProgressSchema>;
 export type Context = v.InferOutput<typeof ContextSchema>;
 export type Notice = v.InferOutput<typeof NoticeSchema>;
 export type ReasonField = v.InferOutput<typeof ReasonSchema>;
+export type Option = v.InferOutput<typeof OptionSchema>;
+export type Action = v.InferOutput<typeof ActionSchema>;
+export type Scale = v.InferOutput<typeof ScaleSchema>;
 export type WaitStep = v.InferOutput<typeof WaitSchema>;
 export type MessageStep = v.InferOutput<typeof MessageSchema>;
 export type ChooseStep = v.InferOutput<typeof ChooseSchema>;
+export type WriteStep = v.InferOutput<typeof WriteSchema>;
+export type TickStep = v.InferOutput<typeof TickSchema>;
+export type RateStep = v.InferOutput<typeof RateSchema>;
+export type TopicStep = v.InferOutput<typeof TopicSchema>;
 export type FeedbackStep = v.InferOutput<typeof FeedbackSchema>;
 export type EndStep = v.InferOutput<typeof EndSchema>;
 export type Step = v.InferOutput<typeof StepSchema>;

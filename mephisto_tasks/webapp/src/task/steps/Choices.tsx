@@ -1,65 +1,45 @@
 import { Checkbox } from "@ariakit/react/checkbox";
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
 import type { KeyboardEvent, ReactNode, Ref } from "react";
-import type { ChooseStep } from "../../wire/state";
 import { Check } from "../../ui/icons";
-import { type Choice, isSingle, noneLabel } from "./choice";
-import styles from "./Cards.module.css";
+import type { Choice, Item } from "./choice";
+import styles from "./Choices.module.css";
 
-/** The radio value of “none”; no candidate id can be it, because the server's ids hold no space. */
+/** The radio value of “none”; no item's id can be it, because the server's ids hold no space. */
 const NONE = " none ";
 
-export interface CardsProps {
-  step: ChooseStep;
+export interface ChoicesProps {
+  /** Id of the element that asks the question, and the stem of other ids. */
+  labelledBy: string;
+  items: readonly Item[];
+  /** The explicit “none”; null where it is not allowed. */
+  none: string | null;
+  /** One may be chosen: radios. Else checkboxes. */
+  single: boolean;
+  /** `cards` hold a whole reply each; `lines` a few words. */
+  look: "cards" | "lines";
   choice: Choice;
-  /** The answer is on its way: the cards show it and take no change. */
+  /** The answer is on its way: it is shown and takes no change. */
   locked: boolean;
   problem: string | null;
   groupRef: Ref<HTMLDivElement>;
-  onCard: (candidateId: string) => void;
+  onItem: (id: string) => void;
   onNone: () => void;
-  /** Enter on a card. */
+  /** Enter on an item. */
   onEnter: () => void;
 }
 
-/** Whole cards, equal in size: a radio group where one may be chosen, checkboxes where several may. */
-export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone, onEnter }: CardsProps) {
-  const none = noneLabel(step);
-  const single = isSingle(step);
-  const cards = step.cards.map((card, index) => (
-    <CardLabel
-      key={card.candidate_id}
-      chosen={choice.selected.includes(card.candidate_id)}
-      locked={locked}
-      badge={index + 1}
-      text={card.text}
-      input={
-        single ? (
-          <Radio value={card.candidate_id} className={styles.input} />
-        ) : (
-          <Checkbox
-            checked={choice.selected.includes(card.candidate_id)}
-            onChange={() => onCard(card.candidate_id)}
-            className={styles.input}
-          />
-        )
-      }
-    />
-  ));
-  const noneCard = none !== null && (
-    <CardLabel
-      chosen={choice.none}
-      locked={locked}
-      badge={null}
-      text={none}
-      input={
-        single ? (
-          <Radio value={NONE} className={styles.input} />
-        ) : (
-          <Checkbox checked={choice.none} onChange={onNone} className={styles.input} />
-        )
-      }
-    />
+/** Things to choose, equal in size and numbered: a radio group where one may be chosen, checkboxes where several may. */
+export function Choices(props: ChoicesProps) {
+  const { labelledBy, items, none, single, look, choice, locked, problem, groupRef, onItem, onNone, onEnter } = props;
+  const entry = (id: string, text: string, badge: number | null, chosen: boolean, onChange: () => void) => (
+    <ChoiceLabel key={id} chosen={chosen} locked={locked} badge={badge} look={look} text={text}>
+      {single ? (
+        <Radio value={id} className={styles.input} />
+      ) : (
+        <Checkbox checked={chosen} onChange={onChange} className={styles.input} />
+      )}
+    </ChoiceLabel>
   );
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
@@ -67,35 +47,38 @@ export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone,
       onEnter();
     }
   };
-  const described = problem === null ? {} : { "aria-describedby": "cards-problem" };
+  const problemId = `${labelledBy}-problem`;
+  const named = { "aria-labelledby": labelledBy, ...(problem === null ? {} : { "aria-describedby": problemId }) };
   const content = (
-    <>
-      <div className={styles.grid} data-count={step.cards.length}>
-        {cards}
+    <div className={styles[look]}>
+      <div className={styles.grid} data-count={items.length}>
+        {items.map((item, index) =>
+          entry(item.id, item.text, index + 1, choice.selected.includes(item.id), () => onItem(item.id)),
+        )}
       </div>
-      {noneCard && <div className={styles.none}>{noneCard}</div>}
-    </>
+      {none !== null && <div className={styles.none}>{entry(NONE, none, null, choice.none, onNone)}</div>}
+    </div>
   );
   return (
     <>
       {single ? (
         <RadioProvider
           value={choice.none ? NONE : (choice.selected[0] ?? null)}
-          setValue={(value) => (value === NONE ? onNone() : onCard(String(value)))}
+          setValue={(value) => (value === NONE ? onNone() : onItem(String(value)))}
         >
-          <RadioGroup ref={groupRef} onKeyDown={onKeyDown} aria-labelledby="question" aria-required {...described}>
+          <RadioGroup ref={groupRef} onKeyDown={onKeyDown} aria-required {...named}>
             {content}
           </RadioGroup>
         </RadioProvider>
       ) : (
         // The handler serves the checkboxes inside, which are what takes the focus.
         // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-        <div ref={groupRef} role="group" aria-labelledby="question" onKeyDown={onKeyDown} {...described}>
+        <div ref={groupRef} role="group" onKeyDown={onKeyDown} {...named}>
           {content}
         </div>
       )}
       {problem !== null && (
-        <p role="alert" id="cards-problem" className={styles.problem}>
+        <p role="alert" id={problemId} className={styles.problem}>
           {problem}
         </p>
       )}
@@ -103,22 +86,25 @@ export function Cards({ step, choice, locked, problem, groupRef, onCard, onNone,
   );
 }
 
-interface CardLabelProps {
+interface ChoiceLabelProps {
   chosen: boolean;
   locked: boolean;
   badge: number | null;
+  look: ChoicesProps["look"];
   text: string;
-  input: ReactNode;
+  /** The radio or the checkbox. */
+  children: ReactNode;
 }
 
-function CardLabel({ chosen, locked, badge, text, input }: CardLabelProps) {
-  const looks = [styles.card, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
+function ChoiceLabel({ chosen, locked, badge, look, text, children }: ChoiceLabelProps) {
+  const looks = [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
   return (
     <label className={looks}>
-      {input}
+      {children}
       {badge !== null && (
-        <span className={styles.badge}>
-          <span className="visually-hidden">Reply </span>
+        // A reply is known by its number; of an option the number is but a key to press.
+        <span className={styles.badge} aria-hidden={look === "lines"}>
+          {look === "cards" && <span className="visually-hidden">Reply </span>}
           {badge}
         </span>
       )}
@@ -126,4 +112,9 @@ function CardLabel({ chosen, locked, badge, text, input }: CardLabelProps) {
       <span className={styles.mark}>{chosen && <Check />}</span>
     </label>
   );
+}
+
+/** The inputs in shown order, “none” last. */
+export function choiceInputs(group: HTMLElement | null): HTMLInputElement[] {
+  return Array.from(group?.querySelectorAll("input") ?? []);
 }

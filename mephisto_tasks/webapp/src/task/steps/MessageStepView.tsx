@@ -1,73 +1,68 @@
-import { useRef, useState } from "react";
-import type { AnswerBody } from "../../wire/answers";
+import { useRef } from "react";
 import type { MessageStep } from "../../wire/state";
-import { Button } from "../../ui/Button";
 import { hasKeyboard, useFocusOnArrival } from "../focus";
-import { useDraft } from "../useDraft";
-import { Sending } from "./Sending";
-import { TextField, textProblem } from "./TextField";
-import styles from "./Steps.module.css";
+import { ActionButtons } from "./ActionButtons";
+import type { StepProps } from "./step";
+import { StepFoot, StepForm } from "./StepForm";
+import { Suggestions } from "./Suggestions";
+import { TextField } from "./TextField";
+import { useTextAnswer } from "./useTextAnswer";
+import styles from "./Actions.module.css";
 
-export interface StepProps<S> {
-  step: S;
-  agentId: string;
-  /** The answer is on its way: nothing may be changed or sent twice. */
-  pending: boolean;
-  onAnswer: (body: AnswerBody) => void;
-}
-
-/** Write the next message. */
+/** Write the next message, or do something else instead. */
 export function MessageStepView({ step, agentId, pending, onAnswer }: StepProps<MessageStep>) {
   const field = useRef<HTMLTextAreaElement>(null);
   const form = useRef<HTMLFormElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
-  const [tried, setTried] = useState(false);
   useFocusOnArrival(hasKeyboard() ? field : form);
+  const { text, setText, unready, send, fieldProps } = useTextAnswer({
+    agentId,
+    draftId: step.step_id,
+    field,
+    what: "Your message",
+    minWords: step.min_words,
+    maxChars: step.max_chars,
+    pending,
+    onText: (sent) => onAnswer({ kind: "message", step_id: step.step_id, text: sent }),
+  });
 
-  const problem = textProblem(draft.text, "Your message", step.min_words, step.max_chars);
-  const send = () => {
-    if (pending) {
-      return;
-    }
-    if (problem !== null) {
-      setTried(true);
-      field.current?.focus();
-      return;
-    }
-    onAnswer({ kind: "message", step_id: step.step_id, text: draft.text });
-  };
-
+  const actions = (group: string | null) => (
+    <ActionButtons
+      key={group}
+      stepId={step.step_id}
+      agentId={agentId}
+      actions={step.actions.filter((action) => action.group === group)}
+      pending={pending}
+      onAction={(actionId, said) => onAnswer({ kind: "action", step_id: step.step_id, action_id: actionId, text: said })}
+    />
+  );
+  const groups = [...new Set(step.actions.map((action) => action.group))].filter((group) => group !== null);
+  const ungrouped = step.actions.some((action) => action.group === null);
   return (
-    <form
-      ref={form}
-      tabIndex={-1}
-      aria-label="Your turn"
-      className={`${styles.step} ${styles.composer}`}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-    >
-      <TextField
-        id="message"
-        label={step.label}
-        value={draft.text}
-        onChange={(text) => change({ text })}
-        minWords={step.min_words}
-        maxChars={step.max_chars}
-        problem={tried ? problem : null}
-        readOnly={pending}
-        fieldRef={field}
-        onEnter={send}
-      />
-      <div className={styles.foot}>
-        <Button type="submit" unready={problem !== null} disabled={pending}>
-          {pending ? "Sending…" : "Send"}
-        </Button>
-        {!pending && <span className={styles.keys}>Enter sends, Shift+Enter starts a new line.</span>}
-        <Sending pending={pending} />
-      </div>
-    </form>
+    <>
+      {groups.map((group, index) => (
+        <div key={group} role="group" aria-labelledby={`group-${index}`} className={styles.group}>
+          <h2 id={`group-${index}`}>{group}</h2>
+          {actions(group)}
+        </div>
+      ))}
+      <StepForm label="Your turn" look="composer" formRef={form} onSend={send}>
+        <TextField id="message" label={step.label} fieldRef={field} onEnter={send} {...fieldProps} />
+        <StepFoot send="Send" unready={unready} pending={pending} keys="Enter sends, Shift+Enter starts a new line." />
+        {(ungrouped || step.suggestions.length > 0) && (
+          <div className={styles.more}>
+            {step.suggestions.length > 0 && (
+              <Suggestions
+                suggestions={step.suggestions}
+                written={text}
+                locked={pending}
+                field={field}
+                onChoose={setText}
+              />
+            )}
+            {ungrouped && actions(null)}
+          </div>
+        )}
+      </StepForm>
+    </>
   );
 }

@@ -36,7 +36,7 @@ describe("choosing one reply", () => {
     expect(second()).toHaveFocus();
     await userEvent.tab();
     await userEvent.keyboard("it asks{Enter}");
-    expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["b"], reason: "it asks" }]]);
+    expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["b"], none: false, reason: "it asks" }]]);
   });
 
   it("takes a digit in the reason for text, and Alt with a digit for a choice", async () => {
@@ -155,7 +155,7 @@ describe("choosing any number of replies", () => {
     expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply, or “None of these”, before you go on.");
     await userEvent.click(box("None of these"));
     await go();
-    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [] });
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });
   });
 
   it("lets “none” and the cards exclude each other", async () => {
@@ -171,7 +171,7 @@ describe("choosing any number of replies", () => {
     const { onAnswer } = renderTask(pageState(1, { ...MANY, max_choices: 1 }));
     await userEvent.click(screen.getByRole("radio", { name: "None of these" }));
     await go();
-    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [] });
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });
   });
 
   it("has no violation", async () => {

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 
 /**
- * Keys 1–9 choose while no text field has the focus; with Alt they choose anywhere.
+ * Keys 0–9 choose while no text field has the focus; with Alt they choose anywhere.
  * Read from `code`, because Alt+1 types another character on many keyboards.
  */
 export function useNumberKeys(choose: (number: number) => void): void {
@@ -27,7 +27,7 @@ export function useNumberKeys(choose: (number: number) => void): void {
 }
 
 function pressedNumber(event: KeyboardEvent): number | null {
-  const match = /^(?:Digit|Numpad)([1-9])$/.exec(event.code);
+  const match = /^(?:Digit|Numpad)([0-9])$/.exec(event.code);
   return match ? Number(match[1]) : null;
 }
 
@@ -36,4 +36,10 @@ function isTyping(target: EventTarget | null): boolean {
     target instanceof HTMLElement &&
     (target.isContentEditable || target.tagName === "TEXTAREA" || target.matches("input[type='text']"))
   );
+}
+
+/** “1”, “1 or 2”, “1 to 5”: the keys of so many things; a tenth thing has none. */
+export function keyRange(count: number): string {
+  const last = Math.min(9, count);
+  return last === 1 ? "1" : last === 2 ? "1 or 2" : `1 to ${last}`;
 }

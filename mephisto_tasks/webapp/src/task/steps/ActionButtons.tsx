@@ -1,0 +1,68 @@
+import { useState } from "react";
+import type { Action } from "../../wire/state";
+import { Button } from "../../ui/Button";
+import { ActionDialog } from "./ActionDialog";
+import styles from "./Actions.module.css";
+
+export interface ActionButtonsProps {
+  agentId: string;
+  stepId: string;
+  actions: readonly Action[];
+  pending: boolean;
+  /** `text` is empty where the action asks for none. */
+  onAction: (actionId: string, text: string) => void;
+}
+
+/**
+ * What can be done instead of writing. An action that asks for something opens a dialog; one that is not to be had yet
+ * keeps its place in the tab order, and says why when it is pressed.
+ */
+export function ActionButtons({ agentId, stepId, actions, pending, onAction }: ActionButtonsProps) {
+  const [openId, setOpenId] = useState<string | null>(null);
+  const [hintId, setHintId] = useState<string | null>(null);
+  const opened = actions.find((action) => action.action_id === openId && action.enabled) ?? null;
+  const hinted = actions.find((action) => action.action_id === hintId && !action.enabled) ?? null;
+
+  const press = (action: Action) => {
+    setHintId(action.enabled ? null : action.action_id);
+    if (!action.enabled || pending) {
+      return;
+    }
+    if (action.confirm === null && action.text_label === null) {
+      onAction(action.action_id, "");
+    } else {
+      setOpenId(action.action_id);
+    }
+  };
+  return (
+    <>
+      {actions.map((action) => (
+        <Button
+          key={action.action_id}
+          look="quiet"
+          disabled={pending}
+          unavailable={!action.enabled}
+          description={action.enabled ? null : action.hint}
+          onClick={() => press(action)}
+        >
+          {action.label}
+        </Button>
+      ))}
+      <p role="status" className={styles.hint}>
+        {hinted !== null && `${hinted.label}: ${hinted.hint ?? "not possible yet"}.`}
+      </p>
+      {opened !== null && (
+        <ActionDialog
+          agentId={agentId}
+          stepId={stepId}
+          action={opened}
+          onClose={() => setOpenId(null)}
+          onDone={(text) => {
+            setOpenId(null);
+            onAction(opened.action_id, text);
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import { useRef } from "react";
+import { MAX_TEXT } from "../../wire/answers";
+import { actionDraft } from "../../wire/drafts";
+import type { Action } from "../../wire/state";
+import { Button } from "../../ui/Button";
+import { Modal } from "../../ui/Modal";
+import { TextField } from "./TextField";
+import { useTextAnswer } from "./useTextAnswer";
+import styles from "./Actions.module.css";
+
+export interface ActionDialogProps {
+  agentId: string;
+  stepId: string;
+  action: Action;
+  onClose: () => void;
+  onDone: (text: string) => void;
+}
+
+/** Asks for an action's text, or whether it is meant, or both. What was typed is still there when it opens again. */
+export function ActionDialog({ agentId, stepId, action, onClose, onDone }: ActionDialogProps) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const asksText = action.text_label !== null;
+  const { unready, send, fieldProps } = useTextAnswer({
+    agentId,
+    draftId: actionDraft(stepId, action.action_id),
+    field,
+    what: "This field",
+    minWords: asksText ? 1 : 0,
+    maxChars: MAX_TEXT,
+    pending: false,
+    onText: (text) => onDone(asksText ? text : ""),
+  });
+  return (
+    <Modal
+      title={action.label}
+      open
+      onClose={onClose}
+      closeLabel="Close"
+      {...(asksText ? { initialFocus: field } : {})}
+      foot={
+        <>
+          <Button look="quiet" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button unready={unready} onClick={send}>
+            {action.label}
+          </Button>
+        </>
+      }
+    >
+      <div className={styles.dialog}>
+        {action.confirm !== null && <p>{action.confirm}</p>}
+        {action.text_label !== null && (
+          <TextField id="action-text" label={action.text_label} fieldRef={field} onEnter={send} {...fieldProps} />
+        )}
+      </div>
+    </Modal>
+  );
+}

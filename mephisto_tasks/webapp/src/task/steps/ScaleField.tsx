@@ -1,0 +1,53 @@
+import type { Ref } from "react";
+import type { Scale } from "../../wire/state";
+import { Points } from "./Points";
+import { Slider } from "./Slider";
+import styles from "./Rate.module.css";
+
+export interface ScaleFieldProps {
+  scale: Scale;
+  /** Its place in the step, which makes its ids. */
+  index: number;
+  value: number | null;
+  locked: boolean;
+  problem: string | null;
+  fieldRef?: Ref<HTMLDivElement>;
+  onChange: (value: number) => void;
+  onEnter: () => void;
+}
+
+/** One statement and where it is rated, with the labels of both ends below. */
+export function ScaleField({ scale, index, value, locked, problem, fieldRef, onChange, onEnter }: ScaleFieldProps) {
+  const id = `scale-${index}`;
+  const problemId = problem === null ? null : `${id}-problem`;
+  const common = { scale, value, locked, labelledBy: id, onChange, onEnter };
+  const slider = scale.style === "slider";
+  return (
+    <div ref={fieldRef} className={styles.scale} data-scale={index} data-answered={value !== null}>
+      <p id={id} className={styles.statement}>
+        {scale.statement}
+      </p>
+      {slider ? (
+        <Slider {...common} describedBy={[`${id}-ends`, problemId].filter(Boolean).join(" ")} invalid={problem !== null} />
+      ) : (
+        <Points {...common} describedBy={problemId} />
+      )}
+      {(slider || scale.labels.length === 0) && (
+        <div className={styles.ends} aria-hidden="true">
+          <span>{scale.left}</span>
+          <span>{scale.right}</span>
+        </div>
+      )}
+      {slider && (
+        <span id={`${id}-ends`} hidden>
+          {`from “${scale.left}” to “${scale.right}”`}
+        </span>
+      )}
+      {problem !== null && (
+        <p role="alert" id={`${id}-problem`} className={styles.problem}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { type KeyboardEvent, type PointerEvent, useRef } from "react";
+import type { Scale } from "../../wire/state";
+import { fineStep, keyTarget, middle, positionWords, snap } from "./rating";
+import styles from "./Rate.module.css";
+
+/** Half the width of the thumb in CSS pixels: its middle never comes nearer to an end of the track. */
+const THUMB_RADIUS = 14;
+/** A finger that has moved so far sideways means to drag. */
+const DRAG_PX = 6;
+
+export interface SliderProps {
+  scale: Scale;
+  /** Null until it is touched: then there is no thumb. */
+  value: number | null;
+  locked: boolean;
+  labelledBy: string;
+  describedBy: string;
+  invalid: boolean;
+  onChange: (value: number) => void;
+  onEnter: () => void;
+}
+
+/**
+ * A line from one label to the other.
+ *
+ * The browser's own range input serves keyboard and screen reader. The pointer is ours, because the browser's input
+ * answers to a finger that only scrolls past, and not to a click where its hidden thumb already stands.
+ */
+export function Slider({ scale, value, locked, labelledBy, describedBy, invalid, onChange, onEnter }: SliderProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const drag = useRef<{ startX: number; moving: boolean } | null>(null);
+
+  const put = (next: number) => {
+    if (!locked) {
+      onChange(snap(scale, next));
+    }
+  };
+  const putAt = (event: PointerEvent<HTMLDivElement>) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const share = (event.clientX - box.left - THUMB_RADIUS) / Math.max(1, box.width - 2 * THUMB_RADIUS);
+    put(scale.minimum + share * (scale.maximum - scale.minimum));
+  };
+  const onPointerDown = (event: PointerEvent<HTMLDivElement>) => {
+    if (event.button !== 0) {
+      return;
+    }
+    const touch = event.pointerType === "touch";
+    drag.current = { startX: event.clientX, moving: !touch };
+    if (!touch) {
+      // Else the browser begins to select text, and takes the focus away again.
+      event.preventDefault();
+      event.currentTarget.setPointerCapture(event.pointerId);
+      input.current?.focus({ preventScroll: true });
+      putAt(event);
+    }
+  };
+  const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
+    const now = drag.current;
+    if (now === null) {
+      return;
+    }
+    if (!now.moving && Math.abs(event.clientX - now.startX) >= DRAG_PX) {
+      now.moving = true;
+      event.currentTarget.setPointerCapture(event.pointerId);
+    }
+    if (now.moving) {
+      putAt(event);
+    }
+  };
+  const onPointerUp = (event: PointerEvent<HTMLDivElement>) => {
+    if (drag.current !== null) {
+      putAt(event);
+      input.current?.focus({ preventScroll: true });
+    }
+    drag.current = null;
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = keyTarget(scale, value, event.key);
+    if (event.key === "Enter") {
+      event.preventDefault();
+      onEnter();
+    } else if (target !== null && !event.altKey && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      put(target);
+    }
+  };
+  return (
+    <div
+      className={styles.slider}
+      data-testid={`track-${scale.scale_id}`}
+      onPointerDown={onPointerDown}
+      onPointerMove={onPointerMove}
+      onPointerUp={onPointerUp}
+      // The finger went on to scroll the page: nothing was meant by it.
+      onPointerCancel={() => (drag.current = null)}
+    >
+      <input
+        ref={input}
+        type="range"
+        min={scale.minimum}
+        max={scale.maximum}
+        step={fineStep(scale)}
+        value={value ?? middle(scale)}
+        data-untouched={value === null ? "" : undefined}
+        aria-labelledby={labelledBy}
+        aria-describedby={describedBy}
+        aria-valuetext={positionWords(scale, value)}
+        aria-invalid={invalid}
+        aria-disabled={locked}
+        onChange={(event) => put(event.target.valueAsNumber)}
+        onKeyDown={onKeyDown}
+      />
+    </div>
+  );
+}

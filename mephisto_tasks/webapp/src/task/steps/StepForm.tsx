@@ -1,0 +1,57 @@
+import type { ReactNode, Ref } from "react";
+import { Button } from "../../ui/Button";
+import { Sending } from "./Sending";
+import styles from "./Steps.module.css";
+
+export interface StepFormProps {
+  /** Id of the heading that names the form; else `label` does. */
+  labelledBy?: string;
+  label?: string;
+  look?: "plain" | "panel" | "composer";
+  formRef?: Ref<HTMLFormElement>;
+  onSend: () => void;
+  children: ReactNode;
+}
+
+/** The form around a step. The page itself says what is missing, and where. */
+export function StepForm({ labelledBy, label, look = "plain", formRef, onSend, children }: StepFormProps) {
+  return (
+    <form
+      ref={formRef}
+      tabIndex={-1}
+      aria-label={label}
+      aria-labelledby={labelledBy}
+      className={look === "plain" ? styles.step : `${styles.step} ${styles[look]}`}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSend();
+      }}
+    >
+      {children}
+    </form>
+  );
+}
+
+export interface StepFootProps {
+  /** The words of the button that sends the step. */
+  send: string;
+  /** Something is still missing; pressing says what. */
+  unready: boolean;
+  pending: boolean;
+  /** Which keys do what; shown where there is a keyboard. */
+  keys?: string;
+}
+
+/** The button at the end of a step, and whether the answer is on its way. */
+export function StepFoot({ send, unready, pending, keys }: StepFootProps) {
+  return (
+    <div className={styles.foot}>
+      <Button type="submit" unready={unready} disabled={pending}>
+        {pending ? "Sending…" : send}
+      </Button>
+      {keys !== undefined && !pending && <span className={styles.keys}>{keys}</span>}
+      <Sending pending={pending} />
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+"""Finished dialogues in the usual formats, and what a file in none of them is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from parlai_humaneval.agents.corpus import PACKAGED_CORPUS
+from parlai_humaneval.protocol.dialogue_files import FIRST, SECOND, Dialogue, load_dialogues
+from parlai_humaneval.protocol.materials import MaterialError
+
+OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[str], Path]:
+    def put(text: str) -> Path:
+        path = tmp_path / "talk.txt"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return put
+
+
+Put = Callable[[str], Path]
+
+
+def said(dialogue: Dialogue) -> list[tuple[str, str]]:
+    return [(line.speaker, line.text) for line in dialogue.lines]
+
+
+def test_our_own_format(put: Put) -> None:
+    """Guards ids, alternating speakers, and the packaged corpus."""
+    (dialogue,) = load_dialogues(put(OURS + "\n\n"))
+    assert dialogue.dialogue_id == "d1"
+    assert said(dialogue) == [(FIRST, "Hi!"), (SECOND, "Hello."), (FIRST, "Bye.")]
+    assert len(load_dialogues(PACKAGED_CORPUS)) > 150
+
+
+def test_fbdialog_as_convai2_has_it(put: Put) -> None:
+    """Guards personas (nobody's words), silence, several labels, candidates, and where a dialogue begins."""
+    text = (
+        "1 your persona: i ski.\n2 partner's persona: i bake.\n"
+        "3 __SILENCE__\thi there\t\tno|yes\n4 how are you ?\tfine|great\t\tno|yes\n"
+        "1 hello\tgood day\n2 nice hat\n"
+    )
+    first, second = load_dialogues(put(text))
+    assert said(first) == [(SECOND, "hi there"), (FIRST, "how are you ?"), (SECOND, "fine")]
+    assert first.context == ("your persona: i ski.", "partner's persona: i bake.")
+    assert said(second) == [(FIRST, "hello"), (SECOND, "good day"), (FIRST, "nice hat")]
+    assert (second.line_number, second.dialogue_id, second.context) == (5, "talk-2", ())
+
+
+def test_fbdialog_lines_before_a_question_are_its_context(put: Put) -> None:
+    """Guards tasks such as bAbI, whose statements are said by nobody."""
+    (dialogue,) = load_dialogues(put("1 Sam went to the kitchen.\n2 Where is Sam?\tkitchen\n"))
+    assert said(dialogue) == [(FIRST, "Where is Sam?"), (SECOND, "kitchen")]
+    assert dialogue.context == ("Sam went to the kitchen.",)
+
+
+def test_parlais_text_format_as_blended_skill_talk_has_it(put: Put) -> None:
+    """Guards personas and topic in the first message, escaped signs, the end of an episode, and one left open."""
+    text = (
+        "text:your persona: I ski.\\nyour persona: I bake.\\nSnow\\nHi|you\tlabels:Hello.\tcontext_dataset:convai2\n"
+        "text:And\\tnow?\tlabels:Bye.\tepisode_done:True\n"
+        "text:Two\\nlines\tlabels:One.\n"
+    )
+    first, second = load_dialogues(put(text))
+    assert said(first) == [(FIRST, "Hi|you"), (SECOND, "Hello."), (FIRST, "And\tnow?"), (SECOND, "Bye.")]
+    assert first.context == ("your persona: I ski.", "your persona: I bake.", "Snow")
+    assert said(second) == [(FIRST, "Two\nlines"), (SECOND, "One.")]
+
+
+def test_parlais_conversations_keep_their_speakers(put: Put) -> None:
+    """Guards what `parlai self_chat` writes: context acts, pairs, blank last acts."""
+    pairs = [
+        [{"id": "context", "text": "your persona: I ski."}, {"id": "context", "text": ""}],
+        [{"id": "model_a", "text": "Hi!"}, {"id": "model_b", "text": "Hello."}],
+        [{"id": "model_a", "text": "Bye."}, {"id": "model_b", "text": ""}],
+    ]
+    lines = [json.dumps({"dialog": pairs[1:], "context": pairs[0]}), json.dumps({"dialog": pairs})]
+    for dialogue in load_dialogues(put("\n".join(lines))):
+        assert said(dialogue) == [("model_a", "Hi!"), ("model_b", "Hello."), ("model_a", "Bye.")]
+        assert dialogue.context == ("your persona: I ski.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is empty; expected a JSON object a line"),
+        ("\n \n", "is empty"),
+        ("Hello there\n", "line 1: the format is not known; expected a JSON object a line"),
+        ("[\n" + OURS + "\n]", "line 1: the format is not known"),
+        (OURS + "\n{", "line 2: not JSON .*one whole dialogue a line"),
+        (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!"]}', 'line 2: at turns: .*expected {"dialogue_id"'),
+        (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!", " "]}', "line 2: at turns.1"),
+        (OURS + "\n" + OURS, "line 2: the id d1 stands twice"),
+        ('{"dialog": [[{"id": "a"}]]}', "line 1: a dialogue with 0 line.s. begins here; expected at least 2"),
+        ('{"dialog": [{"id": "a", "text": "Hi!"}]}', 'line 1: at dialog.0.*expected {"dialog"'),
+        ("1 hi\thello\nno number\tx", "line 2: does not begin with a number"),
+        ("1 hi\thello\n1 hi", "line 2: a dialogue with 1 line"),
+        ("1 your persona: \n2 hi\thello", "line 1: the persona line is empty"),
+        ("text:your persona:\\nhi\tlabels:hello", "line 1: the persona line is empty"),
+        ("text:hi\tlabels:hello\nlabels:hello", "line 2: has no text"),
+        ("text:hi\tlabels:hello\treward:much", "line 1: could not convert.*expected text:"),
+    ],
+)
+def test_a_wrong_file_is_told_line_and_form(put: Put, text: str, expected: str) -> None:
+    """Guards the one message a user sees for a file of their own."""
+    path = put(text)
+    with pytest.raises(MaterialError, match=expected) as error:
+        load_dialogues(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_in_another_encoding_is_told_what_to_do(tmp_path: Path) -> None:
+    """Guards files saved by old Windows programs."""
+    path = tmp_path / "old.txt"
+    path.write_bytes("1 caf\xe9\tyes\n".encode("latin-1"))
+    with pytest.raises(MaterialError, match="save it as UTF-8"):
+        load_dialogues(path)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,30 +22,22 @@ from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist
-from mephisto_tasks.interactive.config import InteractiveConfig, read_config, resolve_file
+from mephisto_tasks.interactive.config import read_config
 from mephisto_tasks.interactive.explain import StudyDoor
-from mephisto_tasks.interactive.study import Study, restore_allocation
+from mephisto_tasks.interactive.study import Study
 from mephisto_tasks.operator import StudyOperator
-from mephisto_tasks.practice_results import failed_tries
-from mephisto_tasks.results import past_dialogues, past_practices
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
-from mephisto_tasks.settings import task_dir
+from mephisto_tasks.study_building import NothingToDo, build_study
 from mephisto_tasks.task_lock import task_lock
-from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
-from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
-from parlai_humaneval.protocol.materials import load_instructions, load_personas
-from parlai_humaneval.protocol.practice import load_practice
+
+__all__ = ["Launched", "NothingToDo", "StudyBroken", "build_study", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
 
 class StudyBroken(RuntimeError):
     """Dialogues failed one after another; the message says with what."""
-
-
-class NothingToDo(Exception):
-    """Every dialogue that the settings ask for is there already."""
 
 
 @dataclass
@@ -71,49 +62,6 @@ class Launched:
         """Block until done or until ``stop`` is set."""
         while not self.is_done() and not stop.wait(poll_s):
             pass
-
-
-def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
-    """Everything that can go wrong with the settings goes wrong here, before anything is launched.
-
-    Raises:
-        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
-        NothingToDo: earlier launches already collected all.
-    """
-    own = task_dir(task) / "task_config"
-    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
-    allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
-    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
-    specs = resolve(config.model_names(), zoo)
-    practice = None
-    if config.onboarding_qualification:
-        practice_file = resolve_file(config.onboarding_file, own / f"onboarding_{config.metric}.json")
-        practice = load_practice(practice_file, config.metric)
-    values = {
-        "question": config.question,
-        "turns": str(config.turns),
-        "min_reason_words": str(config.min_reason_words),
-        "pay": config.pay or f"${reward:.2f} for one complete conversation, practice included",
-    }
-    study = Study(
-        config=config,
-        seed=seed,
-        specs={spec.name: spec for spec in specs},
-        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
-        allocator=allocator,
-        personas=load_personas(Path(config.persona_file).expanduser() if config.persona_file else None),
-        practice=practice,
-        instructions=load_instructions(resolve_file(config.instructions_file, own / "instructions.yaml"), values),
-    )
-    if practice is not None:
-        for worker_id, past in past_practices(data_dir, task_name).items():
-            study.practice_tries_used[worker_id] = failed_tries(past, len(practice.items))
-    if allocator.remaining == 0:
-        raise NothingToDo(
-            f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
-            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
-        )
-    return study
 
 
 @contextmanager
@@ -141,7 +89,7 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))
         # Before any practice: nobody should practise for a study that has nothing for them.
-        shared_state.worker_can_do_unit = lambda worker, unit: bool(study.allocator.available(worker.db_id))
+        shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         live_run = operator.launch(config.mephisto, shared_state)
         lock.name_run(str(live_run.task_run.db_id))

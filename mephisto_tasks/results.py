@@ -20,9 +20,10 @@ from mephisto_tasks.startup import collector_off
 from mephisto_tasks.stored_state import StateFile
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
-from parlai_humaneval.protocol.events import EventLogError, build_record
+from parlai_humaneval.protocol.events import EventLogError, build_record, split_dialogues
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord, OnboardingRecord, Status
+from parlai_humaneval.quality.registry import checked
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
@@ -115,22 +116,34 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
     return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
 
 
-def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, DialogueRecord]]:
-    alive = running_task_run(data_dir, task_name)
+def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, StateFile]]:
+    """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
     for agent in stored_agents(data_dir, task_name):
         path = _state_file(data_dir, agent)
         try:
             state = StateFile.model_validate_json(path.read_bytes())
-            if not state.outputs.messages:
-                continue  # the rater left before the dialogue began
-            at_work = agent.task_run_id == alive and agent.status in _AT_WORK
-            unfinished: Status = "running" if at_work else "partial"
-            record = build_record(state.outputs.messages, unfinished=unfinished)
         except FileNotFoundError:
             continue
-        except (ValidationError, EventLogError) as error:
+        except ValidationError as error:
             raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
-        yield agent, record
+        if state.outputs.messages:
+            yield agent, state
+
+
+def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, DialogueRecord]]:
+    alive = running_task_run(data_dir, task_name)
+    for agent, state in stored_states(data_dir, task_name):
+        at_work = agent.task_run_id == alive and agent.status in _AT_WORK
+        unfinished: Status = "running" if at_work else "partial"
+        try:
+            for events in split_dialogues(state.outputs.messages):
+                yield agent, build_record(events, unfinished=unfinished)
+        except EventLogError as error:
+            raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -157,6 +170,7 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
         if agent.worker_id in practised:
             record.checks["practice"] = practised[agent.worker_id].model_dump()
         records.append(record)
+    checked(records)
     return records
 
 
@@ -174,13 +188,21 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
+    found = list(_records(data_dir, task_name))
+    held: dict[str, set[int]] = {}
+    for _, record in found:
+        if record.status == "complete":
+            held.setdefault(record.session or record.dialogue_id, set()).add(record.conversation)
     return [
         PastDialogue(
-            cell=Cell(models=tuple(model.name for model in record.models), metric=record.metric),
+            cell=Cell(
+                models=tuple(model.name for model in record.models), metric=record.metric, setting=record.setting
+            ),
             worker=agent.worker_id,
-            complete=record.status == "complete",
+            # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
+            complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
             rated_turns=len(record.complete_turns),
             cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
         )
-        for agent, record in _records(data_dir, task_name)
+        for agent, record in found
     ]

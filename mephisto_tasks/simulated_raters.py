@@ -1,8 +1,8 @@
 """Raters that are programs: they speak the page's protocol over real HTTP and websockets, and bypass nothing.
 
 A simulated rater sees what the page would show. Two things it is told beside the page, because they stand for a person's
-judgement: which practice reply is the better one (a person can tell), and, for a stated preference between models, which
-model is behind a card (``model_of``).
+judgement: what is right in the practice (a person can tell), and, for a stated preference between models, which
+model is behind a reply (``model_of``).
 """
 
 from __future__ import annotations
@@ -11,92 +11,54 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from mephisto_tasks.router.page_client import PageClient
-from parlai_humaneval.protocol.steps import (
-    ChooseStep,
-    EndStep,
-    FeedbackStep,
-    MessageStep,
-    PageState,
-    WaitStep,
-)
+from mephisto_tasks.simulated_answers import Answers, Behaviour, by_kind
+from parlai_humaneval.protocol.steps import EndStep, PageState, WaitStep
+
+__all__ = ["Behaviour", "Outcome", "SentTurn", "SimulatedRater", "run_raters"]
 
 STATE_TIMEOUT_S = 120.0
-
-OPENERS = [
-    "I have had quite a busy week so far, how about you?",
-    "Lately I spend most evenings reading. What do you like to do?",
-    "Do you have any plans for the weekend?",
-    "I just came back from a long walk with my dog.",
-    "What kind of food do you like best?",
-    "I am thinking about learning a new language this year.",
-    "Have you seen any good movies recently?",
-    "My garden keeps me busy at this time of the year.",
-    "That sounds nice! Can you tell me a bit more about it?",
-    "I see what you mean. What made you start with that?",
-    "Music helps me a lot after work. Do you play an instrument?",
-    "I would love to travel more, maybe somewhere near the sea.",
-]
-REASONS = [
-    "It fits what I said before much better.",
-    "It sounds friendly and keeps the conversation going.",
-    "It answers my question and asks me something back.",
-    "The other one does not really react to my message.",
-]
-
-
-@dataclass
-class Behaviour:
-    """How a simulated rater judges.
-
-    Args:
-        model_of: candidate id → model, or None where the rater has no preference between models.
-        prefer: the model that is liked better; with ``model_of``.
-        strength: probability of choosing it where it is shown.
-        good_replies: texts of the better practice replies.
-        position_bias: probability of choosing the first card without looking.
-        think_s: mean pause before an answer, in seconds (exponential); 0: at once.
-    """
-
-    model_of: Callable[[str], str | None] = field(default=lambda _: None)
-    prefer: str | None = None
-    strength: float = 0.7
-    good_replies: frozenset[str] = frozenset()
-    position_bias: float = 0.0
-    think_s: float = 0.0
 
 
 @dataclass
 class SentTurn:
-    """What a rater sent in one turn: to be compared with what was stored."""
+    """What a rater sent in one turn: to be compared with what was stored. ``message`` None: it was sent for them."""
 
     message: str | None
-    selected: list[str]
-    reason: str
+    selected: list[str] = field(default_factory=list)
+    ticks: list[str] | None = None
+    written: str | None = None
+    reason: str = ""
 
 
 @dataclass
 class Outcome:
-    """How one simulated rater fared. ``refused``: the sentence with which they were turned away."""
+    """How one simulated rater fared. ``refused``: the sentence with which they were turned away.
+
+    ``answers``: every answer of the task as it was sent, in order. ``turns``: those that rated a turn.
+    """
 
     worker: str
     finished: bool = False
     refused: str | None = None
     stopped: str | None = None
+    answers: list[dict[str, Any]] = field(default_factory=list)
     turns: list[SentTurn] = field(default_factory=list)
     feedback: str | None = None
     waits_s: list[float] = field(default_factory=list)
-    """Seconds from sending a message to seeing its candidates, a value a turn."""
+    """Seconds from sending a message to seeing what it leads to, a value a turn."""
 
 
 class SimulatedRater:
-    """One worker who takes one unit: practice if asked, the conversation, the comment box, the submit."""
+    """One worker who takes one unit: practice if asked, the conversations, the comment box, the submit."""
 
     def __init__(self, base_url: str, worker: str, behaviour: Behaviour, *, seed: int) -> None:
         self._client = PageClient(base_url, worker_id=worker, assignment_id=f"a-{worker}")
         self._behaviour = behaviour
         self._random = random.Random(f"rater:{seed}:{worker}")
+        self._make = by_kind(Answers(behaviour, self._random))
         self._message: str | None = None
         self._sent_at: float | None = None
         self.outcome = Outcome(worker=worker)
@@ -133,46 +95,37 @@ class SimulatedRater:
         step = state.step
         if isinstance(step, WaitStep):
             return await self._client.next_state(after_version=state.version, timeout=STATE_TIMEOUT_S)
-        if isinstance(step, ChooseStep) and self._sent_at is not None:
-            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
-            self._sent_at = None
+        assert not isinstance(step, EndStep)
+        self._note_wait()
         if self._behaviour.think_s:
             await asyncio.sleep(self._random.expovariate(1 / self._behaviour.think_s))
-        if isinstance(step, MessageStep):
-            return await self._write(step, state)
-        if isinstance(step, ChooseStep):
-            return await self._choose(step, state)
-        assert isinstance(step, FeedbackStep)
-        self.outcome.feedback = "A simulated rater's comment."
-        return await self._answer({"kind": "feedback", "step_id": step.step_id, "text": self.outcome.feedback})
-
-    async def _write(self, step: MessageStep, state: PageState) -> PageState:
-        lines = OPENERS + (state.context.lines if state.context else [])
-        self._message = self._random.choice(lines)
-        self._sent_at = asyncio.get_running_loop().time()
-        return await self._answer({"kind": "message", "step_id": step.step_id, "text": self._message})
-
-    async def _choose(self, step: ChooseStep, state: PageState) -> PageState:
-        chosen = self._pick(step)
-        reason = self._random.choice(REASONS) if step.reason else ""
+        answer = {"step_id": step.step_id, **self._make[step.kind](step, state)}
         if state.phase == "task":
-            self.outcome.turns.append(SentTurn(message=self._message, selected=[chosen], reason=reason))
-        return await self._answer({"kind": "choose", "step_id": step.step_id, "selected": [chosen], "reason": reason})
+            self._note(answer)
+        if answer["kind"] == "message":
+            self._sent_at = asyncio.get_running_loop().time()
+        return await self._answer(answer)
 
-    def _pick(self, step: ChooseStep) -> str:
-        behaviour, ids = self._behaviour, [card.candidate_id for card in step.cards]
-        for card in step.cards:
-            if card.text in behaviour.good_replies:
-                return card.candidate_id
-        if self._random.random() < behaviour.position_bias:
-            return ids[0]
-        liked = [i for i in ids if behaviour.prefer is not None and behaviour.model_of(i) == behaviour.prefer]
-        others = [i for i in ids if i not in liked]
-        if liked and (not others or self._random.random() < behaviour.strength):
-            return self._random.choice(liked)
-        return self._random.choice(others or ids)
+    def _note_wait(self) -> None:
+        if self._sent_at is not None:
+            self.outcome.waits_s.append(asyncio.get_running_loop().time() - self._sent_at)
+            self._sent_at = None
 
-    async def _answer(self, answer: dict[str, object]) -> PageState:
+    def _note(self, answer: dict[str, Any]) -> None:
+        self.outcome.answers.append(answer)
+        turns, kind = self.outcome.turns, answer["kind"]
+        if kind == "message":
+            self._message = answer["text"]
+        elif kind == "choose":
+            turns.append(SentTurn(self._message, selected=answer["selected"], reason=answer["reason"]))
+        elif kind == "tick" and answer["step_id"].startswith("rate-"):
+            turns.append(SentTurn(self._message, ticks=answer["selected"]))
+        elif kind == "write":
+            turns[-1].written = answer["text"]
+        elif kind == "feedback":
+            self.outcome.feedback = answer["text"]
+
+    async def _answer(self, answer: dict[str, Any]) -> PageState:
         state = await self._client.answer(answer)
         if state.notice is not None and state.notice.level == "error":
             raise RuntimeError(f"an answer of {self.outcome.worker} was refused: {state.notice.text}")

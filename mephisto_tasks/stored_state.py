@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.protocol.events import Event
@@ -13,7 +15,8 @@ class _Outputs(BaseModel):
 
 
 class StateFile(BaseModel):
-    """The part of the file that records are made of: the events, in order."""
+    """The parts of the file that records are made of: the plan of the unit, and the events, in order."""
 
     model_config = ConfigDict(extra="ignore")
+    inputs: dict[str, Any] | None = None
     outputs: _Outputs

@@ -117,12 +117,11 @@ def _simulate(
 
     from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 
-    practice = run.study.practice
     behaviour = Behaviour(
         model_of=run.study.model_of,
         prefer=prefer,
         strength=strength,
-        good_replies=frozenset(item.good for item in practice.items) if practice else frozenset(),
+        practice=run.study.practice,
     )
     with Progress(console=console(stderr=True), transient=True) as progress:
         bar = progress.add_task(f"{raters} simulated raters", total=dialogues)

@@ -22,7 +22,7 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import (
 
 from mephisto_tasks.interactive.agent_state import LiveAgentState
 from mephisto_tasks.interactive.config import hydra_arguments
-from mephisto_tasks.interactive.runner import InteractiveTaskRunner, one_dialogue
+from mephisto_tasks.interactive.runner import InteractiveTaskRunner, one_unit
 from mephisto_tasks.interactive.study import Study
 from parlai_humaneval.protocol.events import PracticeEnded, parse_events
 
@@ -89,8 +89,8 @@ class InteractiveBlueprint(OnboardingRequired, Blueprint):
         return study
 
     def get_initialization_data(self) -> Iterable[Any]:
-        """As many units as dialogues are missing; which models a unit compares is decided when a rater takes it."""
-        return [one_dialogue() for _ in range(self.study.allocator.remaining)]
+        """As many units as are missing; what a unit holds is decided when a rater takes it."""
+        return [one_unit() for _ in range(self.study.allocator.remaining)]
 
     def remember_onboarding(self, agent: OnboardingAgent) -> None:
         """So that a reload in the practice conversation finds its place."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from parlai_humaneval.quality.registry import known_checks
+
 if TYPE_CHECKING:
     from mephisto_tasks.interactive.config import InteractiveConfig
 
@@ -148,5 +150,6 @@ def _turns(config: InteractiveConfig) -> None:
 
 
 def _blocking(config: InteractiveConfig) -> None:
+    known_checks(config.blocking_checks)
     if config.blocking_checks and not config.block_qualification:
         raise ValueError("blocking_checks need a block_qualification to give to those who fail")

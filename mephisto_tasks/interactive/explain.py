@@ -36,7 +36,7 @@ class StudyDoor:
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left can be given another dialogue now."""
-        return not self._study.paused and bool(self._study.allocator.available(worker_id))
+        return not self._study.paused and self._study.may_begin(worker_id)
 
     def why_not(self, worker_id: str) -> str | None:
         study, worker = self._study, self._worker_of(worker_id)
@@ -49,6 +49,8 @@ class StudyDoor:
             return PRACTICE_FAILED
         if blocking and worker.is_qualified(blocking):
             return BLOCKED
+        if worker_id in study.unfinished and not study.allocator.is_busy(worker_id):
+            return None
         if study.allocator.has_done_all(worker_id):
             return BUSY if study.allocator.is_busy(worker_id) else DONE_ALL
         if study.allocator.is_busy(worker_id):

@@ -25,8 +25,8 @@ compat.prepare()
 from mephisto.data_model.exceptions import AgentShutdownError
 
 from mephisto_tasks.client_io import EARLY_SUBMIT
-from mephisto_tasks.interactive.agent_state import LiveAgentState
 from mephisto_tasks.interactive import checks
+from mephisto_tasks.interactive.agent_state import LiveAgentState
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
     MAX_TEXT,

@@ -20,15 +20,24 @@ from mephisto.data_model.exceptions import (
     AgentShutdownError,
 )
 
+from mephisto_tasks.interactive.blocked_workers import block_if_failed
 from mephisto_tasks.interactive.page_session import PageSession, SubmittedEarly
+from mephisto_tasks.interactive.plans import UnitPlan
 from mephisto_tasks.interactive.practice import PracticeWorld
-from mephisto_tasks.interactive.study import Plan, Study
-from mephisto_tasks.interactive.world import ConversationWorld
+from mephisto_tasks.interactive.study import Study
+from mephisto_tasks.interactive.unit import HeldUnit
+from mephisto_tasks.interactive.words import (
+    AGAIN,
+    ALL_DONE,
+    AWAY,
+    AWAY_FOR_GOOD,
+    NOTHING_LEFT,
+    PAUSED,
+    STOPPED,
+    THANKS,
+)
 from parlai_humaneval.models.pool import ModelFailed
-from parlai_humaneval.protocol.allocation import Cell
 from parlai_humaneval.protocol.events import Interrupted
-from parlai_humaneval.protocol.records import ContextRecord
-from parlai_humaneval.protocol.steps import Notice
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent
@@ -38,42 +47,6 @@ logger = logging.getLogger(__name__)
 
 SUBMIT_TIMEOUT_S = 60
 """How long a finished dialogue waits for the page to hand the unit in; every answer is stored by then."""
-
-THANKS = ("Thank you!", "Your conversation is complete and saved. {pay}")
-STOPPED = (
-    "We have to stop here",
-    "Our system had a problem and this conversation cannot go on. Nothing that you did is lost, and you are paid for "
-    "the whole conversation.",
-)
-AWAY = (
-    "You were away for a while",
-    "This conversation was closed because we heard nothing from you. What you did is saved. If you want to begin another "
-    "one, please load this page again, or return the task and take it anew.",
-)
-AWAY_FOR_GOOD = (
-    "You were away for a while",
-    "This conversation was closed because we heard nothing from you. What you did is saved. There is no other conversation "
-    "for you in this study, so please return the task. Thank you for your help!",
-)
-NOTHING_LEFT = (
-    "All conversations have been given out",
-    "Other people took the last ones while you were getting ready. There is nothing to do for you right now; please return "
-    "the task. Thank you for your interest!",
-)
-PAUSED = (
-    "The study was paused",
-    "The researchers paused this study. Everything that you did is saved, and a conversation that was under way is paid as "
-    "a whole. You may close this page.",
-)
-AGAIN = Notice(
-    level="info",
-    text="Your earlier conversation was cut off by us, not by you. It is saved and paid. Here is a new one, from the start.",
-)
-ALL_DONE = (
-    "The study is complete",
-    "Other people finished the last conversations of this study just now. There is nothing to do for you any more; please "
-    "return the task. Thank you for your interest!",
-)
 
 
 class InteractiveTaskRunner(TaskRunner):
@@ -88,85 +61,85 @@ class InteractiveTaskRunner(TaskRunner):
     def get_init_data_for_agent(self, agent: Agent) -> dict[str, Any]:
         """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
         if agent.state.init_data is None:
-            cell = self.study.allocator.claim(agent.worker_id, agent.db_id)
+            unit = self.study.take_unit(agent.worker_id, agent.db_id, f"{agent.task_run_id}-{agent.db_id}")
             try:
-                plan = None if cell is None else self.study.plan(f"{agent.task_run_id}-{agent.db_id}", cell)
-                agent.state.set_init_state(_stored(plan))
-            except BaseException:  # nobody would ever end a dialogue that did not begin
-                self.study.allocator.abandon(agent.db_id, rated_turns=0)
+                agent.state.set_init_state({"nothing_left": True} if unit is None else unit.stored())
+            except BaseException:  # nobody would ever end a unit that did not begin
+                self.study.allocator.abandon(agent.db_id, rated=[])
                 raise
         page_data = agent.state.get_init_state()
         assert isinstance(page_data, dict)
         return page_data
 
     def run_unit(self, unit: Unit, agent: Agent) -> None:
-        """One dialogue. An exception that leaves here is the rater's absence: Mephisto then gives the unit out again."""
-        plan = _restored(agent.state.init_data)
+        """The dialogues of a unit. An exception that leaves here is the rater's absence: the unit is given out again."""
         page = self._page(agent, "task")
-        if plan is None:
+        stored = agent.state.init_data
+        assert stored is not None, "a unit must be planned before it runs"
+        if stored.get("nothing_left"):
             self._goodbye(page, NOTHING_LEFT, "stay")
             raise AgentReturnedError(agent.db_id)
-        again = self.study.allocator.take_cut_off(agent.worker_id)
-        world = ConversationWorld(self.study, plan, page, greeting=AGAIN if again else None)
+        held = HeldUnit(self.study, UnitPlan.restored(stored), page)
+        if self.study.allocator.take_cut_off(agent.worker_id):
+            page.notice = AGAIN
         try:
-            world.run()
+            held.run()
             self.study.allocator.complete(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
-            self._abandon(world, agent)
+            held.leave(agent.worker_id, agent.db_id)
             if isinstance(absence, AgentShutdownError):
                 page.state.append(Interrupted(at=time.time()))
             self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
         except ModelFailed as error:
-            self._stop(agent, world, f"models failed: {error}")
+            self._stop(agent, held, f"models failed: {error}")
             return
         except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
-            logger.exception("dialogue %s failed", plan.dialogue_id)
-            self._stop(agent, world, f"{type(error).__name__}: {error}")
+            logger.exception("dialogue %s failed", held.dialogue_id)
+            self._stop(agent, held, f"{type(error).__name__}: {error}")
             return
-        self._finish(agent, world, page)
+        self._finish(agent, held)
 
     def _page(self, agent: Any, phase: Literal["practice", "task"]) -> PageSession:
         timeout_s = self.study.config.answer_timeout_s
         return PageSession(agent, phase=phase, answer_timeout_s=timeout_s, closing=self.study.closing)
 
-    def _abandon(self, world: ConversationWorld, agent: Agent) -> None:
-        self.study.allocator.abandon(agent.db_id, rated_turns=world.rated_turns)
-
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):
             return PAUSED if self.study.allocator.remaining else ALL_DONE
-        return AWAY if self.study.allocator.available(worker_id) else AWAY_FOR_GOOD
+        return AWAY if self.study.may_begin(worker_id) else AWAY_FOR_GOOD
 
-    def _finish(self, agent: Agent, world: ConversationWorld, page: PageSession) -> None:
-        """Comment box, thanks, submit. The dialogue is complete already: a rater who leaves now has done the work."""
+    def _finish(self, agent: Agent, held: HeldUnit) -> None:
+        """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
+        page = held.page
+        block_if_failed(self.study, agent.get_worker(), page.state.messages, agent.get_task_run().get_task().task_name)
         try:
-            world.ask_feedback()
+            held.ask_feedback()
             self._goodbye(page, THANKS, "submit")
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
-            logger.info("dialogue %s is complete; its rater left before the end page", world.plan.dialogue_id)
+            logger.info("unit %s is complete; its rater left before the end page", held.plan.session)
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
-    def _stop(self, agent: Agent, world: ConversationWorld, reason: str) -> None:
-        """End a dialogue that cannot go on: keep everything, tell the rater, and give the work out again."""
-        logger.error("dialogue %s stopped: %s", world.plan.dialogue_id, reason)
-        self._abandon(world, agent)
+    def _stop(self, agent: Agent, held: HeldUnit, reason: str) -> None:
+        """End a unit that cannot go on: keep everything, tell the rater, and give the work out again."""
+        logger.error("dialogue %s stopped: %s", held.dialogue_id, reason)
+        self.study.allocator.abandon(agent.db_id, rated=held.begun)
         self.study.note_failure(reason)
         try:
-            world.fail(reason)
+            held.fail(reason)
         except OSError:
-            logger.exception("the end of dialogue %s could not be written down", world.plan.dialogue_id)
-        self._goodbye(world.page, STOPPED, "submit")
+            logger.exception("the end of dialogue %s could not be written down", held.dialogue_id)
+        self._goodbye(held.page, STOPPED, "submit")
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
-            logger.info("the rater of the stopped dialogue %s had left", world.plan.dialogue_id)
+            logger.info("the rater of the stopped dialogue %s had left", held.dialogue_id)
         self._mark_completed(agent)
         if not self.study.paused:
-            agent.get_live_run().task_launcher.add_one(one_dialogue())
+            agent.get_live_run().task_launcher.add_one(one_unit())
 
     def _mark_completed(self, agent: Agent) -> None:
         # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as
@@ -187,14 +160,13 @@ class InteractiveTaskRunner(TaskRunner):
         """The practice conversation, then the page's submit, which asks for the verdict."""
         practice = self.study.practice
         assert practice is not None, "onboarding runs only where practice items are configured"
-        config, used = self.study.config, self.study.practice_tries_used
+        used = self.study.practice_tries_used
         page = self._page(agent, "practice")
         blueprint = agent.get_live_run().blueprint
         blueprint.remember_onboarding(agent)
         world = PracticeWorld(
             practice,
-            config.question,
-            config.onboarding_tries,
+            self.study.practice_config(),
             page,
             seed=int(agent.db_id),
             used=used.get(agent.worker_id, 0),
@@ -225,33 +197,8 @@ class InteractiveTaskRunner(TaskRunner):
         """Nothing to do."""
 
 
-def one_dialogue() -> Any:
-    """Initialization data of an assignment: one unit; which models it compares is decided when a rater takes it."""
+def one_unit() -> Any:
+    """Initialization data of an assignment with one unit; what the unit holds is decided when a rater takes it."""
     from mephisto.data_model.assignment import InitializationData
 
     return InitializationData(shared={}, unit_data=[{}])
-
-
-def _stored(plan: Plan | None) -> dict[str, Any]:
-    if plan is None:
-        return {"nothing_left": True}
-    return {
-        "dialogue_id": plan.dialogue_id,
-        "models": list(plan.cell.models),
-        "metric": plan.cell.metric,
-        "context": plan.context.model_dump(mode="json"),
-        "seed": plan.seed,
-        "planned_at": time.time(),
-    }
-
-
-def _restored(stored: dict[str, Any] | None) -> Plan | None:
-    assert stored is not None, "a dialogue must be planned before it runs"
-    if stored.get("nothing_left"):
-        return None
-    return Plan(
-        dialogue_id=stored["dialogue_id"],
-        cell=Cell(models=tuple(stored["models"]), metric=stored["metric"]),
-        context=ContextRecord.model_validate(stored["context"]),
-        seed=stored["seed"],
-    )

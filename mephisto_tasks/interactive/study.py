@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.plans import Plan, Planner, UnitPlan
+from mephisto_tasks.interactive.practice_rules import check_practice
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
@@ -73,6 +74,12 @@ class Study:
         if unit.conversations > 1 and (done or len(unit.plans) < unit.conversations):
             with self._lock:
                 self.unfinished[worker] = unit.without(done)
+
+    def practice_config(self) -> InteractiveConfig:
+        """The settings that the practice asks by: of several, the first that its items fit."""
+        assert self.practice is not None
+        each = [self.config.of(setting) for setting in self.config.settings()]
+        return next((one for one in each if check_practice(self.practice, one) is None), each[0])
 
     def may_begin(self, worker: str) -> bool:
         """Whether there is something for this worker now."""

@@ -20,6 +20,7 @@ from mephisto_tasks.launching import Launched
 from mephisto_tasks.results import read_records
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.settings import compose_config
+from parlai_humaneval.protocol.practice import ChooseItem
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
@@ -27,17 +28,20 @@ Launch = Callable[..., AbstractAsyncContextManager[Launched]]
 """What the fixture ``start`` is."""
 
 TASK = "test-task"
+EMBEDDED = ("eliza", "retrieval", "degraded")
 REASON = "because it is so much better"
 
 
 @contextmanager
-def launch(data_dir: Path, **settings: Any) -> Iterator[Launched]:
-    """A PW-Turn launch of two scripted models ``alpha`` and ``beta``; settings of the blueprint by name.
+def launch(data_dir: Path, *, task: str = "pw_turn", **settings: Any) -> Iterator[Launched]:
+    """A launch of PW-Turn, or another ``task``, with two scripted models ``alpha`` and ``beta``.
 
-    ``task_name``, ``disconnect_after_s`` and ``port`` are settings of the task and the architect.
+    Settings of the blueprint go by name.
+
+    ``conf``, ``task_name``, ``disconnect_after_s`` and ``port`` are the conf, and settings of the task and the architect.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    with launching.launched("pw_turn", config_of(data_dir, **settings), data_dir) as run:
+    with launching.launched(task, config_of(data_dir, task, **settings), data_dir) as run:
         yield run
 
 
@@ -52,13 +56,14 @@ async def launch_beside(data_dir: Path, **settings: Any) -> AsyncIterator[Launch
         await asyncio.to_thread(manager.__exit__, None, None, None)
 
 
-def config_of(data_dir: Path, **settings: Any) -> Any:
+def config_of(data_dir: Path, task: str = "pw_turn", **settings: Any) -> Any:
     models = settings.pop("models", ["alpha", "beta"])
+    conf = settings.pop("conf", "local")
     task_name = settings.pop("task_name", TASK)
     port, disconnect = settings.pop("port", 0), settings.pop("disconnect_after_s", 60)
     blueprint = {
         "models": models,
-        "zoo_files": [str(zoo_file(data_dir, [name for name in models if name not in ("eliza", "retrieval")]))],
+        "zoo_files": [str(zoo_file(data_dir, [name for name in models if name not in EMBEDDED]))],
         "turns": 2,
         "dialogues_per_group": 1,
         "onboarding_qualification": None,
@@ -71,7 +76,7 @@ def config_of(data_dir: Path, **settings: Any) -> Any:
         f"mephisto.architect.disconnect_after_s={disconnect}",
         f"mephisto.task.task_name={task_name}",
     ]
-    return compose_config("pw_turn", "local", overrides)
+    return compose_config(task, conf, overrides)
 
 
 def _hydra(value: Any) -> str:
@@ -79,7 +84,16 @@ def _hydra(value: Any) -> str:
         return "null"
     if isinstance(value, list):
         return "[" + ",".join(_hydra(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_hydra(item)}" for key, item in value.items()) + "}"
     return json.dumps(value) if isinstance(value, str) else str(value)
+
+
+def good_replies(run: Launched) -> frozenset[str]:
+    """The right replies of the practice."""
+    assert run.study.practice is not None
+    items = [item for item in run.study.practice.items if isinstance(item, ChooseItem)]
+    return frozenset(item.replies[number - 1] for item in items for number in item.right)
 
 
 def records(run: Launched) -> list[DialogueRecord]:

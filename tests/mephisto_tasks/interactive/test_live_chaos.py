@@ -31,8 +31,7 @@ async def test_a_study_through_chaos_loses_and_doubles_nothing(start: Launch) ->
     """Six raters with practice, all at once; every connection is cut after at most 6 kB, one in seven at once."""
     async with start(dialogues_per_group=RATERS, turns=3, onboarding_qualification="q") as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
-        behaviour = Behaviour(good_replies=good)
+        behaviour = Behaviour(practice=run.study.practice)
         port = int(run.url.rpartition(":")[2])
         async with chaos().ChaosProxy(port, seed=11) as proxy:
             outcomes = await asyncio.wait_for(

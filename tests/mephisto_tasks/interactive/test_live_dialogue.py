@@ -31,8 +31,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         onboarding_qualification="pw-practice",
     ) as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
-        behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval", strength=0.8, good_replies=good)
+        behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice)
         outcomes = asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=DIALOGUES, seed=1))
         asyncio.run(eventually(run.is_done))
         left = dict(run.study._models_shown)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live import Launch, Rater, eventually, launch, records, rows
+from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
 from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 @pytest.fixture(scope="module")
 def good(run: Launched) -> frozenset[str]:
     assert run.study.practice is not None
-    return frozenset(item.good for item in run.study.practice.items)
+    return good_replies(run)
 
 
 def granted(data_dir: Path, worker: str) -> dict[str, int]:
@@ -126,7 +126,7 @@ async def test_cards_tell_nothing_of_which_is_right(run: Launched) -> None:
             step = (await rater.state()).step
             assert isinstance(step, ChooseStep)
             assert not {card.candidate_id for card in step.cards} & {"good", "bad"}
-            first += step.cards[0].text == run.study.practice.items[0].good
+            first += step.cards[0].text == run.study.practice.items[0].replies[0]
     assert 2 <= first <= 10
 
 
@@ -134,7 +134,7 @@ async def test_tries_are_not_given_back_to_who_leaves(start: Launch) -> None:
     """Fail the first try, leave, come back: one try is left. And the new page begins with its own first state."""
     async with start(onboarding_qualification=QUALIFICATION, disconnect_after_s=1) as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
+        good = good_replies(run)
         async with Rater(run, "leaver") as rater:
             await rater.practise([*WRONG, "good"], good)
             agent_id = rater.client.agent_id
@@ -152,7 +152,7 @@ async def test_nobody_practises_for_nothing(start: Launch) -> None:
     """When the only dialogue is being rated, a newcomer is told so at once, and not after four practice questions."""
     async with start(onboarding_qualification=QUALIFICATION) as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
+        good = good_replies(run)
         async with Rater(run, "first") as first:
             await first.practise(RIGHT, good)
             await first.client.submit_onboarding()
@@ -171,7 +171,7 @@ async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(
     settings = {"onboarding_qualification": "across", "dialogues_per_group": 2}
     async with start(**settings) as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
+        good = good_replies(run)
         async with Rater(run, "twice") as rater:
             assert (await rater.practise(WRONG, good)).notice is not None
     async with start(**settings) as run:

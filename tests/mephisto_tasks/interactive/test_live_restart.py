@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from live import TASK, Launch, Rater, eventually, launch, records, rows, threads_of_launches, whole_dialogue
+from live import TASK, Launch, Rater, eventually, good_replies, launch, records, rows, threads_of_launches, whole_dialogue
 
 from mephisto_tasks.interactive.runner import AGAIN, PAUSED
 from mephisto_tasks.launching import NothingToDo
@@ -25,7 +25,7 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
     """Practising, writing, choosing or at the comment box: last words with pay for each, and the record as far as it got."""
     async with start(dialogues_per_group=5, onboarding_qualification="q") as run:
         assert run.study.practice is not None
-        good = frozenset(item.good for item in run.study.practice.items)
+        good = good_replies(run)
         raters = {stage: Rater(run, stage) for stage in ("practice", "message", "choose", "feedback")}
         for stage, rater in raters.items():
             await rater.__aenter__()

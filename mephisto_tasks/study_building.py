@@ -1,0 +1,153 @@
+"""Settings → a study: models, materials and counts. Everything that can go wrong with the settings goes wrong here."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, resolve_file
+from mephisto_tasks.interactive.plans import Planner
+from mephisto_tasks.interactive.practice_rules import check_practice
+from mephisto_tasks.interactive.study import Study, restore_allocation
+from mephisto_tasks.practice_results import failed_tries
+from mephisto_tasks.results import past_dialogues, past_practices
+from mephisto_tasks.settings import task_dir
+from mephisto_tasks.unfinished import unfinished_units
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.contexts import SpeakerContext, load_contexts
+from parlai_humaneval.protocol.materials import Instructions, load_instructions, load_personas
+from parlai_humaneval.protocol.openers import load_openers, load_topics
+from parlai_humaneval.protocol.practice import Practice, load_practice
+
+PACKAGED = "packaged"
+
+
+class NothingToDo(Exception):
+    """Every dialogue that the settings ask for is there already."""
+
+
+def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """The study that the settings describe, with what earlier launches of the same name did.
+
+    Raises:
+        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    own = task_dir(task) / "task_config"
+    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+    allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    practice = _practice(config, own)
+    study = Study(
+        config=config,
+        seed=seed,
+        specs={spec.name: spec for spec in specs},
+        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
+        allocator=allocator,
+        planner=_planner(config, seed),
+        practice=practice,
+        instructions=_instructions(config, own, reward),
+        topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
+        unfinished=unfinished_units(data_dir, task_name),
+    )
+    if practice is not None:
+        for worker_id, past in past_practices(data_dir, task_name).items():
+            study.practice_tries_used[worker_id] = failed_tries(past, len(practice.items))
+    if allocator.remaining == 0:
+        raise NothingToDo(
+            f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
+            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
+        )
+    return study
+
+
+def _file(configured: str) -> Path | None:
+    return Path(configured).expanduser() if configured else None
+
+
+def _planner(config: InteractiveConfig, seed: int) -> Planner:
+    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
+    return Planner(
+        config,
+        seed,
+        personas=load_personas(_file(config.persona_file)) if config.persona else [],
+        contexts=_contexts(config),
+        openers=openers,
+    )
+
+
+def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
+    """Contexts, where a setting asks for them: a file of one's own, a persona for a model, or an ice-breaker from one."""
+    needed = bool(config.bot_persona) or config.topic == "icebreaker"
+    if not needed and not config.context_file:
+        return []
+    contexts = load_contexts(config.context_kind, _file(config.context_file))
+    if needed and not all(context.bot_persona for context in contexts):
+        without = next(context.context_id for context in contexts if not context.bot_persona)
+        raise ConfigError(
+            f"{config.context_file}: context {without!r} has no persona for the bot, which this study needs"
+        )
+    return contexts
+
+
+def _practice(config: InteractiveConfig, own: Path) -> Practice | None:
+    """The practice items: a file of one's own, the task's for the one setting of this study, or that for the metric."""
+    if not config.onboarding_qualification:
+        return None
+    of_setting = own / f"onboarding_{config.settings()[0]}.json"
+    alone = len(config.settings()) == 1 and of_setting.is_file()
+    path = resolve_file(config.onboarding_file, of_setting if alone else own / f"onboarding_{config.metric}.json")
+    practice = load_practice(path, config.metric)
+    problems = [check_practice(practice, config.of(setting)) for setting in config.settings()]
+    if all(problems):  # of several settings, the practice need fit one only
+        raise ConfigError(f"{path}: {problems[0]}")
+    return practice
+
+
+def _instructions(config: InteractiveConfig, own: Path, reward: float) -> Instructions:
+    of_metric = own / f"instructions_{config.metric}.yaml"
+    path = resolve_file(config.instructions_file, of_metric if of_metric.is_file() else own / "instructions.yaml")
+    return load_instructions(path, _values(config, reward), _flags(config))
+
+
+_WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
+
+
+def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
+    unit = (
+        "conversation"
+        if config.conversations_per_unit == 1
+        else f"set of {config.conversations_per_unit} conversations"
+    )
+    return {
+        "question": config.question or config.of(config.settings()[0]).question,
+        "turns": str(config.turns),
+        "max_turns": str(config.max_turns),
+        "models": _WORDS[config.group_size],
+        "conversations": str(config.conversations_per_unit),
+        "min_reason_words": str(config.min_reason_words),
+        "min_written_words": str(config.min_written_words),
+        "settings": str(len(config.settings())),
+        "pay": config.pay or f"${reward:.2f} for one complete {unit}, practice included",
+    }
+
+
+def _flags(config: InteractiveConfig) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then."""
+    each = [config.of(setting) for setting in config.settings()]
+    flags = {
+        "persona": config.persona,
+        "first_message": bool(config.first_message or config.openers),
+        "rater_ends": config.rater_ends,
+        "topic_free": config.topic == "free",
+        "topic_icebreaker": config.topic == "icebreaker",
+        "topic_changes": config.topic_changes,
+        "offer_topics": config.offer_topics,
+        "practice": bool(config.onboarding_qualification),
+        "several_settings": len(each) > 1,
+        "written_fallback": any(one.min_choices == 0 and one.fallback == "write" for one in each),
+        "reasons": any(one.reason_required for one in each),
+    }
+    return {name for name, true in flags.items() if true}

@@ -71,8 +71,9 @@ def _long_enough(record: DialogueRecord, least: float) -> Finding:
     if unjudged := _too_few(messages):
         return unjudged
     mean = mean_words(messages)
-    verb = "reach" if mean >= least else "do not reach"
-    return Finding(mean >= least, f"The messages have {mean:.3g} words on average and {verb} {least}.", mean)
+    return Finding(
+        mean >= least, f"The mean length of the messages is {mean:.3g} (words); {least} or more is expected.", mean
+    )
 
 
 def greeting(record: DialogueRecord) -> Finding:

@@ -22,13 +22,23 @@ from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig
 from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
 
-TASKS = {"pw_turn": "mephisto_tasks.pw_turn"}
+TASKS = {
+    name: f"mephisto_tasks.{name}"
+    for name in ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
+}
 """Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
 
+SHARED_CONFS = Path(__file__).parent / "interactive" / "hydra_configs" / "conf"
+"""What the live tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+
+PLACE = "place"
 BLUEPRINT = "mephisto.blueprint."
+_PARTS = ("base", "live")
+"""Confs that others are made of."""
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
 _OTHERS = [
+    (PLACE, "local", "Where raters come from: local, mturk_sandbox or mturk. Goes with every conf."),
     ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
     ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
     ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
@@ -55,8 +65,8 @@ def task_dir(task: str) -> Path:
 
 def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
-    folder = task_dir(task) / "hydra_configs" / "conf"
-    return sorted(path.stem for path in folder.glob("*.yaml") if path.stem != "base")
+    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
@@ -65,25 +75,25 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     Raises:
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
-    folder = task_dir(task)
+    confs = task_dir(task) / "hydra_configs" / "conf"
     import_module(f"{TASKS[task]}.blueprint")
     for override in overrides:
         _check_name(override)
-    extra: list[str] = []
+    config_dir, config_name = confs, conf
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
         if not own.is_file():
             raise ConfigError(f"there is no file {own}")
         config_dir, config_name = own.parent, own.stem
-        extra = [f"hydra.searchpath=[file://{folder / 'hydra_configs' / 'conf'}]"]
     elif conf not in conf_names(task):
         raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
-    else:
-        config_dir, config_name = folder / "hydra_configs" / "conf", conf
+    elif not (confs / f"{conf}.yaml").is_file():
+        config_dir = SHARED_CONFS
+    search = f"hydra.searchpath=['file://{confs}','file://{SHARED_CONFS}']"
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
-            composed = compose(config_name=config_name, overrides=[*extra, *overrides])
+            composed = compose(config_name=config_name, overrides=[search, *overrides])
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
@@ -138,7 +148,13 @@ def describe_settings() -> list[tuple[str, str, str]]:
 
 def _check_name(override: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
-    name = override.partition("=")[0].lstrip("+~")
+    name, _, value = override.partition("=")
+    name = name.lstrip("+~")
+    if name == PLACE:
+        places = sorted(path.stem for path in (SHARED_CONFS / PLACE).glob("*.yaml"))
+        if value not in places:
+            raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
+        return
     if name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
         return
     short = {full.rpartition(".")[2]: full for full, _, _ in describe_settings()}

@@ -52,7 +52,10 @@ def test_each_metric_is_a_task_and_a_qualification_of_its_own() -> None:
 
 
 def test_confs_by_name() -> None:
-    assert conf_names("pw_turn") == ["local", "mturk", "mturk_sandbox"]
+    """Those of the task, those that every task has, and no file that is only a part of others."""
+    names = conf_names("pw_turn")
+    assert {"local", "mturk", "mturk_sandbox", "smith2022_length_humanness"} <= set(names)
+    assert not {"base", "live", "length", "study"} & set(names)
 
 
 @pytest.mark.parametrize("conf", ["mturk", "mturk_sandbox"])
@@ -81,7 +84,7 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
     ("task", "conf", "override", "said"),
     [
         ("pw_trun", "local", "", "no task 'pw_trun'; choose one of: pw_turn"),
-        ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox"),
+        ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox, smith2022_"),
         ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
         ("pw_turn", "local", "no=such.thing", "no"),
         ("pw_turn", "local", "mephisto.blueprint.models=[a", "'[a'"),
@@ -134,7 +137,7 @@ def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_list_confs_and_help() -> None:
     listed = CliRunner().invoke(launch_command, ["pw_turn", "--list-confs"])
-    assert listed.output.split() == ["local", "mturk", "mturk_sandbox"]
+    assert listed.output.split() == conf_names("pw_turn")
     described = CliRunner().invoke(launch_command, ["--help"])
     assert "parlai-humaneval launch pw_turn conf=mturk_sandbox" in described.output
 
@@ -148,7 +151,7 @@ def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> 
 
 def test_run_py_is_the_same_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_task("pw_turn", ["--list-confs"]) == 0
-    assert capsys.readouterr().out.split() == ["local", "mturk", "mturk_sandbox"]
+    assert capsys.readouterr().out.split() == conf_names("pw_turn")
 
 
 def test_models_of_ones_own_from_a_zoo_file(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class RandomReplies:
                 f"{path}: holds one dialogue only; the words that distort a reply come from another one, so give a file "
                 "with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)"
             )
-        self.distorter = Distorter.of(dialogues)
+        self.distorter = Distorter(dialogues)
         self.replies = [(number, text) for number, texts in enumerate(dialogues) for text in texts[1:]]
         try:
             self.draw(random.Random(0))

@@ -37,14 +37,9 @@ def span_starts(words: int) -> range:
 
 @dataclass(frozen=True)
 class Distorter:
-    """The words of a training set: dialogues → lines → words."""
+    """The training set, as dialogues of lines. Lines are split on use: a large set fits into memory once."""
 
-    dialogues: tuple[tuple[Words, ...], ...]
-
-    @classmethod
-    def of(cls, dialogues: Iterable[Iterable[str]]) -> Distorter:
-        """From dialogues as lists of lines."""
-        return cls(tuple(tuple(tuple(line.split()) for line in lines) for lines in dialogues))
+    dialogues: Sequence[Sequence[str]]
 
     def distort(self, reply: str, own: int, rng: random.Random) -> str:
         """``reply``, a line of dialogue number ``own``, with one span replaced; the number of words stays.
@@ -69,8 +64,8 @@ class Distorter:
         rng.shuffle(others)
         for end_to_end in (False, True):
             for number in others:
-                lines = self.dialogues[number]
-                texts = (tuple(word for line in lines for word in line),) if end_to_end else lines
+                lines = [tuple(line.split()) for line in self.dialogues[number]]
+                texts = [tuple(word for line in lines for word in line)] if end_to_end else lines
                 distinct = [found for found in _sequences(texts, len(span)) if _sense(found) != _sense(span)]
                 if distinct:
                     return rng.choice(distinct)

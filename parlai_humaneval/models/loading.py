@@ -89,7 +89,8 @@ def _hugging_face_names(spec: ModelSpec) -> list[str]:
 
 
 def _on_this_machine(name: str) -> bool:
-    from huggingface_hub import try_to_load_from_cache  # it comes with transformers, and takes a second
+    # Imported here: it takes a second. It comes with transformers, and its types are not packaged.
+    from huggingface_hub import try_to_load_from_cache  # type: ignore[import-untyped]
 
     if Path(name).expanduser().is_dir():
         return True

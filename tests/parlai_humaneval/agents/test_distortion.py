@@ -48,7 +48,7 @@ def test_one_span_is_replaced_by_as_many_words_in_a_row_of_another_dialogue(word
     """Guards the whole procedure: number of words, place, source, and that the source is one sequence."""
     reply = [f"own{index}" for index in range(words)]
     other = [f"other{index}" for index in range(80)]
-    distorter = Distorter.of([[" ".join(reply), "own line"], ["short", " ".join(other)]])
+    distorter = Distorter([[" ".join(reply), "own line"], ["short", " ".join(other)]])
     result = distorter.distort(" ".join(reply), 0, random.Random(seed)).split()
     changed = [index for index in range(words) if result[index] != reply[index]]
     assert len(result) == words
@@ -60,29 +60,29 @@ def test_one_span_is_replaced_by_as_many_words_in_a_row_of_another_dialogue(word
 
 def test_all_places_and_dialogues_are_drawn() -> None:
     """Guards chance: no place of the span and no other dialogue is left out."""
-    distorter = Distorter.of([["a b c d e f"], ["k l m"], ["x y z"]])
+    distorter = Distorter([["a b c d e f"], ["k l m"], ["x y z"]])
     results = {distorter.distort("a b c d e f", 0, random.Random(seed)) for seed in range(60)}
     assert results == {"a k l m e f", "a b k l m f", "a x y z e f", "a b x y z f"}
 
 
 def test_the_sequence_is_distinct_and_not_of_the_same_dialogue() -> None:
     """Guards “distinct”: neither the same words in other capitals, nor other words of the reply's own dialogue."""
-    distorter = Distorter.of([["I like dogs", "own words only"], ["LIKE, cats"]])
+    distorter = Distorter([["I like dogs", "own words only"], ["LIKE, cats"]])
     assert {distorter.distort("I like dogs", 0, random.Random(seed)) for seed in range(30)} == {"I cats dogs"}
     with pytest.raises(CannotDistort, match="differ from “like”"):
-        Distorter.of([["I like dogs", "own words only"], ["Like like!"]]).distort("I like dogs", 0, random.Random(0))
+        Distorter([["I like dogs", "own words only"], ["Like like!"]]).distort("I like dogs", 0, random.Random(0))
 
 
 def test_a_span_longer_than_every_line_is_taken_from_a_dialogue_end_to_end() -> None:
     """Guards long replies of a file of short lines: they are distorted all the same, at full length."""
     reply = " ".join(f"w{index}" for index in range(30))
-    distorter = Distorter.of([[reply], ["a b c d", "e f g h"]])
+    distorter = Distorter([[reply], ["a b c d", "e f g h"]])
     assert len(distorter.distort(reply, 0, random.Random(1)).split()) == 30
     with pytest.raises(CannotDistort, match="6 words in a row"):
-        Distorter.of([[reply], ["a b", "c d e"]]).distort(reply, 0, random.Random(1))
+        Distorter([[reply], ["a b", "c d e"]]).distort(reply, 0, random.Random(1))
 
 
 def test_a_reply_without_words_is_refused() -> None:
     """Guards the caller against an endless search for a span in nothing."""
     with pytest.raises(CannotDistort, match="no word"):
-        Distorter.of([["a"], ["b"]]).distort("  ", 0, random.Random(0))
+        Distorter([["a"], ["b"]]).distort("  ", 0, random.Random(0))

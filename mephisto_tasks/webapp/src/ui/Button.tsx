@@ -20,20 +20,25 @@ export function Button(props: ButtonProps) {
   const { children, onClick, type = "button", look = "main", disabled = false, unready = false, unavailable = false } = props;
   const description = props.description ?? null;
   const id = useId();
+  const common = {
+    type,
+    className: `${styles.button} ${look === "main" ? styles.main : styles.quiet}`,
+    "data-unready": unready ? "" : undefined,
+    "aria-describedby": description === null ? undefined : id,
+    ...(onClick ? { onClick } : {}),
+  };
   return (
     <>
-      <AriakitButton
-        type={type}
-        disabled={disabled}
-        accessibleWhenDisabled
-        data-unready={unready ? "" : undefined}
-        className={`${styles.button} ${look === "main" ? styles.main : styles.quiet}`}
-        {...(onClick ? { onClick } : {})}
-        {...(unavailable ? { "aria-disabled": true } : {})}
-        {...(description === null ? {} : { "aria-describedby": id })}
-      >
-        {children}
-      </AriakitButton>
+      {unavailable && !disabled ? (
+        // Ariakit's lets no press through that is announced as disabled.
+        <button {...common} aria-disabled>
+          {children}
+        </button>
+      ) : (
+        <AriakitButton {...common} disabled={disabled} accessibleWhenDisabled>
+          {children}
+        </AriakitButton>
+      )}
       {description !== null && (
         <span id={id} hidden>
           {description}

@@ -78,7 +78,7 @@ export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<S
               label={step.reason.required ? step.reason.label : `${step.reason.label} (optional)`}
               value={draft.text}
               onChange={(text) => change({ text })}
-              minWords={step.reason.min_words}
+              minWords={step.reason.required || draft.text.trim() !== "" ? step.reason.min_words : 0}
               maxChars={MAX_TEXT}
               problem={problem?.where === "reason" ? problem.text : null}
               readOnly={pending}

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 
 from parlai_humaneval.models.child import Child, Utterance
-from parlai_humaneval.models.worker import Request
+from parlai_humaneval.models.worker import NoReply, Request
 
 logger = logging.getLogger(__name__)
 
@@ -28,36 +28,42 @@ class ModelFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's reply and the seconds it took, retries included."""
+    """A model's reply and the seconds it took, retries included; ``failed``: all its tries were blank."""
 
     text: str
     latency_s: float
+    failed: bool = False
 
 
 def ask_all(
     children: Sequence[Child],
-    dialogue: Sequence[Utterance],
+    dialogues: Sequence[Sequence[Utterance]],
     *,
     timeout_s: float,
     retries: int,
     on_delay: Callable[[str], None] | None = None,
 ) -> list[Answer]:
-    """The next line of ``dialogue`` by each of ``children``, in their order; all are asked at once.
+    """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
 
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
-    ``on_delay`` is called with a sentence for the person.
+    ``on_delay`` is called with a sentence for the person. One whose last reply was blank is then given up with a
+    failed answer.
 
     Raises:
-        ModelFailed: when a model gave no reply after all that. The histories stay usable.
+        ModelFailed: when a model was silent or broke after all that. The histories stay usable.
     """
-    questions = [_Question(child, dialogue, timeout_s) for child in children]
+    pairs = zip(children, dialogues, strict=True)
+    questions = [_Question(child, dialogue, timeout_s) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
         troubled = [question for question in waiting if question.look()]
         beyond = [question for question in troubled if question.tries > retries]
-        if beyond:
-            raise ModelFailed([q.child.model for q in beyond], "; ".join(q.trouble for q in beyond))
-        for question in troubled:
+        for question in beyond:
+            question.give_up_if_blank()
+        broken = [question for question in beyond if question.answer is None]
+        if broken:
+            raise ModelFailed([q.child.model for q in broken], "; ".join(q.trouble for q in broken))
+        for question in (question for question in troubled if question.answer is None):
             if on_delay:
                 on_delay(DELAY_SENTENCE)
             question.ask_again(max_stuck=retries)
@@ -80,6 +86,7 @@ class _Question:
         self.answer: Answer | None = None
         self.trouble = ""
         self.tries = 0
+        self._blank = False
         self.requests: list[Request] = []
         self._dialogue = dialogue
         self._timeout_s = timeout_s
@@ -122,6 +129,12 @@ class _Question:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
         return bool(self.trouble)
 
+    def give_up_if_blank(self) -> None:
+        """Take a blank reply for the answer, where the last try gave one and nothing else is under way."""
+        if self._blank and not self.requests:
+            self.answer = Answer("", time.monotonic() - self._started, failed=True)
+
     def _note(self, error: BaseException) -> None:
+        self._blank = isinstance(error, NoReply)
         logger.error("%s failed to reply (try %d)", self.child.model, self.tries, exc_info=error)
         self.trouble = f"{self.child.model} failed: {type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from parlai.core.message import Message
 
 from parlai_humaneval.agents.dialogue_agent import Speaker
 from parlai_humaneval.models.worker import ModelWorker, Request
+from parlai_humaneval.protocol.persona_lines import with_persona
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +38,18 @@ class Utterance:
 
 
 class Child:
-    """Keeps one clone of a model level with one dialogue."""
+    """Keeps one clone of a model level with one dialogue.
 
-    def __init__(self, worker: ModelWorker, seed: int) -> None:
+    Args:
+        worker: the loaded model.
+        seed: of this conversation.
+        persona: sentences that the model plays; it hears them before anything else, in ParlAI's convention.
+    """
+
+    def __init__(self, worker: ModelWorker, seed: int, persona: Sequence[str] = ()) -> None:
         self.worker = worker
         self._seed = seed
+        self._persona = tuple(persona)
         self.renew()
 
     @property
@@ -55,6 +63,7 @@ class Child:
         if hasattr(self.agent, "set_seed"):
             self.agent.set_seed(self._seed)
         self._heard = 0
+        self._knows_persona = not self._persona
         self._observation: Any = None
 
     def hear(self, dialogue: Sequence[Utterance]) -> None:
@@ -90,6 +99,8 @@ class Child:
         self._observation = None
 
     def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:
+        if not self._knows_persona:
+            text, self._knows_persona = with_persona(self._persona, text or ""), True
         # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
         message = Message({**extra, "text": text, "episode_done": False})
         self._observation = self.agent.observe(message)

@@ -6,7 +6,7 @@ import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.child import Child
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 
 
-__all__ = ["ModelFailed", "ModelPool"]
+__all__ = ["History", "ModelFailed", "ModelPool", "Order"]
+
+History = Literal["shared", "independent"]
+Order = Literal["balanced", "fixed"]
 
 
 class ModelPool:
@@ -112,16 +115,35 @@ class ModelPool:
             raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
         return self._workers[name]
 
-    def children(self, models: Sequence[str], seed: int) -> list[Child]:
-        """Fresh histories for one conversation, in the order of ``models``."""
-        return [Child(self.worker(name), seed) for name in models]
+    def children(
+        self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None
+    ) -> list[Child]:
+        """Fresh histories for one conversation, in the order of ``models``; ``personas``: model → what it plays."""
+        given = personas or {}
+        return [Child(self.worker(name), seed, given.get(name, ())) for name in models]
 
-    def speaker(self, models: Sequence[str], *, seed: int | None = None) -> BotSpeakerAgent:
+    def speaker(
+        self,
+        models: Sequence[str],
+        *,
+        seed: int | None = None,
+        history: History = "shared",
+        order: Order = "balanced",
+        personas: Mapping[str, Sequence[str]] | None = None,
+    ) -> BotSpeakerAgent:
         """A Bot Speaker for one conversation: it costs a history per model, and no weights.
+
+        Args:
+            models: names, in any order.
+            seed: of the order shown; None: the pool's.
+            history: shared (whatever continues, each model hears it as its own) or independent (each hears its own).
+            order: balanced over the turns, or fixed for the whole conversation.
+            personas: model → sentences about itself, of those that are given any.
 
         Raises:
             ZooError: for a model that the pool does not hold.
         """
         from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent  # it needs the pool itself
 
-        return BotSpeakerAgent.in_pool(self, models, seed=self.seed if seed is None else seed)
+        chosen = self.seed if seed is None else seed
+        return BotSpeakerAgent.in_pool(self, models, seed=chosen, history=history, order=order, personas=personas)

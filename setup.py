@@ -47,6 +47,7 @@ setup(
         "scipy>=1.10",
         "statsmodels>=0.14",
         "scikit-learn>=1.3",
+        "trueskill>=0.4.5",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
         "pyobscenity>=0.2,<0.3",
@@ -71,7 +72,6 @@ setup(
             "pandas-stubs",
             "types-PyYAML",
             "types-click>=7,<8",
-            "trueskill",
         ]
     },
     entry_points={"console_scripts": ["parlai-humaneval=parlai_humaneval.cli:main"]},

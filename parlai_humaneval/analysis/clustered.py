@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 FEW_CLUSTERS = 10
 _EXACT_CLUSTERS = 12
 _CELLS_AT_ONCE = 4_000_000
-_CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
+CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def clustered_share(
         n=round(total),
         method=f"CR1 t, clustered by {cluster}",
         assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
-        source=_CR1_SOURCE,
+        source=CR1_SOURCE,
         details={f"n_{cluster}s": groups, "null": null},
     )
     if groups == 0:

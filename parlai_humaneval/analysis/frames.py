@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from parlai_humaneval.analysis.columns import TableError, from_rows
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
+from parlai_humaneval.analysis.table_rows import Row, comparison_rows, iso_time, point_rows, rating_rows
+from parlai_humaneval.protocol.records import DialogueRecord
 
-TIE = "tie"
-"""``winner`` where both candidates were chosen, or none."""
-
-Row = dict[str, Any]
+PRACTICE = "practice"
+"""Key of a record's ``checks`` that holds how the worker did in practice."""
 
 
 @dataclass(frozen=True)
 class Tables:
     """The tidy tables; :data:`parlai_humaneval.analysis.columns.COLUMNS` says what every column means.
 
-    Each has all its columns even with no rows. ``turns``: a row per candidate shown.
-    ``dialogues``: a row per dialogue. ``comparisons``: a row per answered comparison of two models.
+    Each has all its columns even with no rows. ``turns``: a row per candidate. ``dialogues``: a row per dialogue.
+    ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating at the end.
+    ``points``: a row per dialogue and model that was chosen from several.
     """
 
     turns: pd.DataFrame
     dialogues: pd.DataFrame
     comparisons: pd.DataFrame
+    ratings: pd.DataFrame = field(default_factory=lambda: from_rows("ratings", []))
+    points: pd.DataFrame = field(default_factory=lambda: from_rows("points", []))
 
 
 def tables(records: Sequence[DialogueRecord]) -> Tables:
@@ -46,7 +47,9 @@ def tables(records: Sequence[DialogueRecord]) -> Tables:
     return Tables(
         turns=from_rows("turns", [row for record in records for row in _turn_rows(record)]),
         dialogues=from_rows("dialogues", [_dialogue_row(record) for record in records]),
-        comparisons=from_rows("comparisons", [row for record in records for row in _comparison_rows(record)]),
+        comparisons=from_rows("comparisons", [row for record in records for row in comparison_rows(record)]),
+        ratings=from_rows("ratings", [row for record in records for row in rating_rows(record)]),
+        points=from_rows("points", [row for record in records for row in point_rows(record)]),
     )
 
 
@@ -63,9 +66,15 @@ def _turn_rows(record: DialogueRecord) -> Iterator[Row]:
             "seconds": turn.seconds,
             "human_text": turn.human_text,
             "human_fixed": int(turn.human_fixed),
+            "human_suggested": int(turn.human_suggested),
             "written_text": turn.written,
             "reason": turn.reason,
             "complete": int(turn.complete),
+            "none_said": int(turn.none_said),
+            "ticks": ";".join(turn.ticks or ()),
+            "tick_choices": "" if turn.ticks is None else ";".join(c.name for c in record.turn_criteria),
+            "automatic": int(turn.automatic),
+            "continued_each": int(turn.continued_each),
             "question": record.question,
             "dialogue_status": record.status,
         }
@@ -81,6 +90,8 @@ def _turn_rows(record: DialogueRecord) -> Iterator[Row]:
                 "raw_text": candidate.raw_text,
                 "masked": int(bool(candidate.masks)),
                 "latency_s": candidate.latency_s,
+                "same_as": candidate.same_as,
+                "failed": int(candidate.failed),
             }
 
 
@@ -90,7 +101,7 @@ def _dialogue_row(record: DialogueRecord) -> Row:
         "worker_id": record.worker,
         "technique": record.technique,
         "setting": record.setting,
-        "started": _iso(record.started_at),
+        "started": iso_time(record.started_at),
         "seconds": None if record.finished_at is None else record.finished_at - record.started_at,
         "n_turns": len(record.complete_turns),
         "complete": int(record.status == "complete"),
@@ -104,9 +115,23 @@ def _dialogue_row(record: DialogueRecord) -> Row:
         "settings": _json(record.settings),
         "persona": _json(record.context.persona),
         "topic": record.context.topic,
+        "topic_source": record.context.topic_source,
+        "opinion": record.context.opinion,
+        "topic_changes": _json([change.model_dump() for change in record.context.topic_changes]),
+        "context": _json(record.context.model_dump(mode="json")),
+        "session": record.session,
+        "conversation": record.conversation,
+        "conversations": record.conversations,
+        "quality_control_model": record.quality_control_model,
+        "turn_criteria": _json([criterion.model_dump(mode="json") for criterion in record.turn_criteria]),
+        "verdict": record.verdict,
+        "verdict_model": record.verdict_model,
+        "ended_by_rater": int(record.ended_by_rater),
         "final_ratings": _json(record.final_ratings),
+        "final_seconds": record.final_seconds,
         "feedback": record.feedback,
         "checks": _json(record.checks),
+        "checks_failed": ";".join(failed_checks(record.checks)),
         "refused_answers": record.refused_answers,
         "seed": record.seed,
         "task_name": record.task_name,
@@ -117,39 +142,13 @@ def _dialogue_row(record: DialogueRecord) -> Row:
     }
 
 
-def _comparison_rows(record: DialogueRecord) -> Iterator[Row]:
-    for turn in record.complete_turns:
-        # A model against itself has no winner; its turns stand in `turns` only.
-        if len({candidate.model for candidate in turn.candidates}) != 2 or len(turn.candidates) != 2:
-            continue
-        first, second = sorted(turn.candidates, key=lambda candidate: candidate.model)
-        yield {
-            "item_id": f"{record.dialogue_id}:{turn.turn}",
-            "worker_id": record.worker,
-            "metric": record.metric,
-            "model_a": first.model,
-            "model_b": second.model,
-            "dialogue_a": record.dialogue_id,
-            "dialogue_b": record.dialogue_id,
-            "winner": _winner(turn),
-            "seconds": turn.seconds,
-            "technique": record.technique,
-            "setting": record.setting,
-            "turn": turn.turn,
-            "position_a": first.position,
-            "reason": turn.reason,
-            "question": record.question,
-            "dialogue_status": record.status,
-        }
-
-
-def _winner(turn: Turn) -> str:
-    chosen = [candidate.model for candidate in turn.candidates if candidate.candidate_id in turn.selected]
-    return chosen[0] if len(chosen) == 1 else TIE
-
-
-def _iso(seconds_since_epoch: float) -> str:
-    return datetime.fromtimestamp(seconds_since_epoch, tz=timezone.utc).isoformat(timespec="milliseconds")
+def failed_checks(checks: Mapping[str, Any]) -> list[str]:
+    """Names of the quality checks that did not pass; the practice, which stands beside them, is none."""
+    return [
+        name
+        for name, outcome in checks.items()
+        if name != PRACTICE and isinstance(outcome, dict) and outcome.get("passed") is False
+    ]
 
 
 def _json(value: object) -> str:

@@ -59,7 +59,7 @@ def read_tables(directory: Path, format: Format | None = None) -> Tables:
     """
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
-        raise TableError(f"{directory} holds none of turns, dialogues, comparisons as .csv or .jsonl.")
+        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
     return Tables(**{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()})
 
 

@@ -55,3 +55,30 @@ def seconds_words(seconds: float | None) -> str:
 def counted(count: int, noun: str) -> str:
     """“1 turn”, “1,200 turns”."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def points_words(difference: float | None) -> str:
+    """Size of a difference of two shares in percentage points, “13” or “0.4”; or the dash."""
+    if difference is None:
+        return ABSENT
+    points = abs(100 * difference)
+    return f"{points:.0f}" if points >= 10 or points == 0 else f"{points:.1f}"
+
+
+def points_range(low: float | None, high: float | None, *, flip: bool = False) -> str:
+    """“5 to 21”, “−3 to 8”, or the dash; ``flip``: of the difference the other way round."""
+    if low is None or high is None:
+        return ABSENT
+    ends = (-high, -low) if flip else (low, high)
+    first, last = (f"{round(100 * end):d}".replace("-", "−") for end in ends)
+    return f"{first} to {last}"
+
+
+def signed(value: float | None) -> str:
+    """“0.53”, “−0.04”, or the dash."""
+    return ABSENT if value is None else f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # + 0: no “−0.00”
+
+
+def signed_range(low: float | None, high: float | None) -> str:
+    """“0.41 to 0.66”, or the dash."""
+    return ABSENT if low is None or high is None else f"{signed(low)} to {signed(high)}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION, make_record, make_study, make_turn
 
 from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError, typed
 from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.protocol.records import Mask
+from parlai_humaneval.protocol.records import ContextRecord, DialogueRecord, Mask
 
 TURNS = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 TURNS += ["selected", "continued", "written", "seconds"]
@@ -33,7 +36,7 @@ def test_exchange_columns_come_first_and_in_order():
     assert list(got.comparisons.columns)[: len(COMPARISONS)] == COMPARISONS
 
 
-@pytest.mark.parametrize("name", ["turns", "dialogues", "comparisons"])
+@pytest.mark.parametrize("name", ["turns", "dialogues", "comparisons", "ratings", "points"])
 def test_no_records_give_empty_tables_with_all_columns(name):
     """An analysis of an empty task does not fail on a missing column, and types stay the same."""
     empty, full = getattr(tables([]), name), getattr(tables(make_study(1, 1)), name)
@@ -47,11 +50,18 @@ def test_every_declared_column_is_filled_from_records():
     turn = make_turn(1, ("eliza", "retrieval"), "eliza").model_copy(update={"written": "better"})
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text = "raw"
+    turn.candidates[1].same_as = turn.candidates[0].candidate_id
     record = make_record("d1", [turn]).model_copy(
-        update={"failure": "model died", "feedback": "nice", "unit_id": "u", "setting": "x"}
+        update={
+            "failure": "model died",
+            "feedback": "nice",
+            "unit_id": "u",
+            "setting": "x",
+            "checks": {"greeting": {"check": "greeting", "passed": False, "reason": "“Hi!”", "value": None}},
+        }
     )
-    record.context.topic = "tea"
-    got = tables([record])
+    record.context = ContextRecord(topic="tea", topic_source="free", opinion="liked")
+    got = tables([record, make_rated("d2"), make_ticked("d3"), make_verdict("d4", "a")])
     for name, columns in TABLES.items():
         unfilled = [c.name for c in columns if getattr(got, name)[c.name].isna().all()]
         assert unfilled == [], name
@@ -89,15 +99,112 @@ def test_both_or_none_chosen_is_a_tie(count):
     assert tables([make_record("d1", [turn])]).comparisons["winner"].tolist() == ["tie"]
 
 
-def test_a_model_against_itself_and_three_candidates_are_no_pairwise_comparison():
-    """They stay in `turns`, where they can be analysed, and invent no winner."""
-    same = make_turn(1, ("eliza", "eliza"), "eliza")
-    three = make_turn(1, ("eliza", "retrieval"), "eliza")
-    extra = three.candidates[0].model_copy(update={"model": "third", "candidate_id": "x", "position": 3})
-    three.candidates.append(extra)
-    got = tables([make_record("d1", [same]), make_record("d2", [three])])
-    assert len(got.turns) == 5
+def test_a_model_against_itself_is_no_comparison():
+    """Its turns stay in `turns`, where they can be analysed, and invent no winner."""
+    got = tables([make_record("d1", [make_turn(1, ("eliza", "eliza"), "eliza")])])
+    assert len(got.turns) == 2
     assert got.comparisons.empty
+
+
+def test_of_three_models_each_pair_is_compared():
+    """a and c chosen of a, b, c: each beats b, and between them it is a tie."""
+    got = tables([make_choice("d1", [("a", "c")], models=("a", "b", "c"))]).comparisons
+    pairs = got[["model_a", "model_b", "winner", "selected_a", "selected_b", "n_models"]].to_numpy().tolist()
+    assert pairs == [["a", "b", "a", 1, 0, 3], ["a", "c", "tie", 1, 1, 3], ["b", "c", "c", 0, 1, 3]]
+    assert set(got["item_id"]) == {"d1:1"}
+
+
+def test_a_failed_reply_keeps_its_row_and_is_compared_with_nothing():
+    """What was not shown could not be chosen; the table says so, and no model wins over silence."""
+    record = make_choice("d1", [("a",)], models=("a", "b", "c"))
+    failed = record.turns[0].candidates[1]
+    failed.failed, failed.position, failed.text = True, 0, ""
+    got = tables([record])
+    row = got.turns[got.turns["model"] == "b"].iloc[0]
+    assert (row["failed"], row["position"], row["selected"], row["continued"], row["text"]) == (1, 0, 0, 0, None)
+    assert got.comparisons[["model_a", "model_b"]].to_numpy().tolist() == [["a", "c"]]
+
+
+def test_equal_replies_are_credited_to_both():
+    """Shown once, chosen once: two rows selected, the second says under which id it stood."""
+    record = make_choice("d1", [("a", "b")], models=("a", "b", "c"))
+    first, second = record.turns[0].candidates[:2]
+    second.same_as, second.position = first.candidate_id, first.position
+    rows = tables([record]).turns
+    assert rows["selected"].tolist() == [1, 1, 0]
+    assert rows["same_as"].tolist() == [None, first.candidate_id, None]
+
+
+def test_ticks_stand_beside_what_could_be_ticked():
+    """Nothing ticked is an answer; no tick column filled means that nothing was asked."""
+    rows = tables([make_ticked("d1", [["engaging", "interesting"], []])]).turns
+    assert rows["tick_choices"].tolist() == ["engaging;humanlike;interesting"] * 2
+    assert rows["ticks"].tolist() == ["engaging;interesting", None]
+    assert rows["none_said"].tolist() == [0, 1]
+    assert tables([make_choice("d2", [("a",)])]).turns["tick_choices"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [("a", ("m1", 1, 0, 0)), ("b", ("m2", 0, 1, 0)), ("tie", ("tie", 0, 0, 0)), ("both_bad", ("tie", 0, 0, 1))],
+)
+def test_a_verdict_is_one_comparison_of_the_whole_dialogue(verdict, expected):
+    """The turns, in which nothing was chosen, compare nothing."""
+    got = tables([make_verdict("d1", verdict)])
+    (row,) = got.comparisons.to_dict("records")
+    assert (row["winner"], row["selected_a"], row["selected_b"], row["both_bad"]) == expected
+    assert row["item_id"] == "d1:verdict"
+    assert got.points.empty
+    assert got.turns["continued_each"].tolist() == [1, 1] * 2
+
+
+def test_ratings_have_a_row_per_criterion_as_given():
+    """Not reversed, with the wording, and marked where the model is the degraded one."""
+    rows = tables([make_rated("d1", "bad", {"fluent": 12.5, "robotic": 90}, degraded="bad")]).ratings
+    assert rows["criterion"].tolist() == ["fluent", "robotic"]
+    assert rows["rating"].tolist() == [12.5, 90]
+    assert rows["reversed"].tolist() == [0, 1]
+    assert rows["is_quality_control"].tolist() == [1, 1]
+    assert rows["statement"].tolist() == ["It was fluent.", "It was robotic."]
+
+
+def test_points_are_turns_won_with_their_ranks():
+    """2 : 1 : 0, and who is equal shares a rank."""
+    rows = tables([make_choice("d1", [("a",), ("b",), ("a",)], models=("a", "b", "c"))]).points
+    assert rows[["model", "points", "rank", "n_turns"]].to_numpy().tolist() == [
+        ["a", 2, 1, 3],
+        ["b", 1, 2, 3],
+        ["c", 0, 3, 3],
+    ]
+
+
+def test_a_record_of_the_first_schema_has_points_too():
+    """They were not stored then, and are counted from its choices."""
+    record = make_choice("d1", [("a",), ("b",), ("a",)])
+    old = record.model_dump(exclude={"points", "ranks", "criteria", "turn_criteria", "session", "verdict"})
+    got = tables([DialogueRecord.model_validate({**old, "schema_version": 1})])
+    assert got.points["points"].tolist() == [2, 1]
+    assert got.dialogues["schema_version"].tolist() == [1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(picks=st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=12))
+def test_points_sum_to_answered_turns_where_one_is_picked(picks):
+    """No point is lost or invented."""
+    rows = tables([make_choice("d1", [(pick,) for pick in picks], models=("a", "b", "c"))]).points
+    assert rows["points"].sum() == len(picks) == rows["n_turns"].iloc[0]
+    assert rows["rank"].min() == 1
+
+
+def test_checks_that_failed_are_named():
+    """The practice, and a check that could not be judged, are no failures."""
+    record = make_choice("d1", [("a",)])
+    record.checks = {
+        "practice": {"passed": False, "tries": 2, "choices": []},
+        "greeting": {"check": "greeting", "passed": False, "reason": "“Hi!”", "value": None},
+        "capitals": {"check": "capitals", "passed": None, "reason": "too few messages", "value": None},
+    }
+    assert tables([record]).dialogues["checks_failed"].tolist() == ["greeting"]
 
 
 def test_dialogues_count_answered_and_begun_turns():

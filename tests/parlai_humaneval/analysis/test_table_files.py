@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
-from parlai_humaneval.analysis.columns import COLUMNS, TableError
+from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.table_files import read_tables, write_tables
 
-NAMES = ("turns", "dialogues", "comparisons")
+NAMES = ("turns", "dialogues", "comparisons", "ratings", "points")
 typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
 formula = st.builds("".join, st.tuples(st.sampled_from(["", "'", "''"]), st.sampled_from("=+-@\t\r\n"), typed_text))
 
@@ -37,6 +38,32 @@ def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
     folder = tmp_path_factory.mktemp("out")
     write_tables(expected, folder, form)
     assert_same(read_tables(folder), expected)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_every_technique_comes_back_exactly(tmp_path, form):
+    """Choices, ticks, ratings and verdicts, flags and empty cells among them."""
+    expected = tables(
+        [make_choice("d1", [("a", "b"), ()]), make_ticked("d2"), make_rated("d3"), make_verdict("d4", "both_bad")]
+    )
+    write_tables(expected, tmp_path, form)
+    assert_same(read_tables(tmp_path), expected)
+
+
+def test_tables_of_an_older_export_are_read(tmp_path):
+    """A folder without ratings and points, and without the newer columns, is still good."""
+    new = tables(make_study(1, 1))
+    write_tables(new, tmp_path)
+    for name in ("ratings", "points"):
+        (tmp_path / f"{name}.csv").unlink()
+    for name in ("turns", "dialogues", "comparisons"):
+        columns = [c.name for c in TABLES[name] if c.exchange]
+        path = tmp_path / f"{name}.csv"
+        pd.read_csv(path, dtype=str)[columns].to_csv(path, index=False)
+    got = read_tables(tmp_path)
+    assert got.ratings.empty
+    assert got.turns["selected"].tolist() == new.turns["selected"].tolist()
+    assert got.turns["failed"].isna().all()
 
 
 @given(text=formula)
@@ -64,7 +91,7 @@ def test_empty_tables_come_back_with_all_columns(tmp_path, form):
 def test_readme_describes_every_column(tmp_path):
     """Whoever gets the folder needs nothing else to read it."""
     paths = write_tables(tables(make_study(1, 1)), tmp_path)
-    assert [path.name for path in paths] == ["turns.csv", "dialogues.csv", "comparisons.csv", "README.md"]
+    assert [path.name for path in paths] == [*(f"{name}.csv" for name in NAMES), "README.md"]
     readme = paths[-1].read_text(encoding="utf-8")
     for columns in COLUMNS.values():
         for name, description in columns.items():

@@ -7,24 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis import pairwise_words as words
 from parlai_humaneval.analysis.clustered import cluster_bootstrap, cluster_sums, clustered_share
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.pairwise_types import (
-    DialogueCount,
+from parlai_humaneval.analysis.proportions import binomial_p
+from parlai_humaneval.analysis.reports.facts import LEVEL, common_facts, finished, median
+from parlai_humaneval.analysis.reports.pw_turn import words
+from parlai_humaneval.analysis.reports.pw_turn.types import (
     ModelRates,
     PairReport,
     PairwiseReport,
     PositionRow,
     Rate,
-    Share,
-    TurnCount,
     TurnRange,
     TurnRow,
     Unfinished,
 )
-from parlai_humaneval.analysis.proportions import binomial_p
+from parlai_humaneval.analysis.reports.types import Share
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.win_rates import (
     Floats,
@@ -35,7 +34,6 @@ from parlai_humaneval.analysis.win_rates import (
     wta_scores,
 )
 
-LEVEL = 0.95
 BOOTSTRAP_DRAWS = 2_000
 
 METHODS = [
@@ -48,44 +46,32 @@ METHODS = [
 ]
 
 
-def pairwise_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> PairwiseReport:
+def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> PairwiseReport:
     """Who won, how sure that is, and what it rests on, for each pair of models and metric in ``tables``.
 
     Only complete dialogues count, as who leaves early may not leave at random, and Sqr and WTA compare whole
     dialogues; answered turns of the others are reported beside, and count too with ``include_partial``.
     ``seed``: of the bootstrap. Reads ``comparisons`` (turns of one dialogue only) and ``dialogues``.
     """
-    comparisons, dialogues = tables.comparisons, tables.dialogues
+    comparisons = tables.comparisons
     turns = comparisons[(comparisons["dialogue_a"] == comparisons["dialogue_b"]).to_numpy(dtype=bool)]
-    counted = turns if include_partial else turns[_finished(turns)]
+    counted = turns if include_partial else turns[finished(turns)]
     groups = turns.groupby(["metric", "model_a", "model_b"], sort=True)
     pairs = [_pair(rows, key, seed, include_partial) for key, rows in groups]
     _judge(pairs)
-    begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
-    answered = int(dialogues["n_turns"].sum())
-    complete = dialogues[(dialogues["complete"] == 1).to_numpy(dtype=bool)]
+    facts = common_facts(tables, include_partial=include_partial, seed=seed)
     return PairwiseReport(
-        tasks=_unique(dialogues["task_name"]),
-        techniques=_unique(dialogues["technique"]),
-        questions={str(metric): _unique(rows["question"]) for metric, rows in dialogues.groupby("metric", sort=True)},
-        dialogues=_dialogue_count(dialogues),
-        turns=TurnCount(complete=answered, incomplete=max(0, int(begun.sum()) - answered)),
-        workers=int(pd.concat([dialogues["worker_id"], turns["worker_id"]]).nunique()),
-        median_turn_seconds=_median(counted["seconds"]),
-        median_dialogue_seconds=_median(complete["seconds"]),
-        include_partial=include_partial,
+        **{**facts, "median_turn_seconds": median(counted["seconds"])},
         headline=" ".join(pair.headline for pair in pairs) or words.no_pairs(),
         pairs=pairs,
         methods=METHODS,
-        level=LEVEL,
-        seed=seed,
         bootstrap_draws=BOOTSTRAP_DRAWS,
     )
 
 
 def _pair(rows: pd.DataFrame, key: Any, seed: int, include_partial: bool) -> PairReport:
     metric, model_a, model_b = (str(part) for part in key)
-    counted = rows if include_partial else rows[_finished(rows)]
+    counted = rows if include_partial else rows[finished(rows)]
     rates = ModelRates(
         all_turns=_turn_range(counted, model_a, 1, seed),
         turns_2_to_last=_turn_range(counted, model_a, 2, seed),
@@ -210,7 +196,7 @@ def _by_position(rows: pd.DataFrame, model_a: str, model_b: str) -> list[Positio
 
 
 def _unfinished(rows: pd.DataFrame, model_a: str, model_b: str, included: bool) -> Unfinished:
-    left = rows[~_finished(rows)]
+    left = rows[~finished(rows)]
     won, tied = outcomes(rows, model_a)
     wins, losses = float(won.sum()), float((1 - won - tied).sum())
     return Unfinished(
@@ -221,30 +207,10 @@ def _unfinished(rows: pd.DataFrame, model_a: str, model_b: str, included: bool) 
     )
 
 
-def _finished(comparisons: pd.DataFrame) -> Any:
-    """Which rows are of complete dialogues; tables from elsewhere, without a status, hold complete ones."""
-    return comparisons["dialogue_status"].fillna("complete").eq("complete").to_numpy(dtype=bool)
-
-
 def _favoured(whole: TurnRange, model_a: str, model_b: str) -> str | None:
     if whole.wins == whole.losses:
         return None
     return model_a if whole.wins > whole.losses else model_b
-
-
-def _dialogue_count(dialogues: pd.DataFrame) -> DialogueCount:
-    complete = dialogues["complete"].map({1: "complete", 0: "partial"})
-    counts = dialogues["status"].fillna(complete).value_counts()
-    return DialogueCount(**{name: int(counts.get(name, 0)) for name in DialogueCount.model_fields})
-
-
-def _unique(values: pd.Series[Any]) -> list[str]:
-    return sorted(str(value) for value in values.dropna().unique())
-
-
-def _median(seconds: pd.Series[Any]) -> float | None:
-    known = seconds.dropna()
-    return float(known.median()) if len(known) else None
 
 
 def _mean(values: Floats) -> float | None:

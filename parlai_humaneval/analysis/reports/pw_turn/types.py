@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Share(_Part):
-    """A share (0–1) with its worker-clustered interval; None where it cannot be estimated."""
-
-    estimate: float | None
-    ci_low: float | None
-    ci_high: float | None
-
-    def mirrored(self) -> Share:
-        """The same of the other model."""
-        return Share(estimate=_rest(self.estimate), ci_low=_rest(self.ci_high), ci_high=_rest(self.ci_low))
+from parlai_humaneval.analysis.reports.types import Finding, Part, Report, Share, rest
 
 
 class Rate(Share):
@@ -37,16 +23,16 @@ class Rate(Share):
     def mirrored(self) -> Rate:
         return self.model_copy(
             update={
-                "estimate": _rest(self.estimate),
-                "ci_low": _rest(self.ci_high),
-                "ci_high": _rest(self.ci_low),
-                "bootstrap_low": _rest(self.bootstrap_high),
-                "bootstrap_high": _rest(self.bootstrap_low),
+                "estimate": rest(self.estimate),
+                "ci_low": rest(self.ci_high),
+                "ci_high": rest(self.ci_low),
+                "bootstrap_low": rest(self.bootstrap_high),
+                "bootstrap_high": rest(self.bootstrap_low),
             }
         )
 
 
-class TurnRange(_Part):
+class TurnRange(Part):
     """One model's win rates over turns ``first_turn`` to ``last_turn`` (Smith et al. 2022, §4.1).
 
     ``binomial_p``: the paper's two-sided binomial test of wins against losses, turns taken as independent.
@@ -74,7 +60,7 @@ class TurnRange(_Part):
         )
 
 
-class ModelRates(_Part):
+class ModelRates(Part):
     all_turns: TurnRange
     turns_2_to_last: TurnRange
 
@@ -83,7 +69,7 @@ class ModelRates(_Part):
         return ModelRates(all_turns=self.all_turns.mirrored(), turns_2_to_last=self.turns_2_to_last.mirrored())
 
 
-class TurnRow(_Part):
+class TurnRow(Part):
     """The choices made in one turn; ``wins`` and ``win_rates`` by model."""
 
     turn: int
@@ -93,7 +79,7 @@ class TurnRow(_Part):
     win_rates: dict[str, Share]
 
 
-class PositionRow(_Part):
+class PositionRow(Part):
     """Anchoring: how often the reply at ``position`` was chosen, of ``n`` decided turns.
 
     ``p_value``: worker-clustered, against one half. ``win_rates``: of each model when it stood here.
@@ -107,7 +93,7 @@ class PositionRow(_Part):
     win_rates: dict[str, float | None]
 
 
-class Unfinished(_Part):
+class Unfinished(Part):
     """Answered turns of dialogues that were not completed, and Lin (by model) if they counted as well."""
 
     dialogues: int
@@ -116,7 +102,7 @@ class Unfinished(_Part):
     win_rates_with_them: dict[str, float | None]
 
 
-class PairReport(_Part):
+class PairReport(Part):
     """Two models under one metric.
 
     ``win_rate_a``, ``ci_low``, ``ci_high``: Lin of model_a over all turns, clustered by worker.
@@ -149,52 +135,17 @@ class PairReport(_Part):
     remarks: list[str] = Field(default_factory=list)
 
 
-class DialogueCount(_Part):
-    complete: int
-    partial: int
-    failed: int
-    running: int
+class PairwiseReport(Report):
+    """All that ``report`` prints of PW-Turn.
 
-
-class TurnCount(_Part):
-    """Turns answered, and turns begun in which no answer was given, in all dialogues."""
-
-    complete: int
-    incomplete: int
-
-
-class PracticeCount(_Part):
-    """Workers by how their practice ended."""
-
-    passed: int
-    failed: int
-    not_ended: int
-
-
-class PairwiseReport(_Part):
-    """All that ``report`` prints. Shares are 0–1, times in seconds; None: cannot be estimated.
-
-    ``median_turn_seconds``: shown → answered, over the turns that count; ``median_dialogue_seconds``: over
-    complete dialogues. ``workers``: with any dialogue.
+    ``median_turn_seconds`` is over the turns that count.
     """
 
-    tasks: list[str]
-    techniques: list[str]
-    questions: dict[str, list[str]]
-    dialogues: DialogueCount
-    turns: TurnCount
-    workers: int
-    practice: PracticeCount | None = None
-    median_turn_seconds: float | None
-    median_dialogue_seconds: float | None
-    include_partial: bool
-    headline: str
     pairs: list[PairReport]
-    methods: list[str]
-    level: float
-    seed: int
     bootstrap_draws: int
 
+    def findings(self) -> list[Finding]:
+        return [(pair.headline, pair.remarks) for pair in self.pairs]
 
-def _rest(share: float | None) -> float | None:
-    return None if share is None else 1 - share
+    def footnotes(self) -> list[str]:
+        return [f"Bootstrap: {self.bootstrap_draws:,} resamples, seed {self.seed}."]

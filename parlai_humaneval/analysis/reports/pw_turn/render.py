@@ -1,67 +1,24 @@
-"""A pairwise report on a terminal of 80 columns; nothing is printed that the report does not hold."""
+"""The tables of a PW-Turn report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich import box
-from rich.console import Console, RenderableType
-from rich.padding import Padding
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.pairwise_types import PairReport, PairwiseReport, Rate, TurnRange
-from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, percent, percent_range, seconds_words
+from parlai_humaneval.analysis.reports.printing import titled_table
+from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PairwiseReport, Rate, TurnRange
+from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, percent, percent_range
 
 
-def render(report: PairwiseReport, console: Console) -> None:
-    """Print ``report``: the answer first, then what it rests on."""
-    title = " · ".join([*report.tasks, *report.techniques]) or "report"
-    console.print(Text(title, style="bold"))
-    for metric, questions in report.questions.items():
-        for question in questions:
-            console.print(Text(f"{metric}: “{question}”", style="dim"))
-    console.print()
-    for pair in report.pairs:
-        console.print(Text(pair.headline, style="bold"))
-        for remark in pair.remarks:
-            console.print(Padding(Text(remark), (0, 0, 0, 2)))
-    if not report.pairs:
-        console.print(Text(report.headline, style="bold"))
-    console.print()
-    console.print(_data(report))
+def parts(report: PairwiseReport) -> Iterator[RenderableType]:
+    """What stands below the data: the tables of each pair."""
     for pair in report.pairs:
         for part in _pair_tables(pair):
-            console.print()
-            console.print(part)
-    console.print()
-    for method in report.methods:
-        console.print(Text(method, style="dim"))
-    console.print(Text(f"Bootstrap: {report.bootstrap_draws:,} resamples, seed {report.seed}.", style="dim"))
-
-
-def _data(report: PairwiseReport) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column()
-    dialogues, turns = report.dialogues, report.turns
-    table.add_row(
-        "Dialogues",
-        f"{dialogues.complete:,} complete, {dialogues.partial:,} partial, "
-        f"{dialogues.failed:,} failed, {dialogues.running:,} running",
-    )
-    table.add_row("Turns", f"{turns.complete:,} answered, {turns.incomplete:,} begun and not answered")
-    table.add_row("Workers", f"{report.workers:,}")
-    if (practice := report.practice) is not None:
-        table.add_row(
-            "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
-        )
-    table.add_row(
-        "Median time",
-        f"{seconds_words(report.median_turn_seconds)} a turn, "
-        f"{seconds_words(report.median_dialogue_seconds)} a dialogue",
-    )
-    return table
+            yield Text()
+            yield part
 
 
 def _pair_tables(pair: PairReport) -> Iterator[RenderableType]:
@@ -79,7 +36,7 @@ def _pair_tables(pair: PairReport) -> Iterator[RenderableType]:
 def _rates(pair: PairReport, leader: str) -> Table:
     rates = pair.win_rates[leader]
     whole, later = rates.all_turns, rates.turns_2_to_last
-    table = _table(f"Win rate of {leader}, 95 % interval clustered by worker")
+    table = titled_table(f"Win rate of {leader}, 95 % interval clustered by worker")
     table.add_column("")
     for part in (whole, later):
         table.add_column(_range_title(part), justify="right")
@@ -116,7 +73,7 @@ def _range_title(part: TurnRange) -> str:
 
 
 def _turns(pair: PairReport, leader: str, other: str) -> Table:
-    table = _table(f"By turn: {leader}")
+    table = titled_table(f"By turn: {leader}")
     for heading in ("Turn", "Won", "Lost", "Tied", "Win rate", "95 %"):
         table.add_column(heading, justify="right")
     for row in pair.by_turn:
@@ -133,7 +90,7 @@ def _turns(pair: PairReport, leader: str, other: str) -> Table:
 
 
 def _positions(pair: PairReport, leader: str, other: str) -> Table:
-    table = _table("By position shown")
+    table = titled_table("By position shown")
     for heading in ("Position", "Chosen", "Share", "95 %", "p"):
         table.add_column(heading, justify="right")
     for model in (leader, other):
@@ -149,7 +106,3 @@ def _positions(pair: PairReport, leader: str, other: str) -> Table:
             percent(row.win_rates[other]),
         )
     return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=Text(title), title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1))

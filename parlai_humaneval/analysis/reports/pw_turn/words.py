@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.analysis.pairwise_types import PairReport, PositionRow, Rate
+from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PositionRow, Rate
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
 ALPHA = 0.05

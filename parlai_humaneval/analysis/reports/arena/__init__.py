@@ -1,0 +1,1 @@
+"""Two partners side by side, judged as a whole."""

@@ -1,0 +1,1 @@
+"""Direct assessment (Ji et al. 2022): sliders, with workers checked by a degraded model."""

@@ -1,0 +1,80 @@
+"""The tables of a direct assessment's report on 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from parlai_humaneval.analysis.reports.direct_assessment.types import AssessmentGroup, AssessmentReport, Cell, Scores
+from parlai_humaneval.analysis.reports.direct_assessment.words import basis
+from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, titled_table
+from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, signed, signed_range
+
+CRITERIA_A_TABLE = 4
+"""As many columns as 80 characters hold beside the model."""
+
+
+def parts(report: AssessmentReport) -> Iterator[RenderableType]:
+    """The tables of each setting."""
+    for group in report.groups:
+        scores = basis(group)
+        yield Text()
+        amount = f"{counted(scores.dialogues, 'dialogue')}, {counted(scores.workers, 'worker')}"
+        yield heading(", ".join(part for part in (group.setting, amount) if part))
+        yield _overall(group, scores)
+        for start in range(0, len(group.criteria), CRITERIA_A_TABLE):
+            yield _criteria(group, scores, group.criteria[start : start + CRITERIA_A_TABLE])
+        if scores.pairs:
+            yield _pairs(scores)
+
+
+def _overall(group: AssessmentGroup, scores: Scores) -> Table:
+    title = "Overall: mean of all criteria, z with 95 % interval clustered by worker"
+    table = titled_table(title)
+    model_column(table)
+    number_columns(table, "z", "95 %", "Raw", "n")
+    if group.checked:
+        number_columns(table, "z, all workers", "n")
+    everyone = {row.model: row.overall for row in group.everyone.models}
+    for row in scores.models:
+        z = row.overall.z
+        cells = [signed(z.estimate), signed_range(z.ci_low, z.ci_high), _raw(row.overall), f"{row.dialogues:,}"]
+        if group.checked:
+            cells += [signed(everyone[row.model].z.estimate), f"{everyone[row.model].n:,}"]
+        table.add_row(Text(row.model), *cells)
+    return table
+
+
+def _criteria(group: AssessmentGroup, scores: Scores, names: list[str]) -> Table:
+    turned = any(name in group.reversed for name in names)
+    table = titled_table(f"By criterion: z (raw){'; ↻ turned round, so that more is better' if turned else ''}")
+    model_column(table)
+    number_columns(table, *(f"{name}{' ↻' if name in group.reversed else ''}" for name in names))
+    for row in scores.models:
+        cells = (f"{signed(row.criteria[name].z.estimate)} ({_raw(row.criteria[name])})" for name in names)
+        table.add_row(Text(row.model), *cells)
+    return table
+
+
+def _pairs(scores: Scores) -> Table:
+    table = titled_table("Difference of overall z")
+    model_column(table, "Pair")
+    number_columns(table, "z", "95 %", "p, clustered", "Holm", "p, paper")
+    for pair in scores.pairs:
+        gap = pair.difference
+        table.add_row(
+            Text(pair.leader_first),
+            signed(gap.estimate),
+            signed_range(gap.ci_low, gap.ci_high),
+            p_cell(gap.p_value),
+            p_cell(gap.p_holm),
+            p_cell(pair.paper_p),
+        )
+    return table
+
+
+def _raw(cell: Cell) -> str:
+    return ABSENT if cell.raw.estimate is None else f"{cell.raw.estimate:.1f}"

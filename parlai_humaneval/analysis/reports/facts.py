@@ -1,0 +1,79 @@
+"""What every report says of the data it rests on; and which rows of the tables count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.reports.types import DialogueCount, TurnCount
+
+LEVEL = 0.95
+Mask = npt.NDArray[np.bool_]
+
+CLUSTERED = (
+    "Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
+    "freedom."
+)
+
+
+def common_facts(tables: Tables, *, include_partial: bool, seed: int) -> dict[str, Any]:
+    """The fields of :class:`~parlai_humaneval.analysis.reports.types.Report` that any technique fills alike."""
+    dialogues = tables.dialogues
+    begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
+    answered = int(dialogues["n_turns"].sum())
+    complete = dialogues[(dialogues["complete"] == 1).to_numpy(dtype=bool)]
+    techniques = unique(dialogues["technique"])
+    workers = [frame["worker_id"] for frame in (dialogues, tables.turns, tables.comparisons, tables.ratings)]
+    return {
+        "technique": techniques[0] if techniques else "",
+        "tasks": unique(dialogues["task_name"]),
+        "techniques": techniques,
+        "questions": {str(m): unique(rows["question"]) for m, rows in dialogues.groupby("metric", sort=True)},
+        "dialogues": _dialogue_count(dialogues),
+        "turns": TurnCount(complete=answered, incomplete=max(0, int(begun.sum()) - answered)),
+        "workers": int(pd.concat(workers).nunique()),
+        "median_turn_seconds": _median_turn(tables.turns, include_partial),
+        "median_dialogue_seconds": median(complete["seconds"]),
+        "include_partial": include_partial,
+        "level": LEVEL,
+        "seed": seed,
+    }
+
+
+def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
+    counted = turns[that_count(turns, include_partial)]
+    return median(counted.drop_duplicates(["dialogue_id", "turn"])["seconds"])
+
+
+def finished(rows: pd.DataFrame) -> Mask:
+    """Which rows are of complete dialogues; tables from elsewhere, without a status, hold complete ones."""
+    return np.asarray(rows["dialogue_status"].fillna("complete").eq("complete"), dtype=bool)
+
+
+def that_count(rows: pd.DataFrame, include_partial: bool) -> Mask:
+    """Which rows the numbers rest on: those of complete dialogues, or all."""
+    return np.ones(len(rows), dtype=bool) if include_partial else finished(rows)
+
+
+def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
+    """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
+    return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
+
+
+def unique(values: pd.Series[Any]) -> list[str]:
+    return sorted(str(value) for value in values.dropna().unique())
+
+
+def median(seconds: pd.Series[Any]) -> float | None:
+    known = seconds.dropna()
+    return float(known.median()) if len(known) else None
+
+
+def _dialogue_count(dialogues: pd.DataFrame) -> DialogueCount:
+    complete = dialogues["complete"].map({1: "complete", 0: "partial"})
+    counts = dialogues["status"].fillna(complete).value_counts()
+    return DialogueCount(**{name: int(counts.get(name, 0)) for name in DialogueCount.model_fields})

@@ -1,0 +1,1 @@
+"""PW-Turn (Smith et al. 2022): two replies, one is picked."""

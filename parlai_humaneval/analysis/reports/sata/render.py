@@ -1,0 +1,101 @@
+"""The tables of a SOBA or SATA report on 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from parlai_humaneval.analysis.reports.printing import (
+    heading,
+    model_column,
+    number_columns,
+    place_table,
+    share_cells,
+    titled_table,
+)
+from parlai_humaneval.analysis.reports.sata.types import SataGroup, SataReport, TurnSpan
+from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.analysis.wording import (
+    ABSENT,
+    counted,
+    number_words,
+    p_cell,
+    p_words,
+    points_range,
+    points_words,
+)
+
+
+def parts(report: SataReport) -> Iterator[RenderableType]:
+    """The tables of each group."""
+    for group in report.groups:
+        yield Text()
+        span = group.all_turns
+        basis = f"{counted(span.n_dialogues, 'dialogue')}, {counted(span.n_workers, 'worker')}"
+        yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
+        yield _wins(group)
+        for part in (group.all_turns, group.turns_2_to_last):
+            if part.test is not None:
+                yield Text(f"{span_title(part)}: {test_words(part.test)}")
+        for part in (group.all_turns, group.turns_2_to_last):
+            yield _pairs(part)
+        yield place_table(group.by_position, group.anchoring)
+
+
+def span_title(span: TurnSpan) -> str:
+    """“All turns”, “Turns 2–10”."""
+    if span.first_turn == 1:
+        return "All turns"
+    return f"Turns {span.first_turn}–{ABSENT if span.last_turn is None else span.last_turn}"
+
+
+def test_words(test: Result) -> str:
+    """“Cochran's Q = 9.52, df 3, p = .023, n = 445 turns (the paper's test)”."""
+    df = test.details.get("df")
+    return f"{test.method}: {number_words(test.statistic)}, df {df}, {p_words(test.p_value)}, n = {test.n:,} (paper's)"
+
+
+def _wins(group: SataGroup) -> Table:
+    whole, later = group.all_turns, group.turns_2_to_last
+    table = titled_table("Share of turns in which the reply was chosen, clustered by worker")
+    model_column(table)
+    for span in (whole, later):
+        number_columns(table, span_title(span), "95 %", "n")
+    later_rows = {row.model: row for row in later.models}
+    for row in sorted(whole.models, key=lambda row: -(row.win_rate.estimate or 0)):
+        cells = [*share_cells(row.win_rate), f"{row.shown:,}"]
+        if (other := later_rows.get(row.model)) is not None:
+            cells += [*share_cells(other.win_rate), f"{other.shown:,}"]
+        table.add_row(Text(row.model), *cells)
+    table.add_section()
+    for label, key in (
+        ("all (tie-win)", "tie_win"),
+        ("none (tie-loss)", "tie_loss"),
+        ("written", "written"),
+    ):
+        one, two = getattr(whole, key), getattr(later, key)
+        table.add_row(label, *share_cells(one), f"{one.n:,}", *share_cells(two), f"{two.n:,}")
+    return table
+
+
+def _pairs(span: TurnSpan) -> Table:
+    table = titled_table(
+        f"{span_title(span)}, difference in points of win rate; p clustered by worker, and the paper's"
+    )
+    model_column(table, "Pair")
+    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper", "Holm")
+    for pair in span.pairs:
+        gap, flip = pair.difference, not pair.a_leads
+        table.add_row(
+            Text(pair.leader_first),
+            points_words(gap.estimate),
+            points_range(gap.ci_low, gap.ci_high, flip=flip),
+            p_cell(gap.p_value),
+            p_cell(gap.p_holm),
+            p_cell(pair.paper.p_value),
+            p_cell(pair.paper.p_holm),
+        )
+    return table

@@ -1,0 +1,120 @@
+"""The tables of a single-model report on 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
+from parlai_humaneval.analysis.reports.single_model.types import (
+    CriterionPair,
+    SingleModelGroup,
+    SingleModelReport,
+    TickSpan,
+)
+from parlai_humaneval.analysis.wording import (
+    ABSENT,
+    counted,
+    p_cell,
+    percent,
+    percent_range,
+    points_range,
+    points_words,
+    signed,
+    signed_range,
+)
+
+
+def parts(report: SingleModelReport) -> Iterator[RenderableType]:
+    """The tables of each group."""
+    for group in report.groups:
+        yield Text()
+        basis = f"{counted(group.n_dialogues, 'dialogue')}, {counted(group.n_workers, 'worker')}"
+        yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
+        if group.all_turns.rates:
+            yield _rates(group.all_turns, "All turns")
+            later = group.turns_2_to_last
+            yield _rates(later, f"Turns 2–{ABSENT if later.last_turn is None else later.last_turn}")
+        if group.tick_pairs:
+            yield _share_pairs(group.tick_pairs)
+        if group.ratings:
+            yield _means(group)
+        if group.rating_pairs:
+            yield _mean_pairs(group.rating_pairs)
+
+
+def _rates(span: TickSpan, title: str) -> Table:
+    table = titled_table(f"{title}: share of replies ticked, clustered by worker; Wald interval of the paper")
+    model_column(table, "Criterion")
+    model_column(table)
+    number_columns(table, "Share", "95 %", "Wald", "Turns", "Dialogues")
+    for rate in span.rates:
+        table.add_row(
+            Text(rate.criterion),
+            Text(rate.model),
+            *share_cells(rate.rate),
+            percent_range(rate.paper_low, rate.paper_high),
+            f"{rate.turns:,}",
+            percent(rate.dialogues_won.estimate),
+        )
+    table.add_section()
+    for model, none in span.none.items():
+        table.add_row("nothing ticked", Text(model), *share_cells(none), "", f"{none.n:,}", "")
+    return table
+
+
+def _share_pairs(pairs: Sequence[CriterionPair]) -> Table:
+    table = titled_table("All turns, difference in points; p clustered by worker, and the paper's")
+    model_column(table, "Criterion")
+    model_column(table, "Pair")
+    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper")
+    for pair in pairs:
+        gap = pair.difference
+        interval = points_range(gap.ci_low, gap.ci_high, flip=not pair.a_leads)
+        table.add_row(*_names(pair), points_words(gap.estimate), interval, *_p_cells(pair))
+    return table
+
+
+def _means(group: SingleModelGroup) -> Table:
+    table = titled_table("Ratings at the end of the dialogue, clustered by worker")
+    model_column(table, "Criterion")
+    model_column(table)
+    number_columns(table, "Mean", "95 %", "sd", "n", "Scale")
+    for rating in group.ratings:
+        mean = rating.mean
+        known = rating.minimum is not None and rating.maximum is not None
+        table.add_row(
+            Text(rating.criterion),
+            Text(rating.model),
+            signed(mean.estimate),
+            signed_range(mean.ci_low, mean.ci_high),
+            signed(rating.sd),
+            f"{mean.n:,}",
+            f"{rating.minimum:g}–{rating.maximum:g}" if known else ABSENT,
+        )
+    return table
+
+
+def _mean_pairs(pairs: Sequence[CriterionPair]) -> Table:
+    table = titled_table("Difference of means; p clustered by worker, and the paper's")
+    model_column(table, "Criterion")
+    model_column(table, "Pair")
+    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper")
+    for pair in pairs:
+        gap, sign = pair.difference, 1 if pair.a_leads else -1
+        ends = sorted(sign * end for end in (gap.ci_low, gap.ci_high) if end is not None)
+        interval = signed_range(*ends) if ends else ABSENT
+        size = None if gap.estimate is None else abs(gap.estimate)
+        table.add_row(*_names(pair), signed(size), interval, *_p_cells(pair))
+    return table
+
+
+def _names(pair: CriterionPair) -> tuple[Text, Text]:
+    return Text(pair.criterion), Text(pair.leader_first)
+
+
+def _p_cells(pair: CriterionPair) -> tuple[str, str, str]:
+    return p_cell(pair.difference.p_value), p_cell(pair.difference.p_holm), p_cell(pair.paper.p_value)

@@ -20,6 +20,7 @@ from parlai_humaneval.protocol.steps import (
     WriteAnswer,
     WriteStep,
 )
+from parlai_humaneval.quality.text import count_words, plain
 
 MAX_TOPIC_CHARS = 200
 EMPTY_WORDS = frozenset(
@@ -79,11 +80,6 @@ EMPTY_WORDS = frozenset(
 """A written reply of these words alone fills the field and says nothing."""
 
 
-def count_words(text: str) -> int:
-    """Words, as a rater counts them: runs of characters between white space that hold a letter or digit."""
-    return sum(any(character.isalnum() for character in word) for word in text.split())
-
-
 def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
     """Why a message cannot be sent, or None."""
     if not answer.text.strip():
@@ -112,12 +108,12 @@ def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
     problem = _check_text(answer.text, step.max_chars)
     if problem is not None:
         return problem
-    words = [plain(word) for word in answer.text.split() if plain(word)]
-    if len(words) < step.min_words:
+    words = [plain(word) for word in answer.text.split() if count_words(word)]
+    if count_words(answer.text) < step.min_words:
         return f"Please write at least {_words(step.min_words)}."
     if plain(answer.text) in {plain(card.text) for card in step.cards}:
         return "That is one of the replies that you did not choose. Please write a better one in your own words."
-    if len(set(words)) < step.min_words or set(words) <= EMPTY_WORDS:
+    if len(set(words)) < min(len(words), step.min_words) or set(words) <= EMPTY_WORDS:
         return "Please write what your partner should really have said here, as a full reply."
     return None
 
@@ -180,13 +176,8 @@ def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
     return None
 
 
-def plain(text: str) -> str:
-    """Letters and digits only, in small letters: two texts that differ in punctuation only are the same."""
-    return "".join(character for character in text.casefold() if character.isalnum())
-
-
 def _check_text(text: str, max_chars: int) -> str | None:
-    if not plain(text):
+    if not count_words(text):
         return "Please write something in words first."
     if len(text) > max_chars:
         return f"Please shorten your text to {max_chars} characters (it has {len(text)})."

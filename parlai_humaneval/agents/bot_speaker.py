@@ -294,7 +294,7 @@ class BotSpeakerAgent(Agent):
         """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
-            raise ModelFailed(silent, "only blank replies")
+            raise ModelFailed(silent, "no text in any of its replies")
 
     def _message(self, answers: Sequence[Answer]) -> Message:
         order = self._order.of_turn(0 if self._fixed_order else self._turn)

@@ -12,6 +12,7 @@ from live import eventually, launch, records, rows, threads_of_launches
 
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
+from parlai_humaneval.protocol.materials import load_personas
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord
 
@@ -124,7 +125,7 @@ def test_the_setting_is_stored_with_the_answers(study: Study) -> None:
 
 
 def test_personas_come_from_the_set_and_none_twice_before_all_were_used(study: Study) -> None:
-    known = [persona.sentences for persona in study[0].study.personas]
+    known = [persona.sentences for persona in load_personas()]
     given = [record.context.persona for record in study[2]]
     assert all(persona in known for persona in given)
     assert len({tuple(persona) for persona in given}) == DIALOGUES

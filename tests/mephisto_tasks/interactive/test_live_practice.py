@@ -185,7 +185,7 @@ async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(
         await eventually(lambda: records(run)[0].status == "complete")
         (record,) = records(run)
         practice = {"passed": True, "tries": 2, "choices": [WRONG, RIGHT]}
-        assert record.checks == {"practice": practice}
+        assert record.checks["practice"] == practice
         counted = report_of(run.data_dir, run.task_name).practice
         assert counted is not None
         assert (counted.passed, counted.failed, counted.not_ended) == (1, 0, 0)

@@ -11,7 +11,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from live import TASK, Launch, Rater, eventually, good_replies, launch, records, rows, threads_of_launches, whole_dialogue
+from live import (
+    TASK,
+    Launch,
+    Rater,
+    eventually,
+    good_replies,
+    launch,
+    records,
+    rows,
+    threads_of_launches,
+    whole_dialogue,
+)
 
 from mephisto_tasks.interactive.runner import AGAIN, PAUSED
 from mephisto_tasks.launching import NothingToDo

@@ -8,7 +8,8 @@ from live import config_of
 from omegaconf import OmegaConf
 
 from mephisto_tasks.interactive.config import read_config
-from mephisto_tasks.interactive.study import Plan, Study
+from mephisto_tasks.interactive.plans import Plan
+from mephisto_tasks.interactive.study import Study
 from mephisto_tasks.launching import build_study
 from parlai_humaneval.protocol.allocation import Cell
 
@@ -25,7 +26,7 @@ def study(folder: Path, seed: int) -> Study:
 
 def plans(folder: Path, seed: int) -> list[Plan]:
     made = study(folder, seed)
-    return [made.plan(f"1-{number}", CELL) for number in range(5)]
+    return [plan for number in range(5) for plan in made.planner.plan(f"1-{number}", [CELL]).plans]
 
 
 def test_the_same_seed_gives_the_same_plans(tmp_path: Path) -> None:

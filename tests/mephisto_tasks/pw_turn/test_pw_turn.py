@@ -16,6 +16,7 @@ from mephisto_tasks.commands.report import report as report_command
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
 from mephisto_tasks.launching import build_study
 from mephisto_tasks.settings import compose_config, conf_names
+from parlai_humaneval.protocol.allocation import Cell
 
 
 def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
@@ -39,7 +40,9 @@ def test_each_metric_has_question_practice_and_words(metric: str, tmp_path: Path
     study = build_study(config, "pw_turn", tmp_path, f"task-{metric}", 2.5)
     assert study.practice is not None
     assert (study.practice.metric, len(study.practice.items)) == (metric, 4)
-    assert len(study.personas) >= 50
+    cell = Cell(models=("eliza", "retrieval"), metric=metric)
+    personas = {tuple(study.planner.plan(str(number), [cell]).plans[0].context.persona) for number in range(50)}
+    assert len(personas) == 50
     words = study.instructions.model_dump_json()
     assert config.question.replace('"', '\\"') in words
     assert "$2.50" in study.instructions.pay

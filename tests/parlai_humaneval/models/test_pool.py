@@ -114,7 +114,7 @@ def test_models_answer_in_parallel(scripted_pool: Any) -> None:
         return text
 
     pool = scripted_pool({"a": meet, "b": meet}, retries=0)
-    assert one_turn(pool, ["a", "b"])["text_candidates"] == ["Hi", "Hi"]
+    assert [candidate["text"] for candidate in one_turn(pool, ["a", "b"])["candidates"]] == ["Hi", "Hi"]
 
 
 def test_an_agent_without_batch_act_is_asked_conversation_by_conversation(monkeypatch: pytest.MonkeyPatch) -> None:

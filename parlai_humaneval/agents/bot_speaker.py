@@ -1,15 +1,13 @@
 """The Bot Speaker: one partner to the person, several models behind it.
 
-The models share one history (Ma et al. 2023, §3.2): whatever continues the dialogue, each model hears it as its own
+The models share one history (Ma et al. 2023, §2.2): whatever continues the dialogue, each model hears it as its own
 words. With independent histories (their ablation, and side-by-side comparison) each hears its own replies only.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from parlai.core.agents import Agent
 from parlai.core.loader import register_agent
@@ -17,26 +15,19 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.agents.cards import UnknownCandidate, card_of, lay_out, shown_cards, standing_for, to_candidate
 from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.agents.ordering import ShownOrder
+from parlai_humaneval.agents.histories import Histories
+from parlai_humaneval.agents.ordering import shown_order
+from parlai_humaneval.agents.speaker_options import add_speaker_args, pool_of
 from parlai_humaneval.models.asking import Answer, ModelFailed, ask_all
+from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.models.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool import History, ModelPool, Order
-from parlai_humaneval.models.zoo import ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo import ZooError
 from parlai_humaneval.protocol.records import Candidate
-from parlai_humaneval.quality.identity import mask_identity
 
-
-class UnknownCandidate(KeyError):
-    """``accept`` was given an id that is not among the candidates of this turn."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-def standing_for(candidates: Sequence[Candidate], candidate_id: str) -> list[str]:
-    """Ids of all candidates that one shown card stands for: its own, and those whose texts are the same."""
-    return [c.candidate_id for c in candidates if candidate_id in (c.candidate_id, c.same_as)]
+__all__ = ["BotSpeakerAgent", "NothingToAnswer", "UnknownCandidate", "standing_for"]
 
 
 class NothingToAnswer(RuntimeError):
@@ -48,61 +39,32 @@ class BotSpeakerAgent(Agent):
     """One partner to the person and several models behind it.
 
     ``observe(message)`` → ``act()`` → ``accept(…)``, again and again. An ``observe()`` without ``accept()``
-    accepts the message's ``text``, so that ParlAI's own worlds can use the agent unchanged.
+    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged.
+
+    Every model has one candidate in each turn. Those whose shown texts are equal share a card: the first shown has
+    it, the others are the ``same_as`` it and have its ``position``. (With independent histories each has a card.)
+    A model that gave only blank replies is ``failed``: it has no card, and position 0. Cards count 1, 2, … without holes.
+
     Clones share the models' weights and nothing else. Not for use by two threads at once.
     """
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         """``--models`` is needed; the models' own options come from the zoo files."""
-        group = parser.add_argument_group("Bot Speaker arguments")
-        group.add_argument(
-            "--models",
-            type=str,
-            default=None,
-            help="Names from the zoo, comma separated, e.g. eliza,retrieval",
-        )
-        group.add_argument(
-            "--zoo",
-            type=str,
-            default=None,
-            help="Zoo files of your own besides those packaged, comma separated",
-        )
-        group.add_argument("--seed", type=int, default=0, help="Decides the order in which replies are shown")
-        group.add_argument(
-            "--history",
-            type=str,
-            choices=["shared", "independent"],
-            default="shared",
-            help="Whether a model hears what continued as its own words, or its own replies only",
-        )
-        group.add_argument(
-            "--order",
-            type=str,
-            choices=["balanced", "fixed"],
-            default="balanced",
-            help="Whether the replies change places from turn to turn",
-        )
-        group.add_argument(
-            "--model-timeout", type=float, default=60.0, help="Seconds after which a model is asked again"
-        )
-        group.add_argument(
-            "--model-retries", type=int, default=2, help="How often a late or failing model is asked again"
-        )
-        return parser
+        return add_speaker_args(parser)
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.id = "BotSpeaker"
         self._owner = shared is None
+        self._seed = int(opt.get("seed") or 0)
+        self._history: History = _one_of(History, "history", opt.get("history") or "shared")
+        self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
         if shared is None:
-            self._models, self._pool = _pool_of(opt)
+            self._models, self._pool = pool_of(opt)
         else:
             self._models, self._pool = shared["models"], shared["pool"]
         self._personas: Mapping[str, Sequence[str]] = (shared or {}).get("personas", {})
-        self._seed = int(opt.get("seed") or 0)
-        self._independent = opt.get("history", "shared") == "independent"
-        self._fixed_order = opt.get("order", "balanced") == "fixed"
         self.reset()
 
     @classmethod
@@ -119,42 +81,47 @@ class BotSpeakerAgent(Agent):
         """A Bot Speaker for one conversation with ``models`` of a loaded pool; see :meth:`ModelPool.speaker`."""
         if not models:
             raise ZooError("a Bot Speaker needs at least one model")
-        opt = Opt(
-            {
-                "model": "parlai_humaneval/bot_speaker",
-                "models": ",".join(models),
-                "seed": seed,
-                "history": history,
-                "order": order,
-            }
-        )
-        return cls(opt, {"models": list(models), "pool": pool, "personas": dict(personas or {})})
+        options = {
+            "model": "parlai_humaneval/bot_speaker",
+            "models": ",".join(models),
+            "seed": seed,
+            "history": history,
+            "order": order,
+        }
+        return cls(Opt(options), {"models": list(models), "pool": pool, "personas": dict(personas or {})})
 
     def share(self) -> dict[str, Any]:
-        """The pool; a clone's histories are its own."""
+        """The pool and the personas; a clone's histories are its own."""
         return {**super().share(), "models": self._models, "pool": self._pool, "personas": self._personas}
 
     @property
     def dialogue(self) -> list[Line]:
         """What was said, as ``(speaker, text)``, speaker ``"human"`` or ``"bot"``; of replies, those that were accepted."""
-        return [(utterance.speaker, utterance.text) for utterance in self._dialogue]
+        return _lines(self._histories.dialogue)
 
     def dialogue_of(self, model: str) -> list[Line]:
-        """What this model has heard and said; with a shared history that is :attr:`dialogue`."""
-        heard = self._heard[self._models.index(model)]
-        return [(utterance.speaker, utterance.text) for utterance in heard]
+        """What this model has heard and said; with a shared history that is :attr:`dialogue`.
+
+        Of a model that stands against itself, it is that of the first of the two.
+
+        Raises:
+            ZooError: when ``model`` does not speak here.
+        """
+        if model not in self._models:
+            raise ZooError(f"“{model}” does not speak in this conversation; {', '.join(self._models)} do")
+        return _lines(self._histories.of_models[self._models.index(model)])
 
     def reset(self) -> None:
         """Begin a new dialogue: nothing has been said."""
         super().reset()
-        self._dialogue: list[Utterance] = []
-        self._heard: list[list[Utterance]] = [[] if self._independent else self._dialogue for _ in self._models]
         self._pending: Message | None = None
-        self._own_replies: list[str] = []
+        self._candidates: list[Candidate] = []  # of the pending turn, as shown
+        self._replies: list[str] = []  # of the pending turn, in the order of the models
         self._turn = 0
         self._ending = False
-        self._order = ShownOrder(len(self._models), self._seed)
+        self._order = shown_order(self._order_kind, len(self._models), self._seed)
         self._children = self._pool.children(self._models, self._seed, self._personas)
+        self._histories = Histories(self._children, independent=self._history == "independent")
 
     def observe(self, observation: Mapping[str, Any]) -> Message:
         """Hear the person's message; all models hear it.
@@ -162,7 +129,7 @@ class BotSpeakerAgent(Agent):
         A reply that is still pending is accepted first. ``episode_done`` ends the dialogue
         once it has been answered; without a text it ends it at once.
         """
-        self._accept_pending()
+        self._accept_default()
         message = Message(observation)
         text = message.get("text")
         if self._ending:
@@ -170,7 +137,7 @@ class BotSpeakerAgent(Agent):
         self._ending = bool(message.get("episode_done"))
         if text:
             extra = {key: value for key, value in message.items() if key not in WITHHELD and value is not None}
-            self._say(Utterance("human", str(text), extra))
+            self._histories.say(Utterance("human", str(text), extra))
         self.observation = message
         return message
 
@@ -179,13 +146,12 @@ class BotSpeakerAgent(Agent):
 
         Returns:
             A message with ``text`` (the reply that continues by default: the first shown),
-            ``text_candidates`` (the texts in shown order, equal ones once) and ``candidates`` (dicts of
-            ``protocol.records.Candidate``, one a model, in shown order; a model that gave only blank replies stands
-            last, as failed). It holds plain values only. Called again before ``accept`` or ``observe``, it gives the
-            same message.
+            ``text_candidates`` (the texts shown, in order, equal ones once) and ``candidates`` (dicts of
+            ``protocol.records.Candidate``, one a model, in shown order, failed ones last). It holds plain values
+            only. Called again before ``accept`` or ``observe``, it gives the same message.
 
         Args:
-            on_delay: gets a sentence for the person whenever a model is late or failed and is asked again.
+            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again.
 
         Raises:
             ModelFailed: when a model was silent or broke after all retries, or when blank replies leave fewer than
@@ -197,59 +163,65 @@ class BotSpeakerAgent(Agent):
         if self._ending and not (self.observation or {}).get("text"):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
-        if not self._dialogue:
+        if not self._histories.dialogue:
             raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
         answers = ask_all(
             self._children,
-            self._heard,
+            self._histories.of_models,
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
             on_delay=on_delay,
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
-        self._own_replies = self._replies_of(self._pending)
         self._turn += 1
         return self._pending
 
     def accept(self, candidate_id: str | None = None, *, text: str | None = None) -> str:
         """Say what continues the dialogue, a candidate or a written text.
 
-        Every model hears it as its own words.
+        With a shared history every model hears it as its own words. With independent ones that is so of a written
+        text only: after a candidate, which is then the visible reply, every model goes on with its own.
 
         A written text needs no preceding ``act``: it is then an opening that the Bot Speaker is given.
 
         Returns:
-            The line that was added to the dialogue.
+            The line that was added to the dialogue, as it was shown.
 
         Raises:
-            UnknownCandidate: when ``candidate_id`` is none of this turn's.
+            UnknownCandidate: when ``candidate_id`` is none of this turn's, or failed.
             ValueError: unless exactly one of the two is given, or when the text is blank.
         """
         if (candidate_id is None) == (text is None):
             raise ValueError("accept() takes either a candidate_id or a text")
-        line = self._candidate_text(candidate_id) if candidate_id is not None else str(text)
-        if not line.strip():
+        line = str(text) if candidate_id is None else card_of(self._candidates, candidate_id).text
+        if is_blank(line):
             raise ValueError("a text that continues the dialogue cannot be blank")
-        own = self._own_replies if candidate_id is not None and self._independent else [line] * len(self._models)
-        self._pending = None
-        self._go_on(own, accepted=line)
+        replies = self._taken()
+        if candidate_id is not None and self._histories.independent:
+            self._histories.go_on(replies, visible=line)
+        else:
+            self._histories.say(Utterance("bot", line))
         return line
 
     def accept_all(self) -> None:
-        """Every model goes on with its own reply, and none is chosen. Only with independent histories.
+        """Every model goes on with its own reply, and none is chosen: ``dialogue`` gets no line.
 
         Raises:
             ValueError: with a shared history, or when no reply is pending.
         """
-        if not self._independent or self._pending is None:
-            raise ValueError("accept_all() needs independent histories, and replies that wait to be accepted")
-        self._pending = None
-        self._go_on(self._own_replies, accepted=None)
+        if not self._histories.independent:
+            raise ValueError("accept_all() needs independent histories; with a shared one, accept() a candidate")
+        if self._pending is None:
+            raise ValueError("accept_all() needs replies: call act() first")
+        self._histories.go_on(self._taken(), visible=None)
 
     def self_observe(self, message: Mapping[str, Any]) -> None:
         """ParlAI's way to say what continues: its worlds call it for openers and after a batch."""
-        self.accept(text=str(message["text"]))
+        if self._pending is not None and message["text"] == self._pending["text"]:
+            self._accept_default()
+        else:
+            self.accept(text=str(message["text"]))
 
     def shutdown(self) -> None:
         """End the model threads, if this agent started them."""
@@ -257,38 +229,15 @@ class BotSpeakerAgent(Agent):
         if self._owner:
             self._pool.close()
 
-    def _accept_pending(self) -> None:
+    def _accept_default(self) -> None:
         if self._pending is not None:
-            self.accept(text=self._pending["text"])
+            self.accept(shown_cards(self._candidates)[0].candidate_id)
 
-    def _say(self, utterance: Utterance) -> None:
-        """A line that everybody hears."""
-        self._dialogue.append(utterance)
-        if self._independent:
-            for heard in self._heard:
-                heard.append(utterance)
-        self._let_hear()
-
-    def _go_on(self, own: Sequence[str], accepted: str | None) -> None:
-        """``own``: what each model takes itself to have said (blank: nothing); ``accepted``: what the person saw."""
-        if accepted is not None:
-            self._dialogue.append(Utterance("bot", accepted))
-        if self._independent:
-            for heard, text in zip(self._heard, own, strict=True):
-                if text:
-                    heard.append(Utterance("bot", text))
-        self._let_hear()
-
-    def _let_hear(self) -> None:
-        for child, heard in zip(self._children, self._heard, strict=True):
-            child.hear(heard)
-
-    def _candidate_text(self, candidate_id: str) -> str:
-        candidates = self._pending["candidates"] if self._pending is not None else []
-        for candidate in candidates:
-            if candidate["candidate_id"] == candidate_id:
-                return str(candidate["text"])
-        raise UnknownCandidate(f"no candidate of this turn has the id “{candidate_id}”")
+    def _taken(self) -> list[str]:
+        """Each model's reply in the pending turn, which ends with this."""
+        replies, self._replies = self._replies, []
+        self._pending, self._candidates = None, []
+        return replies
 
     def _must_suffice(self, answers: Sequence[Answer]) -> None:
         """Blank replies may be left out as long as there is something to compare."""
@@ -297,71 +246,28 @@ class BotSpeakerAgent(Agent):
             raise ModelFailed(silent, "no text in any of its replies")
 
     def _message(self, answers: Sequence[Answer]) -> Message:
-        order = self._order.of_turn(0 if self._fixed_order else self._turn)
-        spoke = [index for index in order if not answers[index].failed]
-        blank = [index for index in order if answers[index].failed]
-        candidates: list[Candidate] = []
-        shown: dict[str, Candidate] = {}
-        for index in spoke:
-            candidate = self._candidate(self._models[index], answers[index], len(shown) + 1)
-            # Equal texts are one card; side by side each partner has its own.
-            key = candidate.candidate_id if self._independent else " ".join(candidate.text.split())
-            first = shown.setdefault(key, candidate)
-            if first is not candidate:
-                candidate.same_as, candidate.position = first.candidate_id, first.position
-            candidates.append(candidate)
-        candidates += [self._candidate(self._models[index], answers[index], 0) for index in blank]
-        texts = [candidate.text for candidate in shown.values()]
+        names = list(self._pool.specs)
+        each = [to_candidate(model, answer, names) for model, answer in zip(self._models, answers, strict=True)]
+        self._replies = [candidate.text for candidate in each]
+        self._candidates = lay_out(each, self._order.of_turn(self._turn), merge=not self._histories.independent)
+        texts = [candidate.text for candidate in shown_cards(self._candidates)]
         return Message(
             {
                 "id": self.id,
                 "text": texts[0],
                 "text_candidates": texts,
-                "candidates": [candidate.model_dump() for candidate in candidates],
+                "candidates": [candidate.model_dump() for candidate in self._candidates],
                 "episode_done": False,
             }
         )
 
-    def _candidate(self, model: str, answer: Answer, position: int) -> Candidate:
-        text, masks = mask_identity(answer.text, list(self._pool.specs))
-        return Candidate(
-            candidate_id=secrets.token_hex(8),
-            model=model,
-            text=text,
-            position=position,
-            latency_s=round(answer.latency_s, 4),
-            raw_text=answer.text if masks else None,
-            masks=masks,
-            failed=answer.failed,
-        )
 
-    def _replies_of(self, message: Message) -> list[str]:
-        """Each model's own reply, in the order of the models; a name that stands twice takes them in turn."""
-        texts: dict[str, list[str]] = {}
-        for candidate in message["candidates"]:
-            texts.setdefault(candidate["model"], []).append(candidate["text"])
-        return [texts[model].pop(0) for model in self._models]
+def _lines(utterances: Sequence[Utterance]) -> list[Line]:
+    return [(utterance.speaker, utterance.text) for utterance in utterances]
 
 
-def _pool_of(opt: Opt) -> tuple[list[str], ModelPool]:
-    """The pool that ``--models`` and ``--zoo`` describe, loaded."""
-    names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
-    zoo = load_zoo(_zoo_files(opt.get("zoo")))
-    if not names:
-        raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
-    pool = ModelPool(
-        resolve(list(dict.fromkeys(names)), zoo),
-        timeout_s=float(opt.get("model_timeout") or 60.0),
-        retries=int(opt.get("model_retries", 2)),
-        seed=int(opt.get("seed") or 0),
-    )
-    return names, pool.load()
-
-
-def _zoo_files(option: str | None) -> list[Path] | None:
-    if not option:
-        return None
-    return [
-        *sorted(zoo_dir().glob("*.yaml")),
-        *(Path(part.strip()).expanduser() for part in option.split(",")),
-    ]
+def _one_of(kind: Any, name: str, value: str) -> Any:
+    """``value``, which must be one of the literals of ``kind``."""
+    if value not in get_args(kind):
+        raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not “{value}”")
+    return value

@@ -43,13 +43,17 @@ class Child:
     Args:
         worker: the loaded model.
         seed: of this conversation.
-        persona: sentences that the model plays; it hears them before anything else, in ParlAI's convention.
+        persona: sentences that the model plays. It hears them once, in ParlAI's convention: at the start of the first
+            message, or alone when the Bot Speaker has the first line. They are no part of the dialogue.
+
+    Raises:
+        ValueError: for a persona that is not a list of sentences, each on one line.
     """
 
     def __init__(self, worker: ModelWorker, seed: int, persona: Sequence[str] = ()) -> None:
         self.worker = worker
         self._seed = seed
-        self._persona = tuple(persona)
+        self._persona = _sentences(persona)
         self.renew()
 
     @property
@@ -104,3 +108,13 @@ class Child:
         # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
         message = Message({**extra, "text": text, "episode_done": False})
         self._observation = self.agent.observe(message)
+
+
+def _sentences(persona: Sequence[str]) -> tuple[str, ...]:
+    """The sentences, checked: a line break within one would make its rest words of the person."""
+    if isinstance(persona, str):
+        raise ValueError(f"a persona is a list of sentences, not one text: “{persona}”")
+    wrong = [sentence for sentence in persona if len(sentence.splitlines()) != 1 or not sentence.strip()]
+    if wrong:
+        raise ValueError(f"a sentence of a persona must be one line that is not empty, not {wrong[0]!r}")
+    return tuple(persona)

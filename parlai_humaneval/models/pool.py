@@ -118,8 +118,16 @@ class ModelPool:
     def children(
         self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None
     ) -> list[Child]:
-        """Fresh histories for one conversation, in the order of ``models``; ``personas``: model → what it plays."""
+        """Fresh histories for one conversation, in the order of ``models``; ``personas``: model → what it plays.
+
+        Raises:
+            ZooError: for a model that the pool does not hold, or a persona of one that does not speak.
+            ValueError: for a persona that is not a list of sentences, each on one line.
+        """
         given = personas or {}
+        strangers = [name for name in given if name not in models]
+        if strangers:
+            raise ZooError(f"a persona is given for {', '.join(strangers)}, but only {', '.join(models)} speak")
         return [Child(self.worker(name), seed, given.get(name, ())) for name in models]
 
     def speaker(
@@ -137,11 +145,12 @@ class ModelPool:
             models: names, in any order.
             seed: of the order shown; None: the pool's.
             history: shared (whatever continues, each model hears it as its own) or independent (each hears its own).
-            order: balanced over the turns, or fixed for the whole conversation.
-            personas: model → sentences about itself, of those that are given any.
+            order: balanced over the turns, or random once and then fixed for the whole conversation.
+            personas: model → sentences that it plays, of those that are given any; no other model hears them.
 
         Raises:
-            ZooError: for a model that the pool does not hold.
+            ZooError: for a model that the pool does not hold, or a persona of one that does not speak.
+            ValueError: for a persona that is not a list of sentences, each on one line.
         """
         from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent  # it needs the pool itself
 

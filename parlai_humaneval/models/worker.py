@@ -19,6 +19,8 @@ from typing import Any
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
+from parlai_humaneval.models.blanks import is_blank
+
 GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
 GATHER_LIMIT_S = 0.005
@@ -28,7 +30,7 @@ CLOSE_S = 2.0
 
 
 class NoReply(RuntimeError):
-    """A model answered with no text."""
+    """A model answered with no text that a person could see."""
 
 
 @dataclass(frozen=True)
@@ -199,10 +201,10 @@ class ModelWorker:
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
             text = self._text(message)
-            if text:
-                _succeed(request, Reply(text, now))
-            else:
+            if is_blank(text):
                 _fail(request, NoReply("the model answered with no text"))
+            else:
+                _succeed(request, Reply(text, now))
         return True
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:

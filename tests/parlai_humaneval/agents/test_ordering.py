@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.agents.ordering import ShownOrder
+from parlai_humaneval.agents.ordering import BalancedOrder, FixedOrder, shown_order
 
 
 @given(n=st.integers(1, 6), seed=st.integers(), turns=st.integers(1, 20))
 def test_each_model_gets_each_position_as_equally_often_as_possible(n: int, seed: int, turns: int) -> None:
     """Guards balance within one dialogue: counts of any model at any two positions differ by at most one."""
-    order = ShownOrder(n, seed)
+    order = BalancedOrder(n, seed)
     counts: Counter[tuple[int, int]] = Counter()
     for turn in range(turns):
         shown = order.of_turn(turn)
@@ -23,6 +23,6 @@ def test_each_model_gets_each_position_as_equally_often_as_possible(n: int, seed
 
 def test_the_order_is_random_over_dialogues_and_fixed_by_the_seed() -> None:
     """Guards that position is no clue to the model: about half of 1,000 dialogues begin with either of two."""
-    firsts = Counter(ShownOrder(2, seed).of_turn(0)[0] for seed in range(1000))
+    firsts = Counter(BalancedOrder(2, seed).of_turn(0)[0] for seed in range(1000))
     assert 430 < firsts[0] < 570
-    assert [ShownOrder(3, 7).of_turn(t) for t in range(9)] == [ShownOrder(3, 7).of_turn(t) for t in range(9)]
+    assert [BalancedOrder(3, 7).of_turn(t) for t in range(9)] == [BalancedOrder(3, 7).of_turn(t) for t in range(9)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from parlai_humaneval.protocol.criteria import CRITERIA
 from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.protocol.steps import (
     ChooseStep,
@@ -164,7 +165,12 @@ class Answers:
             return {"kind": "rate", "values": {s.scale_id: _at(s, ends[item.sides[s.scale_id]]) for s in step.scales}}
         partner = [entry.entry_id for entry in state.transcript if entry.speaker == "partner"]
         liking = self.behaviour.liking(partner[-1]) if partner else 0.5
-        return {"kind": "rate", "values": {s.scale_id: _at(s, self._shaken(liking)) for s in step.scales}}
+        return {"kind": "rate", "values": {s.scale_id: _at(s, self._agreement(s, liking)) for s in step.scales}}
+
+    def _agreement(self, scale: Scale, liking: float) -> float:
+        known = CRITERIA["slider"].get(scale.scale_id)
+        bad = scale.style == "slider" and known is not None and known.reversed
+        return self._shaken(1 - liking if bad else liking)
 
     def _shaken(self, share: float) -> float:
         return min(1.0, max(0.0, self._chance.gauss(share, 0.12)))

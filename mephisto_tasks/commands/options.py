@@ -42,6 +42,7 @@ def console(*, stderr: bool = False) -> Console:
 
 EXPECTED = (
     "ConfigError",
+    "CheckError",
     "MaterialError",
     "ZooError",
     "ResultsError",
@@ -54,6 +55,7 @@ EXPECTED = (
     "ModelFailed",
     "PseudonymKeyError",
     "TableError",
+    "CheckError",
     "EntryDoesNotExistException",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""

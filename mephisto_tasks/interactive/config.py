@@ -144,6 +144,8 @@ class InteractiveConfig(BaseModel):
     """So many dialogues in a row that failed on our side end the launch: each one is paid for."""
     block_qualification: str | None = None
     """Workers who hold this qualification are turned away."""
+    reading_speed_wpm: float = Field(default=600.0, gt=0)
+    """Words a minute that nobody reads faster; the check ``too_fast`` goes by it."""
     blocking_checks: list[str] = Field(default_factory=list)
     """Checks on raters; who fails one is given ``block_qualification`` (`parlai-humaneval unblock` takes it back)."""
 

@@ -288,7 +288,8 @@ def _apply(record: DialogueRecord, event: Event) -> None:
 
 def _note_topic(record: DialogueRecord, event: TopicChosen | TopicChanged) -> None:
     if isinstance(event, TopicChosen):
-        record.context.topic, record.context.opinion = event.text, event.opinion
+        record.context.topic, record.context.topic_source = event.text, "free"
+        record.context.opinion = event.opinion
     else:
         record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
 

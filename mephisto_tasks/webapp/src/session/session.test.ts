@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, refusal, update } from "../test/fakes";
 import type { AnswerBody } from "../wire/answers";
-import { readDraft, writeDraft } from "../wire/drafts";
+import { actionDraft, EMPTY_DRAFT, readDraft, writeDraft } from "../wire/drafts";
 import { HttpError } from "../wire/http";
 import type { EndStep } from "../wire/state";
 import { NOT_UNDERSTOOD, Session } from "./session";
@@ -158,6 +158,24 @@ describe("answering", () => {
     const id = view().pending?.update_id ?? "";
     sockets.last.receiveState(pageState(2, WAIT, { confirmed: [id] }), 2);
     expect(readDraft("agent", "c1").text).toBe("");
+    expect(view().pending).toBeNull();
+  });
+
+  it("clears an action's text when it is taken, and neither a half-written message nor the text of a refused one", async () => {
+    const { session, sockets, view } = await live();
+    const key = actionDraft("m1", "topic");
+    const send = () => {
+      session.answer({ kind: "action", step_id: "m1", action_id: "topic", text: "Cats" });
+      return [view().pending?.update_id ?? ""];
+    };
+    sockets.last.receiveState(pageState(1, MESSAGE), 1);
+    writeDraft("agent", "m1", { ...EMPTY_DRAFT, text: "half a mess" });
+    writeDraft("agent", key, { ...EMPTY_DRAFT, text: "Cats" });
+    sockets.last.receiveState(pageState(2, MESSAGE, { confirmed: send(), notice: { level: "error", text: "No.", points: [] } }), 2);
+    expect(readDraft("agent", key).text).toBe("Cats");
+    sockets.last.receiveState(pageState(3, MESSAGE, { confirmed: send() }), 3);
+    expect(readDraft("agent", key).text).toBe("");
+    expect(readDraft("agent", "m1").text).toBe("half a mess");
     expect(view().pending).toBeNull();
   });
 

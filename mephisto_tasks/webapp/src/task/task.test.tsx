@@ -4,15 +4,14 @@ import { describe, expect, it, vi } from "vitest";
 import { App } from "../App";
 import { Session } from "../session/session";
 import { axeViolations } from "../test/axe";
-import { agent, CHOOSE, CONFIG, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
+import { agent, CHOOSE, CONFIG, entry, fakeCrowd, fakeHttp, FakeSockets, MESSAGE, pageState, update } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
 import { pass, press } from "../test/time";
 import type { Delivery } from "../session/view";
-import type { Context, EndStep, Entry, PageState } from "../wire/state";
+import type { Context, EndStep, PageState } from "../wire/state";
 import { PATIENCE_MS } from "./Banner";
 
 const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
-const entry = (id: string, speaker: Entry["speaker"], text: string, note: string | null = null): Entry => ({ entry_id: id, speaker, text, note, column: null });
 
 describe("the header", () => {
   it.each([
@@ -23,6 +22,25 @@ describe("the header", () => {
   ] as const)("says how far one is: %o", (progress, words) => {
     renderTask(pageState(1, MESSAGE, { progress }));
     expect(screen.getByText(words)).toBeVisible();
+  });
+
+  it("names the turn inside a conversation, and says from when on one may end it", async () => {
+    renderTask(
+      pageState(1, MESSAGE, {
+        progress: { unit: "conversation", current: 2, total: 6, minimum: null },
+        within: { unit: "turn", current: 3, total: null, minimum: 10 },
+      }),
+    );
+    expect(screen.getByRole("banner")).toHaveTextContent("Conversation 2 of 6 · Turn 3 (at least 10)");
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("keeps the topic in sight below it, as text, until the end", () => {
+    const topic = "<b>Boats</b>";
+    const { show } = renderTask(pageState(1, MESSAGE, { topic }));
+    expect(screen.getByRole("region", { name: "Topic" })).toHaveTextContent("Topic: <b>Boats</b>");
+    show(pageState(2, { kind: "end", title: "Done", text: "Thanks.", next: "stay" }, { topic }));
+    expect(screen.queryByRole("region", { name: "Topic" })).toBeNull();
   });
 
   it("opens the instructions again, and Escape gives the focus back", async () => {
@@ -85,7 +103,7 @@ describe("the context card", () => {
 });
 
 describe("the transcript", () => {
-  const said = [entry("1", "you", "Hi!"), entry("2", "partner", "Hello <i>you</i>", "Well chosen.")];
+  const said = [entry("1", "you", "Hi!"), entry("2", "partner", "Hello <i>you</i>", { note: "Well chosen." })];
 
   it("is a log of who said what, with remarks, as plain text", async () => {
     renderTask(pageState(1, MESSAGE, { transcript: said, context: CONTEXT }));
@@ -153,6 +171,13 @@ describe("a unit that the server has closed", () => {
     renderTask(pageState(1, MESSAGE), { closed: "The time ran out. What you wrote is saved." });
     expect(screen.getByRole("alert")).toHaveTextContent("The time ran out.");
     expect(screen.queryByRole("textbox")).toBeNull();
+  });
+
+  it("does not trouble about the connection any more", () => {
+    vi.useFakeTimers();
+    renderTask(pageState(1, MESSAGE), { closed: "The time ran out.", link: "lost" });
+    pass(10 * PATIENCE_MS);
+    expect(screen.queryByText(/Connection lost/)).toBeNull();
   });
 });
 

@@ -5,7 +5,7 @@ import type { Socket } from "../wire/connection";
 import type { Crowd } from "../wire/crowd";
 import type { Http } from "../wire/http";
 import type { AgentDetails } from "../wire/packets";
-import type { ChooseStep, MessageStep, PageState, Step } from "../wire/state";
+import type { Action, ChooseStep, Entry, MessageStep, PageState, RateStep, Scale, Step, TickStep, TopicStep, WriteStep } from "../wire/state";
 
 export interface SentPacket {
   packet_type: string;
@@ -111,6 +111,73 @@ export const CHOOSE: ChooseStep = {
   none_label: null,
   reason: { label: "Why?", required: true, min_words: 2 },
 };
+
+export const TICK: TickStep = {
+  kind: "tick",
+  step_id: "t1",
+  question: "Which of these is true?",
+  reply: { candidate_id: "r", text: "Do you sail, too?" },
+  options: [
+    { option_id: "engaging", label: "Engaging" },
+    { option_id: "human", label: "Human-like" },
+    { option_id: "interesting", label: "Interesting" },
+  ],
+  min_choices: 0,
+  max_choices: 3,
+  none_label: "None of these",
+  reason: null,
+};
+
+export const SCALE: Scale = {
+  scale_id: "s1",
+  statement: "It was interesting.",
+  style: "slider",
+  minimum: 0,
+  maximum: 100,
+  left: "Not at all",
+  right: "Very much",
+  labels: [],
+};
+
+export const RATE: RateStep = {
+  kind: "rate",
+  step_id: "r1",
+  question: "How was it?",
+  scales: [
+    SCALE,
+    { ...SCALE, scale_id: "s2", statement: "It made sense." },
+    { ...SCALE, scale_id: "p1", statement: "It was human.", style: "points", minimum: 1, maximum: 5 },
+  ],
+};
+
+export const TOPIC: TopicStep = {
+  kind: "topic",
+  step_id: "o1",
+  label: "What about?",
+  opinion_label: "What do you think of it?",
+  opinions: [
+    { option_id: "liked", label: "I like it" },
+    { option_id: "disliked", label: "I dislike it" },
+  ],
+  max_chars: 20,
+};
+
+export const WRITE: WriteStep = {
+  kind: "write",
+  step_id: "w1",
+  label: "A better reply",
+  cards: CHOOSE.cards,
+  min_words: 2,
+  max_chars: 60,
+};
+
+export function action(actionId: string, label: string, rest: Partial<Action> = {}): Action {
+  return { action_id: actionId, label, group: null, enabled: true, hint: null, text_label: null, confirm: null, ...rest };
+}
+
+export function entry(id: string, speaker: Entry["speaker"], text: string, rest: Partial<Entry> = {}): Entry {
+  return { entry_id: id, speaker, text, note: null, column: null, ...rest };
+}
 
 export function pageState(version: number, step: Step, rest: Partial<PageState> = {}): PageState {
   return {

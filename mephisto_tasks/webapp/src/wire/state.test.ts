@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CHOOSE, pageState, update } from "../test/fakes";
+import { CHOOSE, entry, MESSAGE, pageState, RATE, SCALE, update } from "../test/fakes";
 import { newestUpdate, parseUpdate } from "./state";
 
 describe("parseUpdate", () => {
@@ -34,6 +34,57 @@ describe("parseUpdate", () => {
   it("refuses a step of an unknown kind", () => {
     const parsed = parseUpdate({ kind: "state", state: { ...pageState(1, CHOOSE), step: { kind: "dance" } } });
     expect(parsed?.ok).toBe(false);
+  });
+});
+
+const readStep = (step: object) => parseUpdate({ kind: "state", state: { version: 1, phase: "task", step } });
+
+describe("the steps", () => {
+  it.each([
+    [{ kind: "message", step_id: "s", label: "?" }, { suggestions: [], actions: [] }],
+    [
+      { kind: "message", step_id: "s", label: "?", actions: [{ action_id: "a", label: "End" }] },
+      { actions: [{ group: null, enabled: true, hint: null, text_label: null, confirm: null }] },
+    ],
+    [{ kind: "write", step_id: "s", label: "?", cards: [] }, { min_words: 1, max_chars: 2000 }],
+    [
+      { kind: "tick", step_id: "s", question: "?", options: [{ option_id: "o", label: "O" }], max_choices: 1 },
+      { reply: null, min_choices: 0, none_label: null, reason: null },
+    ],
+    [{ kind: "rate", step_id: "s", question: "?", scales: [{ ...SCALE, labels: undefined }] }, { scales: [{ labels: [] }] }],
+    [{ kind: "topic", step_id: "s", label: "?", opinion_label: "", opinions: [] }, { max_chars: 200 }],
+  ])("have what steps.py leaves at its defaults: %j", (step, filled) => {
+    expect(readStep(step)).toMatchObject({ ok: true, state: { step: filled, columns: [], topic: null, within: null } });
+  });
+
+  const points = { ...SCALE, style: "points", minimum: 1, maximum: 5 };
+  it.each([
+    ["no scales", { ...RATE, scales: [] }],
+    ["a scale that ends where it begins", { ...RATE, scales: [{ ...SCALE, maximum: 0 }] }],
+    ["points between whole numbers", { ...RATE, scales: [{ ...points, minimum: 0.5 }] }],
+    ["more points than anybody can see", { ...RATE, scales: [{ ...points, maximum: 1000 }] }],
+    ["too few labels", { ...RATE, scales: [{ ...points, labels: ["Never", "Always"] }] }],
+    ["an unknown style", { ...RATE, scales: [{ ...SCALE, style: "stars" }] }],
+    ["nothing to tick", { kind: "tick", step_id: "s", question: "?", options: [], max_choices: 1 }],
+    ["nothing that may be ticked", { kind: "tick", step_id: "s", question: "?", options: [{ option_id: "o", label: "O" }], max_choices: 0 }],
+    ["an action without a name", { ...MESSAGE, actions: [{ action_id: "a" }] }],
+  ])("are refused with %s", (_, step) => {
+    expect(readStep(step)?.ok).toBe(false);
+  });
+});
+
+describe("the transcript", () => {
+  const withEntry = (column: number, columns: string[]) =>
+    parseUpdate(update(pageState(1, MESSAGE, { columns, transcript: [entry("1", "partner", "Hi", { column })] })))?.ok;
+
+  it("stands in columns that there are, and in no others", () => {
+    expect(withEntry(1, ["A", "B"])).toBe(true);
+    expect([withEntry(2, ["A", "B"]), withEntry(0, []), withEntry(-1, ["A", "B"]), withEntry(0.5, ["A", "B"])]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
   });
 });
 

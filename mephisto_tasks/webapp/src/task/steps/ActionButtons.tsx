@@ -49,7 +49,7 @@ export function ActionButtons({ agentId, stepId, actions, pending, onAction }: A
         </Button>
       ))}
       <p role="status" className={styles.hint}>
-        {hinted !== null && `${hinted.label}: ${hinted.hint ?? "not possible yet"}.`}
+        {hinted !== null && `${hinted.label}: ${hinted.hint ?? "not possible yet"}`}
       </p>
       {opened !== null && (
         <ActionDialog

@@ -174,6 +174,33 @@ describe("choosing any number of replies", () => {
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });
   });
 
+  it("takes 0 for “none”, and nothing where there is none", async () => {
+    const { show } = renderTask(pageState(1, MANY));
+    await userEvent.keyboard("10");
+    expect(box("None of these")).toBeChecked();
+    expect(box("Reply 1 First reply")).not.toBeChecked();
+    show(pageState(2, CHOOSE));
+    await userEvent.keyboard("0");
+    expect(screen.queryByRole("radio", { checked: true })).toBeNull();
+  });
+
+  it("asks of a single card whether it is chosen or not", async () => {
+    const one: ChooseStep = { ...MANY, cards: CHOOSE.cards.slice(0, 1), max_choices: 1, none_label: "No" };
+    const { onAnswer } = renderTask(pageState(1, one));
+    expect(screen.getAllByRole("radio")).toHaveLength(2);
+    await userEvent.click(screen.getByRole("radio", { name: "No" }));
+    await go();
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });
+  });
+
+  it("takes any of eight cards", async () => {
+    const cards = Array.from({ length: 8 }, (_, index) => ({ candidate_id: `c${index}`, text: `Text ${index}` }));
+    const { onAnswer } = renderTask(pageState(1, { ...MANY, cards, max_choices: 8 }));
+    expect(screen.getByText("Choose all that apply.")).toBeVisible();
+    await userEvent.keyboard("81{Enter}");
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["c0", "c7"], none: false });
+  });
+
   it("has no violation", async () => {
     renderTask(pageState(1, MANY));
     expect(await axeViolations()).toEqual([]);

@@ -34,14 +34,15 @@ export function middle(scale: Scale): number {
   return snap(scale, (scale.minimum + scale.maximum) / 2);
 }
 
-const STEPS: Readonly<Record<string, number>> = {
-  ArrowRight: 0.01,
-  ArrowUp: 0.01,
-  ArrowLeft: -0.01,
-  ArrowDown: -0.01,
-  PageUp: 0.1,
-  PageDown: -0.1,
-};
+/** By how much of the scale a key moves a slider. */
+const STEPS: ReadonlyMap<string, number> = new Map([
+  ["ArrowRight", 0.01],
+  ["ArrowUp", 0.01],
+  ["ArrowLeft", -0.01],
+  ["ArrowDown", -0.01],
+  ["PageUp", 0.1],
+  ["PageDown", -0.1],
+]);
 
 /**
  * Where a key puts a slider; null for a key that is none of a slider's.
@@ -53,7 +54,7 @@ export function keyTarget(scale: Scale, value: number | null, key: string): numb
   if (key === "Home" || key === "End") {
     return key === "Home" ? scale.minimum : scale.maximum;
   }
-  const step = STEPS[key];
+  const step = STEPS.get(key);
   if (step === undefined) {
     return null;
   }

@@ -174,6 +174,15 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     return records
 
 
+def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[DialogueRecord]:
+    """All dialogues of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
+
+
 def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
     if not (data_dir / "database.db").is_file():

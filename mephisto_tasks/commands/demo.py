@@ -1,4 +1,4 @@
-"""``parlai-humaneval demo``: two embedded models on this machine, rated by you or by simulated raters."""
+"""``parlai-humaneval demo``: embedded models on this machine, rated by you or by simulated raters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -22,28 +23,35 @@ EPILOG = """\b
 Examples:
   parlai-humaneval demo
   parlai-humaneval demo --raters 4 --dialogues 20 --prefer retrieval --strength 0.7
-  parlai-humaneval demo --raters 2 --dialogues 4 --json > report.json
+  parlai-humaneval demo --task sata mephisto.blueprint.setting=sata_user
+  parlai-humaneval demo --task direct_assessment --raters 4 --dialogues 8 --json > report.json
 """
 
 
 @click.command(epilog=EPILOG)
 @click.option(
+    "--task",
+    default="pw_turn",
+    show_default=True,
+    help="Technique, as for `launch`: pw_turn, sata, single_model, free_for_all, arena, direct_assessment.",
+)
+@click.option(
     "--raters",
     type=click.IntRange(min=1, max=64),
-    help="So many simulated raters at a time, instead of waiting for people. Each dialogue is a new rater's.",
+    help="So many simulated raters at a time, instead of waiting for people. Each unit of work is a new rater's.",
 )
-@click.option("--dialogues", type=click.IntRange(min=1), default=10, show_default=True, help="Dialogues to collect.")
+@click.option(
+    "--dialogues",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Dialogues to collect, of each group.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
 @data_dir_option
 @json_option
-@click.option(
-    "--metric",
-    type=click.Choice(["preference", "humanness", "interestingness"]),
-    default="preference",
-    show_default=True,
-    help="The question that raters answer.",
-)
-@click.option("--models", default="eliza,retrieval", show_default=True, help="Models to compare, from `models list`.")
+@click.option("--metric", help="The question that raters answer, where the technique has several (pw_turn has three).")
+@click.option("--models", help="Models to rate, from `models list`. Default: those of the task's conf `local`.")
 @click.option("--prefer", metavar="MODEL", help="The model that simulated raters like better.")
 @click.option(
     "--strength",
@@ -53,70 +61,79 @@ Examples:
     help="How often a simulated rater chooses it.",
 )
 @click.option("--seed", type=int, help="Of orders, personas and simulated raters. Default: drawn, and recorded.")
+@click.argument("overrides", nargs=-1)
 def demo(
+    task: str,
     raters: int | None,
     dialogues: int,
     port: int,
     data_dir: str | None,
     as_json: bool,
-    metric: str,
-    models: str,
+    metric: str | None,
+    models: str | None,
     prefer: str | None,
     strength: float,
     seed: int | None,
+    overrides: tuple[str, ...],
 ) -> None:
-    """Rate two embedded models on this machine, now.
+    """Rate embedded models on this machine, now.
 
     Without --raters it prints a link and waits for people; with it, simulated raters go through the same pages' protocol
-    and the report is printed.
+    and the report is printed. OVERRIDES are settings as for `launch`.
     """
-    names = [name.strip() for name in models.split(",") if name.strip()]
-    if prefer is not None and prefer not in names:
-        raise click.UsageError(f"--prefer {prefer}: not one of the models of this demo ({', '.join(names)})")
     if prefer is not None and raters is None:
         raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    task_name = f"demo-{metric}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    overrides = [
-        f"mephisto.blueprint.models=[{','.join(names)}]",
-        f"mephisto.blueprint.metric={metric}",
+    what = f"{task}-{metric}" if metric else task
+    task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    chosen = [
+        *([f"mephisto.blueprint.models=[{models}]"] if models else []),
+        *([f"mephisto.blueprint.metric={metric}"] if metric else []),
         f"mephisto.blueprint.dialogues_per_group={dialogues}",
         f"mephisto.blueprint.seed={seed}",
         f"mephisto.blueprint.onboarding_qualification={task_name}",
         f"mephisto.architect.port={port}",
         f"mephisto.task.task_name={task_name}",
+        *overrides,
     ]
     with clear_errors():
         with collector_off():
             from mephisto_tasks import launching, settings
 
-        config = settings.compose_config("pw_turn", "local", overrides)
+        config = settings.compose_config(task, "local", chosen)
+        blueprint = config.mephisto.blueprint
+        _check_preference(prefer, [*blueprint.models, *(model for group in blueprint.groups for model in group)])
         stop = launching.stop_on_signals()
-        with launching.launched("pw_turn", config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir)) as run:
             if raters is None:
                 announce(
                     run, "Open the link and press Start; each Start is a new rater. Ctrl-C stops and shows the report."
                 )
                 follow(run, stop)
             else:
-                _simulate(run, stop, raters, dialogues, prefer, strength, seed)
+                _simulate(run, stop, raters, prefer, strength, seed)
         _print_report(run, as_json)
+
+
+def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
+    if prefer is not None and prefer not in models:
+        raise click.UsageError(f"--prefer {prefer}: not one of the models of this demo ({', '.join(models)})")
 
 
 def _simulate(
     run: Launched,
     stop: threading.Event,
     raters: int,
-    dialogues: int,
     prefer: str | None,
     strength: float,
     seed: int,
 ) -> None:
-    """Simulated raters until all dialogues are done, or Ctrl-C."""
+    """Simulated raters until all units are done, or Ctrl-C."""
     from rich.progress import Progress
 
     from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 
+    units = run.study.allocator.remaining
     behaviour = Behaviour(
         model_of=run.study.model_of,
         prefer=prefer,
@@ -124,11 +141,11 @@ def _simulate(
         practice=run.study.practice,
     )
     with Progress(console=console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(f"{raters} simulated raters", total=dialogues)
+        bar = progress.add_task(f"{raters} simulated raters", total=units)
 
         async def study() -> None:
             work = asyncio.ensure_future(
-                run_raters(run.url, behaviour, raters=raters, dialogues=dialogues, seed=seed, on_outcome=on_outcome)
+                run_raters(run.url, behaviour, raters=raters, dialogues=units, seed=seed, on_outcome=on_outcome)
             )
             while not work.done() and not stop.is_set():
                 await asyncio.wait([work], timeout=0.2)
@@ -151,7 +168,7 @@ def _simulate(
 
 def _print_report(run: Launched, as_json: bool) -> None:
     from mephisto_tasks.commands.report import report_of
-    from parlai_humaneval.analysis.pairwise_report import render
+    from parlai_humaneval.analysis.reports.study import render
 
     report = report_of(run.data_dir, run.task_name)
     if as_json:

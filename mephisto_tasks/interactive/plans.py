@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from mephisto_tasks.interactive.config import InteractiveConfig
@@ -56,6 +56,11 @@ class UnitPlan:
         """What is left when the conversations numbered in ``done`` have been held."""
         left = tuple(plan for plan in self.plans if plan.conversation not in done)
         return UnitPlan(self.session, self.conversations, left)
+
+    def renamed(self, unit: str) -> UnitPlan:
+        """The same dialogues under new ids: those of the old ones belong to what was cut off."""
+        plans = tuple(replace(plan, dialogue_id=f"{unit}-{plan.conversation}") for plan in self.plans)
+        return UnitPlan(self.session, self.conversations, plans)
 
 
 def _stored(plan: Plan) -> dict[str, Any]:

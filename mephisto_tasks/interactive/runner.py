@@ -113,7 +113,9 @@ class InteractiveTaskRunner(TaskRunner):
     def _finish(self, agent: Agent, held: HeldUnit) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
-        block_if_failed(self.study, agent.get_worker(), page.state.messages, agent.get_task_run().get_task().task_name)
+        block_if_failed(
+            self.study.config, agent.get_worker(), page.state.messages, agent.get_task_run().get_task().task_name
+        )
         try:
             held.ask_feedback()
             self._goodbye(page, THANKS, "submit")

@@ -55,7 +55,7 @@ class Study:
             left = self.unfinished.pop(worker, None)
         if left is not None:
             self.allocator.claim_again(worker, agent, [plan.cell for plan in left.plans])
-            return left
+            return left.renamed(name)
         cells = self.allocator.claim(worker, agent)
         if cells is None:
             return None

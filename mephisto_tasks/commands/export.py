@@ -15,7 +15,8 @@ Examples:
   parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
 """
 
-OUR_FILES = {f"{table}.{ending}" for table in ("turns", "dialogues", "comparisons") for ending in ("csv", "jsonl")}
+TABLES = ("turns", "dialogues", "comparisons", "ratings", "points")
+OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "jsonl")}
 
 
 @click.command(epilog=EPILOG)
@@ -26,7 +27,7 @@ OUR_FILES = {f"{table}.{ending}" for table in ("turns", "dialogues", "comparison
 @data_dir_option
 @json_option
 def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None, as_json: bool) -> None:
-    """Write the tables turns, dialogues and comparisons, with a README of their columns. Workers are pseudonyms."""
+    """Write turns, dialogues, comparisons, ratings and points, with a README of columns. Workers are pseudonyms."""
     with clear_errors():
         from mephisto_tasks.results import read_records
         from parlai_humaneval.analysis.frames import tables

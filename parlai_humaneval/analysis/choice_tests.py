@@ -43,7 +43,7 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
 def cochran_q_test(chosen: npt.ArrayLike, *, name: str = "all models") -> Result:
     """Cochran's Q: do all columns have the same share of ones? ``chosen``: turns × models, 0 or 1."""
     matrix = np.asarray(chosen, dtype=float)
-    matrix = matrix.reshape(len(matrix), -1)
+    matrix = matrix if matrix.ndim == 2 else matrix.reshape(len(matrix), 0)  # no turns may come as a plain []
     n, k = matrix.shape
     of_turn, of_model = matrix.sum(axis=1), matrix.sum(axis=0)
     spread = float((k * of_turn - of_turn**2).sum())

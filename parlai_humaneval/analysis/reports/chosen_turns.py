@@ -86,20 +86,20 @@ def turn_groups(turns: pd.DataFrame, *, include_partial: bool) -> list[TurnGroup
     rows = rows.assign(setting=rows["setting"].fillna(""), models=rows["dialogue_id"].map(models))
     groups = rows.groupby(["setting", "metric", "models"], sort=True)
     return [
-        _group(str(setting), str(metric), part, include_partial)
+        _group(str(setting), str(metric), names.split(";"), part, include_partial)
         for (setting, metric, names), part in groups
         if ";" in names
     ]
 
 
-def _group(setting: str, metric: str, rows: pd.DataFrame, include_partial: bool) -> TurnGroup:
+def _group(setting: str, metric: str, models: list[str], rows: pd.DataFrame, include_partial: bool) -> TurnGroup:
     left = rows[~finished(rows)].drop_duplicates(["dialogue_id", "turn"])
     rows = rows[that_count(rows, include_partial)]
     automatic = is_set(rows, "automatic")
     return TurnGroup(
         setting=setting,
         metric=metric,
-        counted=_matrix(rows[~automatic]),
+        counted=_matrix(rows[~automatic], models),
         dialogues=frozenset(str(dialogue) for dialogue in rows["dialogue_id"]),
         automatic_turns=len(rows[automatic].drop_duplicates(["dialogue_id", "turn"])),
         failed_replies=int(is_set(rows, "failed").sum()),
@@ -108,17 +108,16 @@ def _group(setting: str, metric: str, rows: pd.DataFrame, include_partial: bool)
     )
 
 
-def _matrix(rows: pd.DataFrame) -> ChosenTurns:
-    keys = pd.MultiIndex.from_frame(rows[["dialogue_id", "turn"]])
-    codes, _ = pd.factorize(keys)
+def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
+    codes = rows.groupby(["dialogue_id", "turn"], sort=False).ngroup().to_numpy(dtype=int)
     first = rows.drop_duplicates(["dialogue_id", "turn"])
-    model_codes, models = pd.factorize(rows["model"], sort=True)
+    model_codes = pd.Categorical(rows["model"], categories=models).codes
     shown = ~is_set(rows, "failed")
     selected = rows["selected"].to_numpy(dtype=float)
     chosen = np.full((len(first), len(models)), np.nan)
     chosen[codes[shown], model_codes[shown]] = selected[shown]
     return ChosenTurns(
-        models=[str(model) for model in models],
+        models=models,
         chosen=chosen,
         by_position=_positions(rows, codes, selected, len(first)),
         workers=first["worker_id"].to_numpy(dtype=object),
@@ -128,7 +127,7 @@ def _matrix(rows: pd.DataFrame) -> ChosenTurns:
     )
 
 
-def _positions(rows: pd.DataFrame, codes: npt.NDArray[np.intp], selected: Floats, n: int) -> Floats:
+def _positions(rows: pd.DataFrame, codes: npt.NDArray[np.int64], selected: Floats, n: int) -> Floats:
     position = rows["position"].to_numpy(dtype=int)
     own = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
     places = np.full((n, int(position.max()) if len(position) else 0), np.nan)

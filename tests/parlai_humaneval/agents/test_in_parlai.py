@@ -43,6 +43,20 @@ def test_interactive_in_plain_parlai() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_interactive_with_independent_histories() -> None:
+    """Guards `--history` and `--order` on ParlAI's command line: a whole dialogue, and a wrong value refused in words."""
+    command = (
+        str(BIN / "parlai"), "interactive", "-m", "parlai_humaneval.agents.bot_speaker:BotSpeakerAgent",
+        "--models", "eliza,retrieval", "--order", "fixed", "--history",
+    )  # fmt: skip
+    done = run(*command, "independent", text="Hi!\nI have a dog.\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[BotSpeaker]:") == 2
+    refused = run(*command, "own", text="Hi!\n")
+    assert refused.returncode != 0
+    assert "invalid choice: 'own' (choose from 'shared', 'independent')" in refused.stdout + refused.stderr
+
+
 def test_without_arguments_our_own_help_is_shown() -> None:
     """Guards a newcomer: what this is, the short names, an example, and no list of forty commands."""
     result = CliRunner().invoke(parlai, [])

@@ -1,0 +1,65 @@
+"""Agents that say what they heard, in a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from parlai.core.agents import Agent
+from parlai.core.message import Message
+
+from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.zoo import ModelSpec
+
+
+class RecallingAgent(DialogueAgent):
+    """Replies with its name, its persona and a fingerprint of all that it heard and said: any leak changes the reply."""
+
+    def __init__(self, opt: Any, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.name: str = shared["name"] if shared else opt["name"]
+
+    def share(self) -> dict[str, Any]:
+        return {**super().share(), "name": self.name}
+
+    def batch_act(self, observations: Sequence[Mapping[str, Any]]) -> list[Message]:
+        return [Message({"id": self.id, "text": self.recall(observation)}) for observation in observations]
+
+    def recall(self, observation: Mapping[str, Any]) -> str:
+        heard = "|".join(f"{speaker}:{text}" for speaker, text in observation[DIALOGUE_FIELD])
+        return f"{self.name} as {', '.join(observation[PERSONA_FIELD]) or 'nobody'}: {len(heard)} {hash_of(heard)}"
+
+
+def hash_of(text: str) -> int:
+    """A fingerprint that is the same in every process."""
+    value = 7
+    for character in text:
+        value = (value * 31 + ord(character)) % 1_000_003
+    return value
+
+
+AgentPool = Callable[..., ModelPool]
+
+
+@pytest.fixture
+def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
+    """``agent_pool({"name": agent, …}, **pool_arguments)``: a loaded pool of agents that a test has made."""
+    pools = []
+
+    def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
+        monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
+        pool = ModelPool([ModelSpec(name=name, options={"model": "made"}) for name in agents], **arguments)
+        pools.append(pool)
+        return pool.load()
+
+    yield make
+    for pool in pools:
+        pool.close()
+
+
+@pytest.fixture
+def recalling_pool(agent_pool: AgentPool) -> ModelPool:
+    """Models a, b and c that say what they heard."""
+    return agent_pool({name: RecallingAgent({"name": name}) for name in "abc"})

@@ -1,0 +1,104 @@
+"""Finished dialogues in a real Mephisto database, without a launch: for tests of what reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.protocol.events import (
+    Answered,
+    CandidatesShown,
+    Event,
+    FinalRated,
+    Finished,
+    HumanMessage,
+    Started,
+)
+from parlai_humaneval.protocol.records import Candidate, ContextRecord, CriterionRecord, ModelRecord
+
+START = 1_700_000_000.0
+MESSAGE = "I would like to hear more about that"
+
+
+class StoredStudy:
+    """Writes tasks, workers and their dialogues into ``data_dir`` as a launch does."""
+
+    def __init__(self, data_dir: Path) -> None:
+        from mephisto.abstractions.databases.local_database import LocalMephistoDB
+
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self.data_dir = data_dir
+        self._db = LocalMephistoDB(str(data_dir / "database.db"))
+        self._requester = self._db.new_requester("researcher", "mock")
+        self._runs: dict[str, tuple[str, str]] = {}
+        self._workers: dict[str, str] = {}
+
+    def add(self, task: str, worker: str, events: Sequence[Event]) -> None:
+        """A unit of ``task``, done by ``worker``."""
+        if task not in self._runs:
+            task_id = self._db.new_task(task, "engine")
+            self._runs[task] = task_id, self._db.new_task_run(task_id, self._requester, "{}", "mock", "engine")
+        if worker not in self._workers:
+            self._workers[worker] = self._db.new_worker(worker, "mock")
+        task_id, run = self._runs[task]
+        assignment = self._db.new_assignment(task_id, run, self._requester, "engine", "mock")
+        unit = self._db.new_unit(task_id, run, self._requester, assignment, 0, 0.0, "mock", "engine")
+        agent = self._db.new_agent(self._workers[worker], unit, task_id, run, assignment, "engine", "mock")
+        folder = self.data_dir / "data" / "runs" / "NO_PROJECT" / run / assignment / agent
+        folder.mkdir(parents=True)
+        messages = [event.model_dump(mode="json") for event in events]
+        (folder / "state.json").write_text(json.dumps({"inputs": {}, "outputs": {"messages": messages}}))
+
+
+def choices(dialogue_id: str, places: Sequence[Sequence[int]], *, setting: str = "sata_random") -> Iterator[Event]:
+    """A SATA dialogue of models alpha and beta, which change places; ``places`` were picked, turn by turn."""
+    yield _started(dialogue_id, "sata", ["alpha", "beta"], setting=setting)
+    for number, picked in enumerate(places, start=1):
+        names = ["alpha", "beta"] if number % 2 else ["beta", "alpha"]
+        yield from _turn(number, names, [f"{number}-{place}" for place in picked])
+    yield Finished(at=START + 1000, by_rater=True)
+
+
+def rated(dialogue_id: str, model: str, ratings: dict[str, float]) -> Iterator[Event]:
+    """A conversation of a direct assessment; the model “degraded” is the one to check raters with."""
+    criteria = [
+        CriterionRecord(name=name, text=f"It was {name}.", scale="slider", maximum=100, reversed=name == "robotic")
+        for name in ratings
+    ]
+    yield _started(dialogue_id, "direct_assessment", [model], quality_control_model="degraded", criteria=criteria)
+    yield from _turn(1, [model], [])
+    yield FinalRated(at=START + 900, ratings=ratings, seconds=20)
+    yield Finished(at=START + 1000)
+
+
+def _started(dialogue_id: str, technique: str, models: Sequence[str], setting: str = "", **more: Any) -> Started:
+    return Started(
+        at=START,
+        schema_version=2,
+        dialogue_id=dialogue_id,
+        technique=technique,
+        setting=setting,
+        settings={},
+        metric="preference",
+        question="Which would you rather talk to?",
+        models=[ModelRecord(name=name) for name in models],
+        context=ContextRecord(),
+        seed=1,
+        **more,
+    )
+
+
+def _turn(number: int, models: Sequence[str], selected: list[str]) -> Iterator[Event]:
+    at = START + 60 * number
+    shown = [
+        Candidate(
+            candidate_id=f"{number}-{place}", model=model, text=f"reply of {model}", position=place, latency_s=0.1
+        )
+        for place, model in enumerate(models, start=1)
+    ]
+    yield HumanMessage(at=at, turn=number, text=f"{MESSAGE} {number}", fixed=False)
+    yield CandidatesShown(at=at + 1, turn=number, candidates=shown)
+    went_on = selected[0] if selected else shown[0].candidate_id
+    yield Answered(at=at + 31, turn=number, selected=selected, continued=went_on, reason=None, seconds=30)

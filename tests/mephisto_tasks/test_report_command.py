@@ -1,0 +1,172 @@
+"""``report`` and ``export``: from Mephisto's database to the terminal, to JSON and to files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from stored_study import StoredStudy, choices, rated
+
+from mephisto_tasks.commands.export import OUR_FILES, export
+from mephisto_tasks.commands.report import report
+from mephisto_tasks.results import read_records
+from parlai_humaneval.analysis.table_files import read_tables
+
+GOOD = {"fluent": 80.0, "topic": 75.0, "robotic": 20.0}
+BAD = {"fluent": 10.0, "topic": 5.0, "robotic": 90.0}
+VARIED = [[1], [1, 2], [], [2], [1], [2]]
+ALWAYS_FIRST = [[1]] * 6
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two SATA tasks and a direct assessment; the worker “steady” always takes the first reply, in one task only."""
+    study = StoredStudy(tmp_path_factory.mktemp("stored"))
+    for number in range(4):
+        study.add("sata", f"w{number}", [*choices(f"s{number}", VARIED)])
+    study.add("sata", "steady", [*choices("s-steady", VARIED)])
+    study.add("sata", "w0", [*choices("s-again", ALWAYS_FIRST)])
+    study.add("soba", "steady", [*choices("t-steady", ALWAYS_FIRST, setting="soba")])
+    study.add("soba", "w1", [*choices("t1", [[1], [2], [2], [1]], setting="soba")])
+    for worker in ("w0", "w1"):
+        events = [
+            event
+            for model, ratings in (("alpha", GOOD), ("beta", GOOD | {"fluent": 60}), ("degraded", BAD))
+            for event in rated(
+                f"{worker}-{model}", model, {name: value + len(model) for name, value in ratings.items()}
+            )
+        ]
+        study.add("assessment", worker, events)
+    return study.data_dir
+
+
+def run(command: Any, data_dir: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "80"})
+
+
+def as_json(data_dir: Path, *arguments: str) -> dict[str, Any]:
+    done = run(report, data_dir, *arguments, "--json")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.output)
+    return found
+
+
+def test_a_task_is_reported_by_its_technique(stored: Path) -> None:
+    """Shares of SATA on the screen, at 80 columns; the same in JSON."""
+    done = run(report, stored, "--task-name", "sata")
+    assert done.exit_code == 0, done.output
+    assert "sata_random, preference, chosen in 36 turns" in " ".join(done.output.split())
+    assert max(map(len, done.output.splitlines())) <= 80
+    found = as_json(stored, "--task-name", "sata")
+    assert (found["technique"], found["excluded"], found["workers"]) == ("sata", None, 5)
+    assert found["groups"][0]["all_turns"]["n_turns"] == 36
+
+
+def test_conversations_of_one_unit_are_dialogues_of_one_session(stored: Path) -> None:
+    """A direct assessment's unit holds three; the report knows who passed."""
+    found = as_json(stored, "--task-name", "assessment")
+    assert found["dialogues"]["complete"] == 6
+    assert {row["model"] for row in found["groups"][0]["everyone"]["models"]} == {"alpha", "beta"}
+    assert len(found["groups"][0]["workers"]) == 2
+
+
+def test_several_tasks_of_one_technique_are_reported_together(stored: Path) -> None:
+    """Settings stand apart; other techniques are refused with a sentence."""
+    found = as_json(stored, "--task-name", "sata", "--task-name", "soba")
+    assert found["tasks"] == ["sata", "soba"]
+    assert [group["setting"] for group in found["groups"]] == ["sata_random", "soba"]
+    done = run(report, stored, "--task-name", "sata", "--task-name", "assessment")
+    assert done.exit_code == 1
+    assert "report one technique at a time" in done.output
+
+
+def test_workers_who_fail_are_left_out_with_all_they_did(stored: Path) -> None:
+    """w0 always took the first reply in one of two dialogues: both go."""
+    found = as_json(stored, "--task-name", "sata", "--exclude", "same_position")
+    assert found["dialogues"]["complete"] == 4
+    assert found["excluded"]["here"] == {"dialogues": 2, "workers": 1, "turns": 12}
+    (count,) = found["excluded"]["counts"]
+    assert (count["check"], count["dialogues_failed"], count["workers_failed"]) == ("same_position", 1, 1)
+    assert found["excluded"]["failures"][0]["reason"]
+
+
+def test_dialogues_that_fail_go_alone_when_asked(stored: Path) -> None:
+    """The scope of Liu et al. 2023."""
+    found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--exclude-scope", "dialogue")
+    assert found["dialogues"]["complete"] == 5
+    assert found["excluded"]["here"] == {"dialogues": 1, "workers": 0, "turns": 6}
+
+
+def test_workers_who_fail_elsewhere_are_left_out_everywhere(stored: Path) -> None:
+    """“steady” failed in the other task: their dialogue here, which is good, goes too."""
+    found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
+    assert found["dialogues"]["complete"] == 3
+    assert found["excluded"]["here"] == {"dialogues": 3, "workers": 2, "turns": 18}
+    assert set(found["excluded"]["tasks"]) == {"sata", "soba", "assessment"}
+    done = run(report, stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
+    assert "judged in 3 tasks" in " ".join(done.output.split())
+
+
+def test_the_papers_checks_are_those_of_its_technique(stored: Path) -> None:
+    """`paper`, which --everywhere alone means too."""
+    found = as_json(stored, "--task-name", "sata", "--exclude", "paper")
+    assert {count["check"] for count in found["excluded"]["counts"]} >= {"same_position", "short_tokens"}
+    assert as_json(stored, "--task-name", "sata", "--everywhere")["excluded"]["tasks"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--exclude", "same_positon"], "there is no check 'same_positon'; known checks: short_messages"),
+        (["--exclude", " , "], "--exclude names no check"),
+        (["--everywhere", "--exclude-scope", "dialogue"], "--everywhere leaves out workers"),
+        (["--task-name", "nowhere"], "there is no task 'nowhere'"),
+    ],
+)
+def test_wrong_requests_are_told_what_to_do(stored: Path, arguments: list[str], words: str) -> None:
+    """One sentence, no traceback."""
+    done = run(report, stored, "--task-name", "sata", *arguments)
+    assert done.exit_code == 1
+    assert words in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+
+
+def test_nothing_is_deleted(stored: Path) -> None:
+    """After any exclusion all dialogues are still there."""
+    run(report, stored, "--task-name", "sata", "--exclude", "paper", "--everywhere")
+    assert len(read_records(stored, "sata")) == 6
+
+
+def test_tasks_are_listed_without_a_name(stored: Path) -> None:
+    assert as_json(stored)["tasks"] == ["assessment", "soba", "sata"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_export_writes_every_table(stored: Path, tmp_path: Path, form: str) -> None:
+    """All five and a README; they read back, with the verdicts of the checks."""
+    out = tmp_path / "tables"
+    done = run(export, stored, "--task-name", "sata", "--out", str(out), "--format", form, "--json")
+    assert done.exit_code == 0, done.output
+    written = {Path(path).name for path in json.loads(done.output)["files"]}
+    assert written == {path.name for path in out.iterdir()}
+    assert written - {"README.md"} == {name for name in OUR_FILES if name.endswith(form)}
+    got = read_tables(out)
+    assert (len(got.turns), len(got.comparisons), len(got.dialogues), len(got.points)) == (72, 36, 6, 12)
+    failed = got.dialogues["checks_failed"].fillna("").str.contains("same_position")
+    assert got.dialogues["dialogue_id"][failed].tolist() == ["s-again"]
+
+
+def test_export_of_ratings(stored: Path, tmp_path: Path) -> None:
+    """A row per dialogue, model and criterion, as given; an export that stands there is not replaced unasked."""
+    arguments = ("--task-name", "assessment", "--out", str(tmp_path))
+    assert run(export, stored, *arguments).exit_code == 0
+    ratings = read_tables(tmp_path).ratings
+    assert len(ratings) == 2 * 3 * 3
+    assert ratings.groupby("model")["is_quality_control"].max().to_dict() == {"alpha": 0, "beta": 0, "degraded": 1}
+    again = run(export, stored, *arguments)
+    assert again.exit_code == 1
+    assert "ratings.csv" in again.output
+    assert run(export, stored, *arguments, "--force").exit_code == 0

@@ -1,0 +1,194 @@
+"""One report for each technique: dispatch, 80 columns, and nothing printed that the JSON lacks."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+
+import numpy as np
+import pytest
+from make_live_records import TICKS, make_assessment, make_choice, make_choices, make_ticked, make_verdict
+from make_records import make_study
+from rich.console import Console
+
+from parlai_humaneval.analysis.columns import TableError
+from parlai_humaneval.analysis.frames import tables
+from parlai_humaneval.analysis.reports.study import TECHNIQUES, render, study_report
+from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
+from parlai_humaneval.analysis.table_files import read_tables, write_tables
+from parlai_humaneval.analysis.wording import number_words, p_cell, percent, points_words, seconds_words, signed
+from parlai_humaneval.quality import exclude
+
+LONG = "blenderbot_3B_with_a_long_name"
+"""As long as names of models get."""
+
+
+def sata():
+    names = {LONG: 0.8, f"{LONG}_2": 0.6, "c": 0.5, "[red]d[/red]": 0.1}
+    soba = make_choices({LONG: 0.6, f"{LONG}_2": 0.4}, setting="soba", one_pick=True)
+    left = make_choice("left", [(LONG,)], models=list(names), worker="w99", setting="sata_random", status="partial")
+    return [*make_choices(names, setting="sata_random", workers=14), *soba, left]
+
+
+def single_model():
+    rng = np.random.default_rng(3)
+    return [
+        make_ticked(
+            f"{model}-{worker}",
+            [[tick for tick in TICKS if rng.random() < chance] for _ in range(6)],
+            model=model,
+            worker=f"w{worker}",
+            ratings={tick: float(rng.integers(1, 6)) for tick in TICKS},
+        )
+        for model, chance in ((LONG, 0.5), (f"{LONG}_2", 0.7), ("[red]d[/red]", 0.1))
+        for worker in range(11)
+    ]
+
+
+def free_for_all():
+    weights = {LONG: 4, f"{LONG}_2": 3, "c": 2, "[red]d[/red]": 1}
+    return make_choices(weights, technique="free_for_all", setting="", one_pick=True)
+
+
+def arena():
+    rounds = ["a", "a", "b", "tie", "a", "both_bad"] * 4
+    return [
+        make_verdict(f"{models[0]}-{number}", verdict, models=models, worker=f"w{number % 11}")
+        for models in ((LONG, f"{LONG}_2"), ("[red]d[/red]", LONG))
+        for number, verdict in enumerate(rounds)
+    ]
+
+
+def direct_assessment():
+    return make_assessment({LONG: 75, f"{LONG}_2": 60, "[red]d[/red]": 55, "qc": 20})
+
+
+STUDIES = {
+    "pw_turn": lambda: make_study(12, 2),
+    "sata": sata,
+    "single_model": single_model,
+    "free_for_all": free_for_all,
+    "arena": arena,
+    "direct_assessment": direct_assessment,
+}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {technique: study_report(tables(make())) for technique, make in STUDIES.items()}
+
+
+def printed(report, width=80):
+    stream = StringIO()
+    render(report, Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+def test_every_technique_has_a_study_here():
+    """A new technique is held to these tests."""
+    assert set(STUDIES) == set(TECHNIQUES)
+
+
+@pytest.mark.parametrize("technique", STUDIES)
+def test_a_report_names_its_technique_and_fits_80_columns(reports, technique):
+    """Long names are folded, none is read as markup, and no number is cut off."""
+    report = reports[technique]
+    assert report.technique == technique
+    screen = printed(report)
+    assert max(len(line) for line in screen.splitlines()) <= 80
+    assert "…" not in screen
+    assert " ".join(report.headline.split()) in " ".join(" ".join(s for s, _ in report.findings()).split())
+    if technique != "pw_turn":
+        assert "[red]d[/red]" in screen
+
+
+@pytest.mark.parametrize("technique", STUDIES)
+def test_everything_printed_is_in_the_json(reports, technique):
+    """Every number on the screen is one of the JSON's, in one of the ways of writing it."""
+    known = set()
+
+    def collect(value):
+        if isinstance(value, dict):
+            for part in value.values():
+                collect(part)
+        elif isinstance(value, list):
+            for part in value:
+                collect(part)
+        elif isinstance(value, str):
+            known.update(numbers(value))
+        elif value is not None:
+            number = float(value)
+            ways = (f"{value:,}", str(value), percent(number), p_cell(abs(number)), seconds_words(abs(number)))
+            ways += (number_words(number), signed(number), points_words(number), f"{100 * number:.0f}")
+            for text in (*ways, f"{number:.1f}", f"{number:g}"):
+                known.update(numbers(text))
+
+    def numbers(text):
+        return re.findall(r"\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+", text.replace("–", " "))
+
+    report = reports[technique]
+    collect(json.loads(json.dumps(report.model_dump(mode="json"), allow_nan=False)))
+    known.add("95")  # the level, as a column's title
+    assert set(numbers(printed(report))) <= known
+
+
+@pytest.mark.parametrize("technique", STUDIES)
+def test_the_json_reads_back(reports, technique):
+    """What a program gets is the whole report."""
+    report = reports[technique]
+    assert type(report).model_validate_json(report.model_dump_json()) == report
+
+
+@pytest.mark.parametrize("technique", STUDIES)
+def test_exported_tables_give_the_same_report(tmp_path, technique, reports):
+    """Nothing that a report needs is lost in the files."""
+    write_tables(tables(STUDIES[technique]()), tmp_path)
+    assert study_report(read_tables(tmp_path)) == reports[technique]
+
+
+@pytest.mark.parametrize("technique", STUDIES)
+def test_only_unfinished_dialogues_are_no_error(technique):
+    """A task that has just begun is reported too."""
+    records = [record.model_copy(update={"status": "running"}) for record in STUDIES[technique]()[:3]]
+    report = study_report(tables(records))
+    assert report.dialogues.running == 3
+    assert printed(report)
+
+
+def test_no_dialogue_at_all():
+    """The task exists and nobody came yet."""
+    assert "No turn has been answered yet" in printed(study_report(tables([])))
+
+
+def test_several_techniques_and_unknown_ones_are_refused():
+    """By name, with what to do."""
+    with pytest.raises(TableError, match="arena, sata: report one technique at a time"):
+        study_report(tables([make_choice("d1", [("a",)]), make_verdict("d2", "a")]))
+    with pytest.raises(TableError, match=r"'tea_leaves' has no report; techniques that have one: pw_turn"):
+        study_report(tables([make_choice("d1", [("a",)], technique="tea_leaves")]))
+
+
+def test_practice_and_exclusion_stand_in_the_print():
+    """Who was left out, by which check, and that nothing was deleted."""
+    shown = [("a", "b"), ("b", "a")] * 5
+    same = make_choice("d1", [("a",)] * 10, worker="w1", shown=[("a", "b")] * 10)
+    other = [make_choice(f"e{i}", [("a",), ("b",)] * 5, worker=f"v{i}", shown=shown) for i in range(3)]
+    mixed = make_choice("f", [("a", "b"), ("a",), ("b",)], worker="u")
+    records = [same, *other, mixed]
+    kept, exclusions = exclude(records, ["same_position", "short_tokens"])
+    report = study_report(tables(kept)).model_copy(
+        update={
+            "excluded": Excluded(
+                **exclusions.model_dump(), here=Left(dialogues=len(records) - len(kept), workers=4, turns=40)
+            ),
+            "practice": PracticeCount(passed=5, failed=2, not_ended=1),
+        }
+    )
+    assert [record.dialogue_id for record in kept] == ["f"]
+    screen = printed(report)
+    assert max(len(line) for line in screen.splitlines()) <= 80
+    assert "5 passed, 2 failed, 1 not ended" in screen
+    assert "Left out, nothing is deleted: all that a failing worker did" in screen
+    assert re.search(r"same_position +4 +4 +40 +1", screen)
+    assert re.search(r"left out here +4 +4 +40", screen)

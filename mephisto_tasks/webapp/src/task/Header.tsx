@@ -18,19 +18,20 @@ export interface HeaderProps {
 
 /** Slim: what this is, how far one is, and the way back to the instructions. */
 export function Header({ title, progress, within, onHelp }: HeaderProps) {
+  const words = [progress, within].flatMap((one) => (one === null ? [] : [progressText(one)]));
   return (
     <header className={styles.header}>
       <div className={styles.inner}>
         <div className={styles.words}>
-          <h1 className={within ? `${styles.title} ${styles.single}` : styles.title}>{title}</h1>
-          {progress && (
+          <h1 className={words.length > 1 ? `${styles.title} ${styles.single}` : styles.title}>{title}</h1>
+          {words.length > 0 && (
             <p className={styles.progress}>
-              {within ? (
-                <>
-                  <span>{`${progressText(progress)} ·`}</span> <span>{progressText(within)}</span>
-                </>
+              {words.length === 1 ? (
+                words[0]
               ) : (
-                progressText(progress)
+                <>
+                  <span>{words[0]} ·</span> <span>{words[1]}</span>
+                </>
               )}
             </p>
           )}

@@ -2,7 +2,18 @@ import { useRef, useState } from "react";
 import { MAX_TEXT } from "../../wire/answers";
 import { useDraft } from "../useDraft";
 import { choiceInputs, Choices } from "./Choices";
-import { type Choice, howMany, isSingle, itemsOf, missing, noneLabel, type SelectStep, toggleItem, toggleNone } from "./choice";
+import {
+  type Choice,
+  howMany,
+  isSingle,
+  itemsOf,
+  missing,
+  noneLabel,
+  type SelectStep,
+  shownDraft,
+  toggleItem,
+  toggleNone,
+} from "./choice";
 import { JudgedReply } from "./JudgedReply";
 import { Question } from "./Question";
 import type { StepProps } from "./step";
@@ -15,9 +26,10 @@ import styles from "./Steps.module.css";
 export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<SelectStep>) {
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
-  const [draft, change] = useDraft(agentId, step.step_id);
+  const [kept, change] = useDraft(agentId, step.step_id);
   const [tried, setTried] = useState(false);
 
+  const draft = shownDraft(step, kept);
   const items = itemsOf(step);
   const none = noneLabel(step);
   const lack = missing(step, draft);

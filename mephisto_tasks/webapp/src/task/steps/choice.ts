@@ -29,6 +29,12 @@ export function optionItems(options: readonly Option[]): Item[] {
   return options.map((option) => ({ id: option.option_id, text: option.label }));
 }
 
+/** The draft without ids that this step does not show: nobody could take such a choice back. */
+export function shownDraft(step: SelectStep, draft: Draft): Draft {
+  const shown = itemsOf(step).map((item) => item.id);
+  return { ...draft, selected: draft.selected.filter((id) => shown.includes(id)) };
+}
+
 export function isSingle(step: SelectStep): boolean {
   return step.max_choices <= 1;
 }

@@ -3,7 +3,8 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import { axeViolations } from "../../test/axe";
 import { CHOOSE, pageState } from "../../test/fakes";
-import { pendingAnswer, renderTask } from "../../test/renderTask";
+import { AGENT_ID, pendingAnswer, renderTask } from "../../test/renderTask";
+import { EMPTY_DRAFT, writeDraft } from "../../wire/drafts";
 import type { ChooseStep } from "../../wire/state";
 
 const MANY: ChooseStep = {
@@ -191,6 +192,13 @@ describe("choosing any number of replies", () => {
     await userEvent.click(screen.getByRole("radio", { name: "No" }));
     await go();
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });
+  });
+
+  it("forgets a card in the draft that is not shown", async () => {
+    writeDraft(AGENT_ID, "many", { ...EMPTY_DRAFT, selected: ["gone", "a"] });
+    const { onAnswer } = renderTask(pageState(1, MANY));
+    await userEvent.keyboard("2{Enter}");
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: ["a", "b"] });
   });
 
   it("takes any of eight cards", async () => {

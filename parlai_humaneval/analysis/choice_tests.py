@@ -1,4 +1,4 @@
-"""The papers' tests of who is chosen from several, turns taken as independent (Liu et al. 2023, §3).
+"""The papers' tests of who is chosen from several, turns taken as independent (Liu et al. 2023, “Sample Size”).
 
 Each gets the turns as a 0/1 matrix or as its counts, and p = 1 where nothing can be told apart: no turns, or every
 turn a tie.
@@ -15,7 +15,7 @@ from scipy.special import chdtrc
 from parlai_humaneval.analysis.proportions import INDEPENDENT
 from parlai_humaneval.analysis.result import Result
 
-_LIU = "Liu et al. 2023, §3"
+SOURCE = "Liu et al. 2023, “Sample Size for Different Evaluations”"
 
 
 def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = "A against B") -> Result:
@@ -34,7 +34,7 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
         n=total,
         method="McNemar's χ², no continuity correction",
         assumptions=(INDEPENDENT,),
-        source=_LIU,
+        source=SOURCE,
         notes=() if decided else (_nothing(total),),
         details={"df": 1, "only_a": only_a, "only_b": only_b},
     )
@@ -55,7 +55,7 @@ def cochran_q_test(chosen: npt.ArrayLike, *, name: str = "all models") -> Result
         n=n,
         method="Cochran's Q",
         assumptions=(INDEPENDENT,),
-        source=_LIU,
+        source=SOURCE,
         notes=() if spread else (_nothing(n),),
         details={"df": max(0, k - 1)},
     )
@@ -73,7 +73,7 @@ def goodness_of_fit_test(counts: Sequence[int], *, name: str = "all models") -> 
         n=n,
         method="Pearson's χ² against equal shares",
         assumptions=(INDEPENDENT,),
-        source=_LIU,
+        source=SOURCE,
         notes=() if n else (_nothing(0),),
         details={"df": max(0, k - 1)},
     )

@@ -1,4 +1,4 @@
-"""TrueSkill over dialogues as free-for-all matches (Ma et al. 2023, §3.3; Herbrich et al. 2006)."""
+"""TrueSkill over dialogues as free-for-all matches (Ma et al. 2023, §2.3; Herbrich et al. 2006)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of slider ratings → the report of a direct assessment (Ji et al. 2022, §3.2–3.4 and Tables 1, 3, 10)."""
+"""Tables of slider ratings → the report of a direct assessment (Ji et al. 2022, §3.2–3.3, Figure 3, Tables 1, 3 and 10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = [
     "Reversed criteria are turned round. z: ratings minus the worker's mean, divided by their standard deviation, over "
     "all criteria and models, the degraded one's too; the degraded model is not in the table (§3.3).",
     CLUSTERED + " Of pairs: of the difference of overall z, with Holm's correction for all pairs.",
-    "Paper's p: one-sided rank-sum test on the overall z of dialogues, which takes them as independent (§3.4).",
+    "Paper's p: one-sided rank-sum test on the overall z of dialogues, which takes them as independent (Figure 3).",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Tables of points → the report of a free-for-all (Ma et al. 2023, §3.3)."""
+"""Tables of points → the report of a free-for-all (Ma et al. 2023, §2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parlai_humaneval.analysis.skill import trueskill
 
 METHODS = [
     "A reply that is picked is a point; the points of a dialogue rank its models, equal points share a rank (Ma et al. "
-    "2023, §3.3). An unanswered turn is nobody's point.",
+    "2023, §2). An unanswered turn is nobody's point.",
     "TrueSkill over dialogues in the order in which they began (μ 25, σ 25/3, β 25/6, τ 25/300, draw chance .10), "
     "sorted by μ − 3σ, as the paper does. Another order of the same dialogues gives somewhat other scores, so that "
     "small differences between them mean nothing.",

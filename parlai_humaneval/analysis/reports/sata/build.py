@@ -1,11 +1,11 @@
-"""Tables of chosen replies → the report of SOBA and SATA (Liu et al. 2023, §4 and Tables 3–5)."""
+"""Tables of chosen replies → the report of SOBA and SATA (Liu et al. 2023, “Results”, Tables 3–5)."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.analysis.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.analysis.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.frames import Tables
@@ -25,7 +25,7 @@ SATA = ("sata_random", "sata_user")
 
 METHODS = [
     "Win rate: turns in which the reply was chosen, of those in which it was shown. Tie-win: all replies chosen; "
-    "tie-loss: none (Liu et al. 2023, §4). The paper leaves the first turns out.",
+    "tie-loss: none (Liu et al. 2023, Table 3). The paper leaves the first turns out.",
     "Paper's tests, which take all turns as independent: with one pick a turn the two-sided binomial test (two models) "
     "or Pearson's χ² (more); with any number of picks McNemar's χ² without correction and Cochran's Q.",
     CLUSTERED + " Of pairs: of the difference of the two win rates, turn by turn.",
@@ -140,7 +140,7 @@ def _pair(turns: ChosenTurns, column_a: int, column_b: int, one_pick: bool) -> C
     only_a, only_b = _count((a == 1) & (b == 0)), _count((a == 0) & (b == 1))
     name = f"{model_a} against {model_b}"
     if one_pick and len(turns.models) == 2:
-        paper = binomial_test(only_a, only_a + only_b, name=name).model_copy(update={"source": "Liu et al. 2023, §3"})
+        paper = binomial_test(only_a, only_a + only_b, name=name).model_copy(update={"source": SOURCE})
     else:
         paper = mcnemar_test(only_a, only_b, n=n, name=name)
     return ChoicePair(

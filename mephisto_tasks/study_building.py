@@ -121,6 +121,7 @@ def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
         if config.conversations_per_unit == 1
         else f"set of {config.conversations_per_unit} conversations"
     )
+    practice = ", practice included" if config.onboarding_qualification else ""
     return {
         "question": config.question or config.of(config.settings()[0]).question,
         "turns": str(config.turns),
@@ -130,7 +131,7 @@ def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
         "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
         "settings": str(len(config.settings())),
-        "pay": config.pay or f"${reward:.2f} for one complete {unit}, practice included",
+        "pay": config.pay or f"${reward:.2f} for one complete {unit}{practice}",
     }
 
 
@@ -141,12 +142,16 @@ def _flags(config: InteractiveConfig) -> set[str]:
         "persona": config.persona,
         "first_message": bool(config.first_message or config.openers),
         "rater_ends": config.rater_ends,
+        "several_conversations": config.conversations_per_unit > 1,
+        "opinion": config.ask_opinion,
         "topic_free": config.topic == "free",
         "topic_icebreaker": config.topic == "icebreaker",
         "topic_changes": config.topic_changes,
         "offer_topics": config.offer_topics,
         "practice": bool(config.onboarding_qualification),
         "several_settings": len(each) > 1,
+        "none_allowed": any(one.min_choices == 0 for one in each),
+        "several_choices": any(one.max_choices != 1 for one in each),
         "written_fallback": any(one.min_choices == 0 and one.fallback == "write" for one in each),
         "reasons": any(one.reason_required for one in each),
     }

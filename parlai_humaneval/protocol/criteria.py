@@ -1,7 +1,9 @@
 """What is rated beside a choice between replies: ticks at a turn, Likert scales and statements at the end.
 
-Sources: Smith et al. 2022, §3.1.4 (ticks and Likert); Liu et al. 2023, “Single-Model Evaluation” (appropriate);
-Ji et al. 2022, Figure 1 (statements; the reversed ones as in §3.3).
+Sources: Smith et al. 2022, §3.1.4 (ticks and Likert; the words stand in the code that they published, ParlAI's
+``crowdsourcing/projects/humaneval/single_model_eval``: annotations_config.json and ``final_rating_question``);
+Liu et al. 2023, “Single-Model Evaluation” (appropriate); Ji et al. 2022, Figure 1 (statements; the reversed ones as in
+§3.3).
 """
 
 from __future__ import annotations
@@ -33,15 +35,36 @@ def _named(*criteria: Criterion) -> dict[str, Criterion]:
 
 CRITERIA: Mapping[Place, Mapping[str, Criterion]] = {
     "tick": _named(
-        Criterion(name="engaging", text="Engaging"),
-        Criterion(name="human-like", text="Human-like"),
-        Criterion(name="interesting", text="Interesting"),
+        Criterion(
+            name="engaging",
+            text="Does this response make you want to talk to your partner for a long conversation?",
+        ),
+        Criterion(name="human-like", text="Does this response sound human?"),
+        Criterion(
+            name="interesting",
+            text=(
+                "If you had to say that this response is either interesting or boring, "
+                "would you say that it is interesting?"
+            ),
+        ),
         Criterion(name="appropriate", text="Yes, it is appropriate"),
     ),
     "likert": _named(
-        Criterion(name="preference", text="Would you prefer to talk to this partner for a long conversation?"),
-        Criterion(name="humanness", text="How human did your partner sound?"),
-        Criterion(name="interestingness", text="How interesting was your partner?"),
+        Criterion(
+            name="preference",
+            text=(
+                "Please rate how much you'd prefer to talk to your partner for a long conversation. "
+                "(1: Would not at all prefer, 5: Would very much prefer)"
+            ),
+        ),
+        Criterion(
+            name="humanness",
+            text="Please rate how human your partner sounds. (1: Very inhuman, 5: Very human)",
+        ),
+        Criterion(
+            name="interestingness",
+            text="Please rate how interesting your partner is. (1: Very boring, 5: Very interesting)",
+        ),
     ),
     "slider": _named(
         Criterion(

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from parlai_humaneval.protocol.instruction_lines import InstructionError, shared_parts, that_holds, with_shared
 
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -121,17 +123,23 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
     return found
 
 
-def load_instructions(path: Path, values: Mapping[str, str]) -> Instructions:
-    """Instructions from YAML, with ``{placeholders}`` filled from ``values``.
+def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[str] = ()) -> Instructions:
+    """Instructions from YAML, with ``{placeholders}`` filled from ``values``, and the lines that hold with ``flags``
+    (see :mod:`.instruction_lines`).
 
     Raises:
-        MaterialError: malformed, or a placeholder that has no value.
+        MaterialError: malformed, a placeholder that has no value, or a condition that is none.
     """
     try:
         data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         raise MaterialError(f"{path}: not YAML ({error})") from error
-    return validated(Instructions, _filled(data, values, path), str(path))
+    try:
+        filled = _filled(with_shared(data, shared_parts()), values, path)
+        words = that_holds(filled, flags) if isinstance(filled, dict) else filled
+    except InstructionError as error:
+        raise MaterialError(f"{path}: {error}") from error
+    return validated(Instructions, words, str(path))
 
 
 def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:

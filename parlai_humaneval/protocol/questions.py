@@ -1,8 +1,10 @@
 """The wordings of what raters are asked about replies; those of scales stand in :mod:`.criteria`.
 
-Sources: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval), word for word. Liu et al.
-2023 (“Pairwise-Model Evaluation”), Ma et al. 2023 (§3.2) and Ji et al. 2022 (§3.1) describe their questions; the
-sentences here keep their words (prefer, appropriate, most appropriate to continue, agree).
+Sources: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval), word for word; for SM-Turn
+“Please answer the following:”, from the code that they published (ParlAI's single_model_eval), with what ticking means
+added to it. Liu et al. 2023 (“Pairwise-Model Evaluation”), Ma et al. 2023 (§2.1, §3.2) and Ji et al. 2022 (§3.1) describe
+their questions; the sentences here keep their words (prefer, appropriate, most appropriate to continue, better, agree).
+They fit two replies as well as more.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ PW_TURN_QUESTIONS: dict[str, str] = {
         "which would you say is more interesting?"
     ),
 }
-SELECT_ALL = "Select all responses from your partner that are appropriate. There may be none, one, or several."
+SELECT_ALL = (
+    "Select all responses from your partner that you think are appropriate. That can be none of them, some, or all."
+)
 
 QUESTIONS: dict[str, dict[str, str]] = {
     "pw_turn": PW_TURN_QUESTIONS,
@@ -25,7 +29,7 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "sata/sata_random": {"appropriate": SELECT_ALL},
     "sata/sata_user": {"appropriate": SELECT_ALL},
     "single_model": {
-        "quality": "What is true of this response from your partner? Tick all that apply.",
+        "quality": "Please answer the following: tick each question about this response that you answer with yes.",
         "appropriate": "Is this response from your partner appropriate?",
     },
     "free_for_all": {"appropriate": "Which response is most appropriate to continue the conversation?"},

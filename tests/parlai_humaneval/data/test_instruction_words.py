@@ -1,0 +1,189 @@
+"""The instructions of every task: true of the study, complete, and short enough to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
+import yaml
+
+from parlai_humaneval.protocol.instruction_lines import FLAGS, shared_parts, with_shared
+from parlai_humaneval.protocol.materials import Instructions, load_instructions
+
+TASKS = Path(__file__).parents[3] / "mephisto_tasks"
+FILES = sorted(TASKS.glob("*/task_config/instructions*.yaml"))
+VALUES = {
+    "question": "Which one, do you think?",
+    "turns": "17",
+    "max_turns": "71",
+    "models": "seven",
+    "conversations": "13",
+    "min_reason_words": "23",
+    "min_written_words": "29",
+    "settings": "5",
+    "pay": "three dollars",
+}
+NONE: frozenset[str] = frozenset()
+ALONE = [frozenset({flag}) for flag in FLAGS]
+
+
+@pytest.fixture(params=FILES, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+def texts(node: Any) -> list[str]:
+    """Every string of a nested document."""
+    if isinstance(node, str):
+        return [node]
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    return [text for child in children for text in texts(child)]
+
+
+def told(words: Instructions, part: str = "") -> str:
+    return "\n".join(texts((getattr(words, part) if part else words).model_dump()))
+
+
+def read(path: Path, flags: Collection[str]) -> Instructions:
+    return load_instructions(path, VALUES, flags)
+
+
+@pytest.mark.parametrize("flags", [NONE, *ALONE, frozenset(FLAGS)], ids=lambda flags: "+".join(sorted(flags))[:40])
+def test_nothing_is_left_of_placeholders_and_conditions(path: Path, flags: frozenset[str]) -> None:
+    words = told(read(path, flags))
+    assert not re.search(r"[{}]|\b(when|unless|shared):", words)
+    for section in [*read(path, flags).preview.sections, *read(path, flags).instructions.sections]:
+        assert len(set(section.lines)) == len(section.lines), "a line stands twice in one section"
+
+
+def test_placeholders_are_those_that_a_study_fills(path: Path) -> None:
+    raw = with_shared(yaml.safe_load(path.read_text(encoding="utf-8")), shared_parts())
+    used = {name for text in texts(raw) for _, name, _, _ in Formatter().parse(text) if name is not None}
+    assert used <= set(VALUES)
+    assert {"turns", "pay"} <= used
+
+
+@pytest.mark.parametrize("part", ["preview", "instructions"])
+def test_preview_and_instructions_each_tell_the_essentials(part: str, path: Path) -> None:
+    """Whoever reads only one of the two knows the practice, what the partner is, and what happens when it breaks off."""
+    words = told(read(path, {"practice"}), part)
+    for essential in (
+        "two tries",
+        "chatbot",
+        "not paid",
+        "personal details",
+        "offensive language",
+        "stop at any time",
+        "breaks on our side",
+        "without any penalty",
+        "17",
+    ):
+        assert essential in words, essential
+
+
+def test_pay_and_consent(path: Path) -> None:
+    words = read(path, NONE)
+    assert "three dollars" in words.pay
+    for essential in ("messages", "answers", "timing", "made-up code", "without names", "stop at any time"):
+        assert essential in words.consent, essential
+
+
+@pytest.mark.parametrize(
+    ("flag", "said", "unsaid"),
+    [
+        ("persona", "character", ""),
+        ("first_message", "The first message is there already", "You begin."),
+        ("practice", "practice", ""),
+        ("several_conversations", "paid for all of your chats", "paid for the whole chat"),
+    ],
+)
+def test_what_every_task_can_be_switched_to(path: Path, flag: str, said: str, unsaid: str) -> None:
+    """With and without a character, and so on: in preview and instructions, the words are there or are not."""
+    for part in ("preview", "instructions"):
+        on, off = told(read(path, {flag}), part), told(read(path, NONE), part)
+        assert said in on
+        assert said not in off
+        if unsaid:
+            assert unsaid in off
+            assert unsaid not in on
+
+
+def task(name: str, flags: Collection[str], file: str = "instructions") -> str:
+    return told(read(TASKS / name / "task_config" / f"{file}.yaml", flags), "instructions")
+
+
+@pytest.mark.parametrize("name", ["pw_turn", "sata", "free_for_all"])
+def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
+    assert "23 words" in task(name, {"reasons"})
+    assert "23" not in task(name, NONE)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said", "unsaid"),
+    [
+        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "none of them can be"]),
+        (
+            {"none_allowed", "several_choices"},
+            ["If you select none, the chat goes on with one of the replies", "so can none of them"],
+            ["29", "even a little better"],
+        ),
+        (
+            {"none_allowed", "several_choices", "written_fallback"},
+            ["at least 29 words", "Do not copy"],
+            ["If you select none, the chat goes on with one of the replies"],
+        ),
+        (
+            {"none_allowed", "several_choices", "written_fallback", "several_settings"},
+            ["different kinds of chats", "sometimes asked to write", "29 words"],
+            [VALUES["question"]],
+        ),
+    ],
+)
+def test_sata_says_what_its_setting_does(flags: Collection[str], said: list[str], unsaid: list[str]) -> None:
+    words = task("sata", flags)
+    assert [text for text in said if text not in words] == []
+    assert [text for text in unsaid if text in words] == []
+
+
+def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
+    """Ji et al. 2022, Figure 5, point by point."""
+    flags = {"topic_free", "opinion", "topic_changes", "rater_ends", "several_conversations"}
+    words = task("direct_assessment", flags)
+    for essential in (
+        "13 chats, each with another chatbot",
+        "think of a topic",
+        "stays on the page during the chat",
+        "press the Topic button",
+        "or you do",
+        "After each chat",
+        "at least 17 messages",
+        "your half of the chat has to be realistic",
+        "Do not repeat yourself",
+        "Answer what the chatbot has just said",
+        "may be rejected",
+        "take a few seconds",
+        "field for comments",
+    ):
+        assert essential in words, essential
+    assert "given a topic" not in words
+    icebreaker = task("direct_assessment", {"topic_icebreaker", "topic_changes"})
+    assert "think of a topic" not in icebreaker
+    assert "Each chat has a topic to talk about. It is a sentence" in icebreaker
+
+
+def test_instructions_are_not_offensive(path: Path, unfit: re.Pattern[str]) -> None:
+    assert [line for line in told(read(path, FLAGS)).split("\n") if unfit.search(line)] == []
+
+
+@pytest.mark.parametrize("flags", [NONE, frozenset(FLAGS)], ids=["none", "all"])
+def test_lines_are_short_enough_to_read(path: Path, flags: frozenset[str]) -> None:
+    """An eighth grader can read it: short sentences (the published wording of a question excepted)."""
+    lines = told(read(path, flags)).replace(VALUES["question"], "").split("\n")
+    sentences = [s for line in lines for s in re.split(r"(?<=[.!?:])\s+", line)]
+    assert [s for s in sentences if len(s.split()) > 28] == []
+    assert sum(len(s.split()) for s in sentences) / len(sentences) < 15

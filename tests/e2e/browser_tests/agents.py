@@ -12,11 +12,11 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.dialogue_agent import DialogueAgent, Line
 
-from .oddities import LONG_WORD, MARKUP, SECOND_TRY_S, SLOW_S
+from .oddities import LONG_WORD, MARKUP, SAME, SECOND_TRY_S, SLOW_S
 
 
 class PeculiarAgent(DialogueAgent):
-    """Obeys “markup”, “long word”, “your name”, “take your time” (once a message) and “break down”."""
+    """Obeys “markup”, “long word”, “your name”, “say the same”, “take your time” (once a message) and “break down”."""
 
     _delayed: set[str] = set()  # noqa: RUF012 - shared by all clones on purpose
     _lock = threading.Lock()
@@ -41,7 +41,9 @@ class PeculiarAgent(DialogueAgent):
         if "long word" in heard:
             return f"{LONG_WORD} {self._variant(rng)}"
         if "your name" in heard:
-            return f"My name is {self.opt['own_name']}. What is yours?"
+            return f"My name is {self.opt['own_name']}. What is yours? {self._variant(rng)}"
+        if "say the same" in heard:
+            return SAME
         return f"I heard “{heard}”. {self._variant(rng)}"
 
     def _variant(self, rng: random.Random) -> str:

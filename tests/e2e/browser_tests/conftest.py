@@ -17,7 +17,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 PATIENCE_MS = 10_000
 
 
-def _launched(launch: Callable[[Path], Study], folder: Path) -> Iterator[Study]:
+def launched(launch: Callable[[Path], Study], folder: Path) -> Iterator[Study]:
+    """For fixtures: the study of a module, up; its end must be clean."""
     study = launch(folder)
     try:
         study.wait_until_up()
@@ -30,13 +31,13 @@ def _launched(launch: Callable[[Path], Study], folder: Path) -> Iterator[Study]:
 @pytest.fixture(scope="package")
 def embedded_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     """Packaged models, six turns, practice."""
-    yield from _launched(launch_embedded, tmp_path_factory.mktemp("embedded") / "study")
+    yield from launched(launch_embedded, tmp_path_factory.mktemp("embedded") / "study")
 
 
 @pytest.fixture(scope="package")
 def odd_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     """Models that obey, two turns, no practice."""
-    yield from _launched(launch_odd, tmp_path_factory.mktemp("odd") / "study")
+    yield from launched(launch_odd, tmp_path_factory.mktemp("odd") / "study")
 
 
 # Not the plugin's session-wide browser: its event loop would be in the way of the asyncio tests of other folders.

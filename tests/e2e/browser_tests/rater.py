@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ Hand = Literal["mouse", "finger", "keyboard"]
 MOST_TABS = 25
 PICTURES = "E2E_SCREENSHOTS"
 """Environment variable: a folder for pictures of the screens."""
+INPUTS = "main form input:is([type=radio], [type=checkbox])"
+NUMBERED = "main form label:has(input):has(> span:nth-of-type(3))"
+"""Labels of what has a number beside its text and its tick: all that can be chosen but “none”."""
 
 
 @dataclass(frozen=True)
@@ -63,22 +67,29 @@ class Rater:
         """The place in the task, as the header says it."""
         expect(self.page.get_by_role("banner").get_by_text(text, exact=True)).to_be_visible()
 
+    def within(self, *texts: str) -> None:
+        """The same in two parts: conversation and turn."""
+        for text in texts:
+            expect(self.page.get_by_role("banner").get_by_role("paragraph")).to_contain_text(text)
+
     def question(self) -> str:
         return self.page.locator("#question").inner_text()
 
-    def cards(self) -> list[Card]:
-        """The replies of a step that was not answered yet, in shown order."""
-        radios = self.page.get_by_role("radio")
-        expect(radios).to_have_count(2)
+    def cards(self, count: int = 2) -> list[Card]:
+        """The replies of a step that was not answered yet, in shown order; an explicit “none” is not one of them."""
+        numbered = self.page.locator(NUMBERED)
+        expect(numbered).to_have_count(count)
+        first = numbered.first.locator("input")
         if self._last_card:
-            expect(radios.first).not_to_have_attribute("value", self._last_card)
+            expect(first).not_to_have_attribute("value", self._last_card)
         return [
             Card(
-                candidate_id=radio.get_attribute("value") or "",
+                # Of checkboxes the page shows no id.
+                candidate_id=label.locator("input").get_attribute("value") or "",
                 # The label holds the input, the number, the text and the tick.
-                text=radio.locator("xpath=ancestor::label/span[2]").text_content() or "",
+                text=label.locator("xpath=span[2]").text_content() or "",
             )
-            for radio in radios.all()
+            for label in numbered.all()
         ]
 
     def transcript(self) -> list[tuple[str, str]]:
@@ -101,31 +112,40 @@ class Rater:
 
     # -- doing
 
-    def press(self, name: str) -> None:
-        """Press a button by its words."""
-        button = self.page.get_by_role("button", name=name, exact=True)
+    def press(self, name: str, *, unavailable: bool = False) -> None:
+        """Press a button by its words, in the dialog if one is open; ``unavailable``: though it is announced as disabled."""
+        button = self._here().get_by_role("button", name=name, exact=True)
         expect(button).to_be_visible()
         if self.hand == "keyboard":
             self._tab_to(button)
             self.page.keyboard.press("Enter")
         elif self.hand == "finger":
-            button.tap()
+            button.tap(force=unavailable)
         else:
-            button.click()
+            button.click(force=unavailable)
 
-    def choose(self, number: int) -> None:
-        """Choose the card with this number."""
-        radio = self.page.get_by_role("radio").nth(number - 1)
+    def choose(self, *numbers: int) -> None:
+        """Choose the cards or options with these numbers."""
+        for number in numbers:
+            self._choose(self.page.locator(INPUTS).nth(number - 1), str(number))
+
+    def choose_none(self) -> None:
+        """The explicit “none”, which stands last."""
+        self._choose(self.page.locator(INPUTS).last, "0")
+
+    def _choose(self, option: Locator, key: str) -> None:
         if self.hand == "keyboard":
-            self.page.keyboard.press(str(number))
+            # In a text field a digit is a digit.
+            typing = self.page.evaluate("document.activeElement?.tagName === 'TEXTAREA'")
+            self.page.keyboard.press(f"Alt+{key}" if typing else key)
         else:
-            label = radio.locator("xpath=ancestor::label")
+            label = option.locator("xpath=ancestor::label")
             label.tap() if self.hand == "finger" else label.click()
-        expect(radio).to_be_checked()
+        expect(option).to_be_checked()
 
     def write(self, text: str) -> None:
         """Type into the text field of the step, at its end; a line break is Shift+Enter."""
-        field = self.page.get_by_role("textbox")
+        field = self._here().get_by_role("textbox")
         if self.hand == "keyboard":
             self._tab_to(field)
         elif self.hand == "finger":
@@ -157,9 +177,20 @@ class Rater:
 
     def say(self, text: str) -> None:
         """Write a message and send it."""
-        expect(self.page.get_by_label("Write your next message")).to_be_visible()
+        self.may_write()
         self.write(text)
         self.send("Send")
+
+    def may_write(self) -> None:
+        """The message field is there."""
+        expect(self.page.get_by_label(re.compile("Write your (first|next) message"))).to_be_visible()
+
+    def ask_and_confirm(self, name: str, *, sure: bool = True) -> None:
+        """An action that asks once more."""
+        self.press(name)
+        expect(self.page.get_by_role("dialog", name=name)).to_be_visible()
+        self.press(name if sure else "Cancel")
+        expect(self.page.get_by_role("dialog")).to_have_count(0)
 
     def practise(self, like: Callable[[Card], bool], items: int = 4) -> None:
         """Go once through the practice, each time choosing the first card that is liked."""
@@ -183,6 +214,10 @@ class Rater:
             self.write(feedback)
         self.send("Send and finish" if feedback else "Finish without feedback")
         expect(self.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
+
+    def _here(self) -> Page | Locator:
+        dialog = self.page.get_by_role("dialog")
+        return dialog if dialog.count() else self.page
 
     def _tab_to(self, target: Locator) -> None:
         for _ in range(MOST_TABS):

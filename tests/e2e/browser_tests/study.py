@@ -34,9 +34,9 @@ models:
 
 
 class Study:
-    """A running launch of PW-Turn."""
+    """A running launch of PW-Turn, or another ``task``; ``settings`` are hydra's, or ``conf=NAME``."""
 
-    def __init__(self, folder: Path, name: str, settings: list[str]) -> None:
+    def __init__(self, folder: Path, name: str, settings: list[str], *, task: str = "pw_turn") -> None:
         self.task_name = name
         self.data_dir = folder / "data"
         self.port = _free_port()
@@ -48,7 +48,7 @@ class Study:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "mephisto_tasks.pw_turn.run", "--data-dir", str(self.data_dir)),
+                    *(sys.executable, "-m", f"mephisto_tasks.{task}.run", "--data-dir", str(self.data_dir)),
                     f"mephisto.architect.port={self.port}",
                     f"mephisto.task.task_name={name}",
                     *settings,
@@ -96,12 +96,18 @@ class Study:
         assert len(records) == 1, f"{len(records)} records of {worker}"
         return records[0]
 
-    def finished_record_of(self, worker: str, *, within_s: float = 5.0) -> DialogueRecord:
-        """The same, once it is no longer running."""
+    def finished_records_of(self, worker: str, count: int, *, within_s: float = 5.0) -> list[DialogueRecord]:
+        """So many dialogues of a worker in the order held, once none is running any more."""
         deadline = time.monotonic() + within_s
-        while (record := self.record_of(worker)).status == "running" and time.monotonic() < deadline:
+        while any(r.status == "running" for r in self.records_of(worker)) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return record
+        records = sorted(self.records_of(worker), key=lambda record: record.conversation)
+        assert len(records) == count, f"{len(records)} records of {worker}"
+        return records
+
+    def finished_record_of(self, worker: str) -> DialogueRecord:
+        """The one dialogue of a worker, once it is no longer running."""
+        return self.finished_records_of(worker, 1)[0]
 
 
 def launch_embedded(folder: Path) -> Study:
@@ -111,12 +117,9 @@ def launch_embedded(folder: Path) -> Study:
 
 def launch_odd(folder: Path) -> Study:
     """Two models that obey (``agents.py``), two turns, no practice, a model time-out of one second."""
-    zoo = folder / "odd_zoo.yaml"
-    zoo.parent.mkdir(parents=True, exist_ok=True)
-    zoo.write_text(_ODD_ZOO, encoding="utf-8")
     settings = [
         f"models=[{','.join(ODD_MODELS)}]",
-        f"zoo_files=[{zoo}]",
+        f"zoo_files=[{odd_zoo(folder)}]",
         "dialogues_per_group=30",
         "turns=2",
         "onboarding_qualification=null",
@@ -125,6 +128,14 @@ def launch_odd(folder: Path) -> Study:
         "seed=5",
     ]
     return Study(folder, "e2e-odd", [f"mephisto.blueprint.{setting}" for setting in settings])
+
+
+def odd_zoo(folder: Path) -> Path:
+    """The zoo file of :data:`ODD_MODELS`."""
+    zoo = folder / "odd_zoo.yaml"
+    zoo.parent.mkdir(parents=True, exist_ok=True)
+    zoo.write_text(_ODD_ZOO, encoding="utf-8")
+    return zoo
 
 
 def good_replies() -> frozenset[str]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from .looks import sideways
 from .oddities import LONG_WORD, MARKUP
 from .rater import Rater
 from .study import ODD_MODELS, Study
-from .tour import sideways
 
 pytestmark = pytest.mark.browser
 
@@ -56,12 +56,16 @@ def test_model_that_tells_its_name_is_masked(visit: Callable[..., Rater], odd_st
     rater = visit(odd_study.url)
     rater.watch.keep_bodies()
     _to_second_turn(rater, "curious", "What is your name?")
-    assert [card.text for card in rater.cards()] == ["My name is [name]. What is yours?"] * 2
+    shown = sorted(card.text for card in rater.cards())
+    assert [text.partition(" (")[0] for text in shown] == ["My name is [name]. What is yours?"] * 2
     rater.page.reload()
     expect(rater.page.get_by_role("radio")).to_have_count(2)
     assert [name for name in ODD_MODELS for text in rater.watch.received if name.lower() in text.lower()] == []
-    raw = {c.model: c.raw_text for c in odd_study.record_of("curious").turns[1].candidates}
-    assert raw == {name: f"My name is {name}. What is yours?" for name in ODD_MODELS}
+    candidates = odd_study.record_of("curious").turns[1].candidates
+    assert sorted(c.text for c in candidates) == shown
+    assert {c.model: (c.raw_text or "").partition(". ")[0] for c in candidates} == {
+        name: f"My name is {name}" for name in ODD_MODELS
+    }
 
 
 def test_slow_model_is_explained_and_then_answers(visit: Callable[..., Rater], odd_study: Study) -> None:

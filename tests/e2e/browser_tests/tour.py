@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
+from playwright.sync_api import expect
 
-from playwright.sync_api import Page, ViewportSize, expect
-
-from .axe import Violation, violations
-from .rater import PICTURES, Rater, is_bad, is_good
+from .looks import Looks
+from .rater import Rater, is_bad, is_good
 
 SCREENS = (
     "preview",
@@ -26,48 +22,10 @@ SCREENS = (
     "taken-part",
     "practice-failed",
 )
-NARROW: ViewportSize = {"width": 320, "height": 640}
-SETTLE_MS = 150
 
 
-@dataclass
-class Look:
-    """What one screen showed: grave violations by colour scheme, sideways pixels by window width."""
-
-    violations: dict[str, list[Violation]] = field(default_factory=dict)
-    sideways: dict[int, int] = field(default_factory=dict)
-
-
-class Tour:
-    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``."""
-
-    def __init__(self, folder: Path, shape: str) -> None:
-        named = os.environ.get(PICTURES)
-        self.folder = Path(named) if named else folder
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.shape = shape
-        self.looks: dict[str, Look] = {}
-
-    def look(self, page: Page, name: str) -> None:
-        look = self.looks[name] = Look()
-        page.wait_for_timeout(SETTLE_MS)
-        self._picture(page, name)
-        own = page.viewport_size
-        assert own is not None
-        look.sideways[own["width"]] = sideways(page)
-        look.violations["light"] = _grave(page)
-        if self.shape == "phone":
-            page.set_viewport_size(NARROW)
-            look.sideways[NARROW["width"]] = sideways(page)
-            page.set_viewport_size(own)
-        else:
-            page.emulate_media(color_scheme="dark")
-            look.violations["dark"] = _grave(page, ["color-contrast"])
-            self._picture(page, f"{name}-dark")
-            page.emulate_media(color_scheme="light")
-
-    def _picture(self, page: Page, name: str) -> None:
-        page.screenshot(path=self.folder / f"{name}-{self.shape}.png")
+class Tour(Looks):
+    """The screens of PW-Turn."""
 
     def walk(self, rater: Rater) -> None:
         """From the preview to the thanks, then two people who are turned away."""
@@ -124,13 +82,3 @@ class Tour:
             rater.rate(1 + turn % 2, "It takes up what I said.")
         expect(page.get_by_role("heading", name="One last thing")).to_be_visible()
         self.look(page, "feedback")
-
-
-def sideways(page: Page) -> int:
-    """Pixels that the page is wider than its window."""
-    width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return width
-
-
-def _grave(page: Page, rules: list[str] | None = None) -> list[Violation]:
-    return [violation for violation in violations(page, rules) if violation.grave]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,9 +19,12 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from mephisto_tasks.embedded_models import OVERRIDE, use_embedded
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig
 from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+
+logger = logging.getLogger(__name__)
 
 TASKS = {
     name: f"mephisto_tasks.{name}"
@@ -38,6 +42,7 @@ _PARTS = ("base", "live")
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
 _OTHERS = [
+    ("models", "", "models=embedded puts models that need no download in the place of a conf's own."),
     (PLACE, "local", "Where raters come from: local, mturk_sandbox or mturk. Goes with every conf."),
     ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
     ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
@@ -72,11 +77,15 @@ def conf_names(task: str) -> list[str]:
 def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
     """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
 
+    ``models=embedded`` among these puts models that need no download in the place of the conf's.
+
     Raises:
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     confs = task_dir(task) / "hydra_configs" / "conf"
     import_module(f"{TASKS[task]}.blueprint")
+    embedded = OVERRIDE in overrides
+    overrides = [override for override in overrides if override != OVERRIDE]
     for override in overrides:
         _check_name(override)
     config_dir, config_name = confs, conf
@@ -98,6 +107,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
     _check_sections(composed, conf)
+    if embedded:
+        logger.warning(use_embedded(composed))
     needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
@@ -136,14 +147,25 @@ def setting_names() -> list[str]:
     return [BLUEPRINT + name for name in InteractiveConfig.model_fields]
 
 
-def describe_settings() -> list[tuple[str, str, str]]:
-    """Of every setting: full name, default as text, one line of what it is."""
-    described = []
-    for name, info in InteractiveConfig.model_fields.items():
-        default = info.get_default(call_default_factory=True)
-        text = "" if info.is_required() else str(default).replace("None", "null")
-        described.append((BLUEPRINT + name, text, (info.description or "").replace("``", "")))
+def describe_settings(task: str) -> list[tuple[str, str, str]]:
+    """Of every setting: full name, the task's default as text, one line of what it is."""
+    defaults = compose_config(task, "local").mephisto.blueprint
+    described = [
+        (BLUEPRINT + name, _as_text(defaults[name]), (info.description or "").replace("``", ""))
+        for name, info in InteractiveConfig.model_fields.items()
+        if not OmegaConf.is_missing(defaults, name)
+    ]
     return [*described, *_OTHERS]
+
+
+def _as_text(value: object) -> str:
+    """As it is written on the command line."""
+    plain = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    return (
+        ""
+        if plain == ""
+        else yaml.safe_dump(plain, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    )
 
 
 def _check_name(override: str) -> None:
@@ -157,7 +179,7 @@ def _check_name(override: str) -> None:
         return
     if name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
         return
-    short = {full.rpartition(".")[2]: full for full, _, _ in describe_settings()}
+    short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names()]}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
     meant = f" Did you mean {short[near[0]]}=…?" if near else ""
     raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")

@@ -23,6 +23,7 @@ Examples:
   parlai-humaneval launch pw_turn conf=mturk_sandbox 'mephisto.blueprint.models=[a,b]' \\
       mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
   parlai-humaneval launch pw_turn conf=./my_study.yaml
+  parlai-humaneval launch sata conf=liu2023_mm models=embedded
 """
 
 
@@ -36,7 +37,9 @@ Examples:
 def launch(
     task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
 ) -> None:
-    """Launch TASK (pw_turn). Ctrl-C ends it cleanly; launching it again goes on where it stopped.
+    """Launch TASK: pw_turn, sata, single_model, free_for_all, arena or direct_assessment.
+
+    Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
     overridden as SETTING=VALUE.
@@ -49,7 +52,7 @@ def launch(
             click.echo("\n".join(settings.conf_names(task)))
             return
         if list_settings:
-            print_settings(settings.describe_settings())
+            print_settings(settings.describe_settings(task))
             return
         conf, overrides = split_settings(chosen)
         if verbose:

@@ -1,0 +1,29 @@
+"""``models=embedded``: any conf with models that need no download, to try it out on this machine."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+OVERRIDE = "models=embedded"
+EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
+"""The better ones first."""
+
+
+def use_embedded(config: DictConfig) -> str:
+    """Put embedded models in the place of a conf's own, as many as stand together there; returns what was done.
+
+    Groups become all that these models make; models lose their personas; fewer speak in a dialogue, and a unit holds
+    fewer conversations, where there are not enough of them.
+    """
+    blueprint = config.mephisto.blueprint
+    control = str(blueprint.quality_control_model)
+    free = [name for name in EMBEDDED if name != control]
+    size = min(int(blueprint.group_size), len(free))
+    models = free[: size if size > 1 else 3]
+    blueprint.models, blueprint.groups, blueprint.bot_persona = models, [], False
+    blueprint.group_size = size
+    most = len(models) + bool(control) if size == 1 else 1
+    blueprint.conversations_per_unit = min(int(blueprint.conversations_per_unit), most)
+    unit = int(blueprint.conversations_per_unit)
+    held = f"; a unit holds {unit} conversations" if unit > 1 else ""
+    return f"Embedded models instead of the conf's own: {', '.join([*models, *([control] if control else [])])}{held}."

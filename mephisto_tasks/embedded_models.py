@@ -9,8 +9,8 @@ EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
 """The better ones first."""
 
 
-def use_embedded(config: DictConfig) -> str:
-    """Put embedded models in the place of a conf's own, as many as stand together there; returns what was done.
+def use_embedded(config: DictConfig) -> None:
+    """Put embedded models in the place of a conf's own, as many as stand together there.
 
     Groups become all that these models make; models lose their personas; fewer speak in a dialogue, and a unit holds
     fewer conversations, where there are not enough of them.
@@ -24,6 +24,3 @@ def use_embedded(config: DictConfig) -> str:
     blueprint.group_size = size
     most = len(models) + bool(control) if size == 1 else 1
     blueprint.conversations_per_unit = min(int(blueprint.conversations_per_unit), most)
-    unit = int(blueprint.conversations_per_unit)
-    held = f"; a unit holds {unit} conversations" if unit > 1 else ""
-    return f"Embedded models instead of the conf's own: {', '.join([*models, *([control] if control else [])])}{held}."

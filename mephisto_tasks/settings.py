@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import logging
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -23,8 +22,6 @@ from mephisto_tasks.embedded_models import OVERRIDE, use_embedded
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig
 from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
-
-logger = logging.getLogger(__name__)
 
 TASKS = {
     name: f"mephisto_tasks.{name}"
@@ -108,7 +105,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
     _check_sections(composed, conf)
     if embedded:
-        logger.warning(use_embedded(composed))
+        use_embedded(composed)
     needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
@@ -177,7 +174,8 @@ def _check_name(override: str) -> None:
         if value not in places:
             raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
         return
-    if name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
+    of_variant = name.startswith(BLUEPRINT + "variants.")
+    if of_variant or name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
         return
     short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names()]}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)

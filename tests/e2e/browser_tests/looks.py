@@ -13,6 +13,8 @@ from .rater import PICTURES
 
 NARROW: ViewportSize = {"width": 320, "height": 640}
 SETTLE_MS = 150
+SHAPES = {"mouse": "wide", "finger": "phone"}
+"""Hand → the shape that its screens are looked at in."""
 
 
 @dataclass
@@ -24,9 +26,12 @@ class Look:
 
 
 class Looks:
-    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``."""
+    """Looks at screens; pictures ``SCREEN-SHAPE.png`` go to ``$E2E_SCREENSHOTS`` if set, else to ``folder``.
 
-    def __init__(self, folder: Path, shape: str) -> None:
+    ``shape`` is “wide” or “phone”; None: it looks at nothing.
+    """
+
+    def __init__(self, folder: Path, shape: str | None) -> None:
         named = os.environ.get(PICTURES)
         self.folder = Path(named) if named else folder
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -34,6 +39,9 @@ class Looks:
         self.looks: dict[str, Look] = {}
 
     def look(self, page: Page, name: str) -> None:
+        """One screen, under this name."""
+        if self.shape is None:
+            return
         look = self.looks[name] = Look()
         page.wait_for_timeout(SETTLE_MS)
         self._picture(page, name)

@@ -16,7 +16,7 @@ from .study import good_replies
 from .watch import Watch
 
 Hand = Literal["mouse", "finger", "keyboard"]
-MOST_TABS = 25
+MOST_TABS = 40
 PICTURES = "E2E_SCREENSHOTS"
 """Environment variable: a folder for pictures of the screens."""
 INPUTS = "main form input:is([type=radio], [type=checkbox])"
@@ -92,6 +92,10 @@ class Rater:
             for label in numbered.all()
         ]
 
+    def options(self) -> list[str]:
+        """The words of all that can be chosen but “none”, where they are not replies."""
+        return [label.locator("xpath=span[2]").text_content() or "" for label in self.page.locator(NUMBERED).all()]
+
     def transcript(self) -> list[tuple[str, str]]:
         """(speaker, text) of every line above the current step."""
         lines = self.page.get_by_role("log").locator("li")
@@ -117,7 +121,7 @@ class Rater:
         button = self._here().get_by_role("button", name=name, exact=True)
         expect(button).to_be_visible()
         if self.hand == "keyboard":
-            self._tab_to(button)
+            self.tab_to(button)
             self.page.keyboard.press("Enter")
         elif self.hand == "finger":
             button.tap(force=unavailable)
@@ -147,7 +151,7 @@ class Rater:
         """Type into the text field of the step, at its end; a line break is Shift+Enter."""
         field = self._here().get_by_role("textbox")
         if self.hand == "keyboard":
-            self._tab_to(field)
+            self.tab_to(field)
         elif self.hand == "finger":
             field.tap()
         else:
@@ -219,7 +223,8 @@ class Rater:
         dialog = self.page.get_by_role("dialog")
         return dialog if dialog.count() else self.page
 
-    def _tab_to(self, target: Locator) -> None:
+    def tab_to(self, target: Locator) -> None:
+        """Press Tab until the focus is there."""
         for _ in range(MOST_TABS):
             if target.evaluate("element => element === document.activeElement"):
                 return

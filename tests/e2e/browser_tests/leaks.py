@@ -1,0 +1,69 @@
+"""What was sent to a browser that must not be: names of models, keys of answers, who the worker is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+CARD_KEYS = {"candidate_id", "text"}
+OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f-]{36}")
+# Field names that would tell: of the record, of practice items, and of Mephisto's worker.
+TELLING = {
+    *("model", "models", "good", "bad", "why", "correct", "right", "answer", "worker", "worker_name", "latency_s"),
+    *("must", "must_not", "sides", "better", "same_as", "failed", "masks", "raw_text", "quality_control_model"),
+}
+SCALE = {"left", "right"}
+"""The ends of a scale have names, too."""
+
+
+def named_models(received: Sequence[str], models: Sequence[str]) -> list[str]:
+    """Names of models in what was said (not in the page's own scripts and styles)."""
+    talk = [text for text in received if text.lstrip().startswith("{")]
+    return [name for name in models for text in talk if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
+
+
+def telling_keys(received: Sequence[str]) -> set[str]:
+    """Names of fields that tell."""
+    return {key for found in objects(received) for key in _keys(found)} & TELLING
+
+
+def _keys(found: dict[str, Any]) -> set[str]:
+    return found.keys() - SCALE if "scale_id" in found else set(found)
+
+
+def cards(received: Sequence[str]) -> list[dict[str, Any]]:
+    """Every reply that was sent to be judged."""
+    return [found for found in objects(received) if "candidate_id" in found]
+
+
+def objects(received: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Every JSON object of all that came, however deep."""
+    for text in received:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        yield from _objects(value)
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _objects(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _objects(inner)
+
+
+def check_secrecy(received: Sequence[str], models: Sequence[str], secrets: Sequence[str]) -> None:
+    """Nothing tells: no model, no telling field, none of ``secrets``, and of a reply its text and an opaque id only."""
+    assert len([text for text in received if "update_id" in text]) > 10, "the watch saw too little"
+    assert named_models(received, models) == []
+    assert telling_keys(received) == set()
+    assert [secret for secret in secrets for text in received if secret in text] == []
+    shown = cards(received)
+    assert {frozenset(card) for card in shown} <= {frozenset(CARD_KEYS)}
+    assert [card for card in shown if not OPAQUE.fullmatch(card["candidate_id"])] == []

@@ -1,0 +1,83 @@
+"""A person in the practice of any technique, who knows what is right, and gets it wrong where asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from playwright.sync_api import expect
+
+from parlai_humaneval.protocol.criteria import CRITERIA
+from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
+
+from .rater import Rater
+from .scales import Scales
+
+NOT_RIGHT = "not what we look for."
+VERDICTS = ("a", "b", "tie", "both_bad")
+"""In shown order."""
+SIDES = {"low": 10, "high": 90}
+
+
+def practise(
+    rater: Rater,
+    practice: Practice,
+    *,
+    wrong: Collection[int] = (),
+    on_item: Callable[[int], None] = lambda number: None,
+) -> None:
+    """Once through; the items with the numbers ``wrong`` are answered wrong. ``on_item``: called when one is shown."""
+    total = len(practice.items)
+    for number, item in enumerate(practice.items, start=1):
+        rater.progress(f"Practice {number} of {total}")
+        on_item(number)
+        _answer(rater, item, number not in wrong)
+        rater.send("Continue")
+
+
+def practise_twice(rater: Rater, practice: Practice, on_item: Callable[[int], None] = lambda number: None) -> None:
+    """The first item wrong in the first try, which is told; then all right, and the conversation begins."""
+    practise(rater, practice, wrong=[1], on_item=on_item)
+    told = rater.page.get_by_role("alert")
+    expect(told).to_contain_text(f"One answer was {NOT_RIGHT} You have one more try.")
+    expect(told).to_contain_text(practice.items[0].why)
+    practise(rater, practice)
+    expect(rater.page.get_by_role("banner").get_by_text("Practice")).to_have_count(0)
+
+
+def _answer(rater: Rater, item: PracticeItem, right: bool) -> None:
+    match item:
+        case ChooseItem():
+            _choose(rater, item, right)
+        case TickItem():
+            numbers = [place for place, name in enumerate(_options(rater), start=1) if name in item.must]
+            _select(rater, numbers if right else [] if numbers else [1])
+        case VerdictItem():
+            number = 1 + VERDICTS.index(item.better)
+            rater.choose(number if right else number % len(VERDICTS) + 1)
+        case RateItem():
+            scales = Scales(rater)
+            sides = item.sides.values() if right else [{"low": "high", "high": "low"}[s] for s in item.sides.values()]
+            scales.slide_all(SIDES[side] for side in sides)
+
+
+def _choose(rater: Rater, item: ChooseItem, right: bool) -> None:
+    places = [item.replies.index(card.text) + 1 for card in rater.cards(len(item.replies))]
+    good = [shown for shown, number in enumerate(places, start=1) if number in item.right]
+    several = rater.page.get_by_role("checkbox").count() > 0
+    if right:
+        _select(rater, good)
+    else:
+        _select(rater, [] if good and several else [next(n for n in range(1, len(places) + 1) if n not in good)])
+
+
+def _select(rater: Rater, numbers: list[int]) -> None:
+    if numbers:
+        rater.choose(*numbers)
+    else:
+        rater.choose_none()
+
+
+def _options(rater: Rater) -> list[str]:
+    """Names of the criteria to tick, in shown order; the page knows them by their words."""
+    names = {criterion.text: name for name, criterion in CRITERIA["tick"].items()}
+    return [names[text] for text in rater.options()]

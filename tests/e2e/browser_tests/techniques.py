@@ -1,0 +1,60 @@
+"""Studies of the other live techniques, as short as they can be and with their own practice."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from parlai_humaneval.protocol.practice import Practice, load_practice
+
+from .study import ODD_MODELS, Study, odd_zoo
+
+TURNS = 2
+"""Fewest turns of each study."""
+
+
+def launch_sata(folder: Path) -> Study:
+    """SATA-User of three models: the two that obey, and the degraded one."""
+    return _odd(folder, "sata", ["setting=sata_user", "group_size=3"], [*ODD_MODELS, "degraded"])
+
+
+def launch_single_model(folder: Path) -> Study:
+    """Ticks at each turn, Likert scales at the end."""
+    return _odd(folder, "single_model", [])
+
+
+def launch_appropriate(folder: Path) -> Study:
+    """Is the reply appropriate, yes or no."""
+    return _odd(folder, "single_model", [], conf="appropriate")
+
+
+def launch_free_for_all(folder: Path) -> Study:
+    """Three packaged models."""
+    return _study(folder, "free_for_all", ["models=[eliza,retrieval,degraded]"])
+
+
+def launch_arena(folder: Path) -> Study:
+    """The two models that obey, side by side."""
+    return _odd(folder, "arena", [])
+
+
+def launch_direct_assessment(folder: Path) -> Study:
+    """Two packaged models and the degraded one: three conversations."""
+    return _study(folder, "direct_assessment", ["models=[eliza,retrieval]"])
+
+
+def practice_of(task: str, name: str, metric: str) -> Practice:
+    """The right answers, which a person can tell."""
+    file = files(f"mephisto_tasks.{task}") / "task_config" / f"onboarding_{name}.json"
+    return load_practice(Path(str(file)), metric)
+
+
+def _odd(folder: Path, task: str, settings: list[str], models: list[str] | None = None, conf: str = "local") -> Study:
+    names = ",".join(models or ODD_MODELS)
+    return _study(folder, task, [f"models=[{names}]", f"zoo_files=[{odd_zoo(folder)}]", *settings], conf)
+
+
+def _study(folder: Path, task: str, settings: list[str], conf: str = "local") -> Study:
+    common = ["dialogues_per_group=20", "seed=7"] + ([] if task == "arena" else [f"turns={TURNS}"])
+    overrides = [f"mephisto.blueprint.{setting}" for setting in common + settings]
+    return Study(folder, f"e2e-{task}", [f"conf={conf}", *overrides], task=task)

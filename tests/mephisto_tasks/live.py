@@ -106,6 +106,12 @@ def rows(data_dir: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return connection.execute(sql, values).fetchall()
 
 
+def same_but_for_the_notice(before: PageState, after: PageState) -> bool:
+    """Whether a refused answer has changed nothing that the rater sees."""
+    ignored = {"version", "notice", "confirmed"}
+    return before.model_dump(exclude=ignored) == after.model_dump(exclude=ignored)
+
+
 async def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> None:
     """Wait until ``condition`` holds."""
     deadline = time.monotonic() + timeout

@@ -32,7 +32,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         onboarding_qualification="pw-practice",
     ) as run:
         assert run.study.practice is not None
-        behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice)
+        behaviour = Behaviour(
+            model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
+        )
         outcomes = asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=DIALOGUES, seed=1))
         asyncio.run(eventually(run.is_done))
         left = dict(run.study._models_shown)

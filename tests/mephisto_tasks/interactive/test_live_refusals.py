@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from live import REASON, Rater, eventually, launch, records
+from live import REASON, Rater, eventually, launch, records, same_but_for_the_notice
 
 from mephisto_tasks.interactive.page_session import MAX_REFUSED_STORED, NOT_FINISHED
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import ChooseStep, PageState
+from parlai_humaneval.protocol.steps import ChooseStep
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +70,6 @@ CASES = [
     "garbage",
     "empty",
 ]
-
-
-def same_but_for_the_notice(before: PageState, after: PageState) -> bool:
-    ignored = {"version", "notice", "confirmed"}
-    return before.model_dump(exclude=ignored) == after.model_dump(exclude=ignored)
 
 
 async def test_forged_choices_change_nothing_and_the_dialogue_goes_on(run: Launched) -> None:

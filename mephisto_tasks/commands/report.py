@@ -121,11 +121,15 @@ def report_of(
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
     checks = None if exclude is None else wanted_checks(exclude, OF_PAPER)
     records: list[DialogueRecord] = [record for name in names for record in read_records(data_dir, name)]
-    excluded = None
+    technique = {"technique": records[0].technique} if records else {}
+    known: dict[str, object] = {"practice": _practice(data_dir, names)}
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
-    result = study_report(tables(records), include_partial=include_partial, seed=seed)
-    return result.model_copy(update={"excluded": excluded, "practice": _practice(data_dir, names)})
+        known["excluded"] = excluded
+        if excluded.here.dialogues and not records:
+            known |= {"tasks": names, "headline": "Every dialogue was left out by the checks: none remains."}
+    result = study_report(tables(records), include_partial=include_partial, seed=seed, **technique)
+    return result.model_copy(update=known)
 
 
 def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:

@@ -24,7 +24,7 @@ def comparison_rows(record: DialogueRecord) -> Iterator[Row]:
     """
     for turn in record.complete_turns:
         yield from _turn_comparisons(record, turn)
-    if record.verdict is not None:
+    if record.verdict is not None and len({model.name for model in record.models}) == 2:
         yield _verdict(record)
 
 
@@ -56,7 +56,7 @@ def _winner(first: Candidate, second: Candidate, a: int, b: int) -> str:
 
 
 def _verdict(record: DialogueRecord) -> Row:
-    first, second = sorted(model.name for model in record.models[:2])
+    first, second = sorted({model.name for model in record.models})
     position = next((c.position for t in record.turns for c in t.candidates if c.model == first and c.position), None)
     return {
         **_comparison(record, first, second),

@@ -134,6 +134,17 @@ def test_wrong_requests_are_told_what_to_do(stored: Path, arguments: list[str], 
     assert "Traceback" not in done.output
 
 
+def test_leaving_out_everything_is_said(stored: Path) -> None:
+    """Not “no turn has been answered yet”: they were, and did not count."""
+    arguments = ("--task-name", "soba", "--exclude", "same_position", "--exclude-scope", "dialogue")
+    assert as_json(stored, *arguments)["dialogues"]["complete"] == 1
+    found = as_json(stored, "--task-name", "assessment", "--exclude", "rank_sum,too_fast")
+    assert found["technique"] == "direct_assessment"
+    done = run(report, stored, "--task-name", "assessment", "--exclude", "rank_sum,too_fast")
+    assert "Every dialogue was left out by the checks: none remains." in " ".join(done.output.split())
+    assert "assessment" in done.output.splitlines()[0]
+
+
 def test_nothing_is_deleted(stored: Path) -> None:
     """After any exclusion all dialogues are still there."""
     run(report, stored, "--task-name", "sata", "--exclude", "paper", "--everywhere")

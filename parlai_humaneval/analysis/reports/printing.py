@@ -100,7 +100,7 @@ def _excluded(excluded: Excluded) -> Table:
     reach = "all that a failing worker did" if excluded.scope == "worker" else "dialogues that failed"
     where = f" (judged in {len(excluded.tasks)} tasks)" if excluded.tasks else ""
     table = titled_table(f"Left out, nothing is deleted: {reach}{where}")
-    table.add_column("Check", overflow="fold")
+    table.add_column("Check", no_wrap=True)
     number_columns(table, "Dialogues failed", "Workers failed", "Turns removed", "Not judged")
     for row in excluded.counts:
         table.add_row(

@@ -18,15 +18,16 @@ TECHNIQUES = ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direc
 """Those that have a report: each is a package beside this module."""
 
 
-def study_report(tables: Tables, *, include_partial: bool = False, seed: int = 0) -> Report:
+def study_report(
+    tables: Tables, *, include_partial: bool = False, seed: int = 0, technique: str = TECHNIQUES[0]
+) -> Report:
     """The report of the technique of ``tables``: what its paper prints, with intervals clustered by worker.
-
-    With no dialogue at all it is an empty pairwise report.
 
     Args:
         tables: dialogues of one technique; several settings of it, and several tasks, are reported apart and together.
         include_partial: count the answered turns of unfinished dialogues too.
         seed: of bootstrap intervals.
+        technique: of an empty report, where the tables hold no dialogue.
 
     Raises:
         TableError: the tables hold several techniques, or one that has no report yet.
@@ -35,11 +36,11 @@ def study_report(tables: Tables, *, include_partial: bool = False, seed: int = 0
     techniques = sorted({name for frame in frames for name in unique(frame["technique"])})
     if len(techniques) > 1:
         raise TableError(f"the tables hold {', '.join(techniques)}: report one technique at a time.")
-    technique = techniques[0] if techniques else TECHNIQUES[0]
+    technique = techniques[0] if techniques else technique
     if technique not in TECHNIQUES:
         raise TableError(f"{technique!r} has no report; techniques that have one: {', '.join(TECHNIQUES)}.")
     build: Callable[..., Report] = _part(technique, "build").build_report
-    return build(tables, include_partial=include_partial, seed=seed)
+    return build(tables, include_partial=include_partial, seed=seed).model_copy(update={"technique": technique})
 
 
 def render(report: Report, console: Console) -> None:

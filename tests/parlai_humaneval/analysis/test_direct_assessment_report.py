@@ -8,6 +8,7 @@ from make_live_records import SLIDERS, make_assessment, make_rated
 
 from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.direct_assessment.build import build_report
+from parlai_humaneval.analysis.reports.direct_assessment.words import basis
 
 QUALITY = {"good": 75, "fair": 60, "poor": 45, "qc": 15}
 
@@ -81,10 +82,11 @@ def test_without_a_degraded_model_nobody_is_checked():
 
 
 def test_nobody_passed():
-    """No score is invented."""
+    """The scores of everyone are shown, and not trusted."""
     (group,) = build_report(tables(careless("x"))).groups
-    assert group.headline == "free: none of 1 worker passed the check, so no model has a score."
+    assert group.headline == "free: none of 1 worker passed the check: no score can be trusted."
     assert group.passed.models == []
+    assert basis(group) is group.everyone
 
 
 def test_unfinished_conversations_do_not_count():

@@ -158,6 +158,11 @@ def test_a_verdict_is_one_comparison_of_the_whole_dialogue(verdict, expected):
     assert got.turns["continued_each"].tolist() == [1, 1] * 2
 
 
+def test_a_verdict_on_a_model_against_itself_is_no_comparison():
+    """Nobody won."""
+    assert tables([make_verdict("d1", "a", models=("m1", "m1"))]).comparisons.empty
+
+
 def test_ratings_have_a_row_per_criterion_as_given():
     """Not reversed, with the wording, and marked where the model is the degraded one."""
     rows = tables([make_rated("d1", "bad", {"fluent": 12.5, "robotic": 90}, degraded="bad")]).ratings

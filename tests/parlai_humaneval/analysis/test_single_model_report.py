@@ -84,15 +84,15 @@ def test_pairs_are_tested_by_worker_and_as_the_paper_does(group):
 
 def test_headline_names_each_criterion(group):
     """Models from best to worst."""
-    assert group.headline.startswith("preference: replies engaging in a 75 %, b 25 %. ")
-    assert "engaging at the end, mean: a 4.500, b 2.500." in group.headline
+    assert group.headline.startswith("preference: Replies engaging: a 75 %, b 25 %. ")
+    assert "Mean engaging at the end: a 4.500, b 2.500." in group.headline
 
 
 def test_one_model_alone_has_rates_and_no_pairs(records):
     """Nothing to compare, and no claim."""
     (group,) = build_report(tables(records[:2])).groups
     assert group.tick_pairs == group.rating_pairs == []
-    assert group.headline.startswith("preference: replies engaging in a 75 %. ")
+    assert group.headline.startswith("preference: Replies engaging: a 75 %. ")
 
 
 def test_ratings_without_ticks_and_ticks_without_ratings():

@@ -22,7 +22,8 @@ def parts(report: AssessmentReport) -> Iterator[RenderableType]:
     for group in report.groups:
         scores = basis(group)
         yield Text()
-        amount = f"{counted(scores.dialogues, 'dialogue')}, {counted(scores.workers, 'worker')}"
+        who = "who passed the check" if group.passed.models else "all of them"
+        amount = f"{counted(scores.dialogues, 'dialogue')}, {counted(scores.workers, 'worker')}, {who}"
         yield heading(", ".join(part for part in (group.setting, amount) if part))
         yield _overall(group, scores)
         for start in range(0, len(group.criteria), CRITERIA_A_TABLE):

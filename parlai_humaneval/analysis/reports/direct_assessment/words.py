@@ -11,8 +11,8 @@ def headline(group: AssessmentGroup) -> str:
     """The models from best to worst by overall z, and which of them differ."""
     scores = basis(group)
     title = f"{group.setting}: " if group.setting else ""
-    if group.checked and not scores.models:
-        return f"{title}none of {counted(len(group.workers), 'worker')} passed the check, so no model has a score."
+    if group.checked and not group.passed.models:
+        return f"{title}none of {counted(len(group.workers), 'worker')} passed the check: no score can be trusted."
     who = f"{counted(scores.workers, 'worker')} who passed the check" if group.checked else "all workers, unchecked"
     verdict = verdict_of_pairs(scores.pairs, scores.workers) if scores.pairs else ""
     ranked = ", ".join(f"{row.model} {signed(row.overall.z.estimate)}" for row in scores.models)
@@ -20,8 +20,8 @@ def headline(group: AssessmentGroup) -> str:
 
 
 def basis(group: AssessmentGroup) -> Scores:
-    """The scores that the headline rests on."""
-    return group.passed if group.checked else group.everyone
+    """The scores to show: of the workers who passed; of everyone where nobody did, or could be checked."""
+    return group.passed if group.passed.models else group.everyone
 
 
 def remarks(group: AssessmentGroup) -> list[str]:

@@ -82,7 +82,7 @@ def _standings(turns: ChosenTurns, points: pd.DataFrame) -> list[Standing]:
             Standing(
                 model=model,
                 dialogues=len(own),
-                points=int(own["points"].sum()),
+                points=int(np.nansum(turns.chosen[:, column])),
                 point_share=share(turns.chosen[:, column], turns, f"turns won by {model}"),
                 mean_rank=clustered_mean(
                     own["rank"].to_numpy(dtype=float),

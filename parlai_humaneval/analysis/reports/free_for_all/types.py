@@ -12,7 +12,8 @@ from parlai_humaneval.analysis.result import Result
 class Standing(Part):
     """One model over all dialogues.
 
-    ``points``: turns in which its reply was chosen; ``point_share``: of the turns in which it was shown.
+    ``points``: turns in which its reply was chosen, of those in which something was asked; ``point_share``: of those in
+    which it was shown.
     ``mean_rank``: over dialogues, 1 is best and equal points share the better rank. ``score``: μ − 3σ of TrueSkill.
     """
 

@@ -22,7 +22,7 @@ def headline(group: FreeForAllGroup) -> str:
         f"{row.model} {signed(row.score)} ({percent(row.point_share.estimate)} of turns)" for row in group.standings
     )
     basis = f"{counted(group.n_dialogues, 'dialogue')}, {counted(group.n_turns, 'turn')}"
-    return f"{title}, μ − 3σ over {basis}: {ranked}. In turns won: {verdict_of_pairs(group.gaps, group.n_workers)}"
+    return f"{title}, μ − 3σ over {basis}: {ranked}. Turns won: {verdict_of_pairs(group.gaps, group.n_workers)}"
 
 
 def remarks(group: FreeForAllGroup, include_partial: bool) -> list[str]:

@@ -71,11 +71,9 @@ def _wins(group: SataGroup) -> Table:
             cells += [*share_cells(other.win_rate), f"{other.shown:,}"]
         table.add_row(Text(row.model), *cells)
     table.add_section()
-    for label, key in (
-        ("all (tie-win)", "tie_win"),
-        ("none (tie-loss)", "tie_loss"),
-        ("written", "written"),
-    ):
+    shares = [("all (tie-win)", "tie_win"), ("none (tie-loss)", "tie_loss")]
+    shares += [("written", "written")] if whole.written.estimate else []
+    for label, key in shares:
         one, two = getattr(whole, key), getattr(later, key)
         table.add_row(label, *share_cells(one), f"{one.n:,}", *share_cells(two), f"{two.n:,}")
     return table

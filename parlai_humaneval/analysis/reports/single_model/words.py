@@ -24,7 +24,7 @@ def _ticks(group: SingleModelGroup) -> Iterator[str]:
         rates.sort(key=lambda rate: -(rate.rate.estimate or 0))
         shares = ", ".join(f"{rate.model} {percent(rate.rate.estimate)}" for rate in rates)
         pairs = [pair for pair in group.tick_pairs if pair.criterion == criterion]
-        yield f"replies {criterion} in {shares}. {_verdict(pairs, group)}".strip()
+        yield f"Replies {criterion}: {shares}. {_verdict(pairs, group)}".strip()
 
 
 def _means(group: SingleModelGroup) -> Iterator[str]:
@@ -33,7 +33,7 @@ def _means(group: SingleModelGroup) -> Iterator[str]:
         means.sort(key=lambda rating: -(rating.mean.estimate or 0))
         shown = ", ".join(f"{rating.model} {number_words(rating.mean.estimate)}" for rating in means)
         pairs = [pair for pair in group.rating_pairs if pair.criterion == criterion]
-        yield f"{criterion} at the end, mean: {shown}. {_verdict(pairs, group)}".strip()
+        yield f"Mean {criterion} at the end: {shown}. {_verdict(pairs, group)}".strip()
 
 
 def _verdict(pairs: list[CriterionPair], group: SingleModelGroup) -> str:

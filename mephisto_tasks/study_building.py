@@ -130,6 +130,9 @@ def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
         "conversations": str(config.conversations_per_unit),
         "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
+        "tries": "one try"
+        if config.onboarding_tries == 1
+        else f"{_WORDS.get(config.onboarding_tries, config.onboarding_tries)} tries",
         "settings": str(len(config.settings())),
         "pay": config.pay or f"${reward:.2f} for one complete {unit}{practice}",
     }

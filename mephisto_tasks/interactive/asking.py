@@ -86,8 +86,8 @@ def _scale(config: InteractiveConfig, criterion: Criterion) -> Scale:
         style="slider" if slider else "points",
         minimum=minimum,
         maximum=maximum,
-        left="strongly disagree" if slider else "1: not at all",
-        right="strongly agree" if slider else "5: very much",
+        left="strongly disagree" if slider else f"{minimum:g}",
+        right="strongly agree" if slider else f"{maximum:g}",
     )
 
 

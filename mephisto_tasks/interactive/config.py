@@ -53,6 +53,8 @@ class InteractiveConfig(BaseModel):
     """Model files (YAML) besides the packaged ``zoo_configs``."""
     dialogues_per_group: int = Field(default=10, ge=1)
     """Complete dialogues to collect for each group and setting."""
+    dialogues_per_worker: int = Field(default=1, ge=1)
+    """Dialogues that one worker may have of the same group and setting."""
     conversations_per_unit: int = Field(default=1, ge=1, le=20)
     """Conversations that a rater holds one after another, each with another group."""
     quality_control_model: str = ""

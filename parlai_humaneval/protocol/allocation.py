@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import random
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -62,6 +63,7 @@ class Allocator:
         cells: what can be given out; duplicates are an error.
         wanted: completed dialogues asked for, per cell.
         seed: of the choice among equally needed cells.
+        per_worker: dialogues of one cell that a worker may have.
         per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
             already, where too few are still needed.
 
@@ -69,7 +71,9 @@ class Allocator:
     were running when an abandoned one came back as complete after all.
     """
 
-    def __init__(self, cells: Sequence[Cell], wanted: int, *, seed: int = 0, per_unit: int = 1) -> None:
+    def __init__(
+        self, cells: Sequence[Cell], wanted: int, *, seed: int = 0, per_unit: int = 1, per_worker: int = 1
+    ) -> None:
         if len({cell.key for cell in cells}) != len(cells):
             raise ValueError("the same group of models stands twice among the groups to compare")
         if not cells:
@@ -80,8 +84,9 @@ class Allocator:
             raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
         self.wanted = wanted
         self.per_unit = per_unit
+        self.per_worker = per_worker
         self._counts: dict[Cell, _Count] = {cell: _Count() for cell in cells}
-        self._seen: dict[str, set[Cell]] = {}
+        self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
         self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
         self._random = random.Random(f"allocation:{seed}")
@@ -100,7 +105,7 @@ class Allocator:
                 if dialogue.cut_off and not dialogue.complete:
                     self._cut_off.add(dialogue.worker)
                 elif dialogue.complete or dialogue.rated_turns > 0:
-                    self._seen.setdefault(dialogue.worker, set()).add(cell)
+                    self._seen[dialogue.worker][cell] += 1
 
     def take_cut_off(self, worker: str) -> bool:
         """True, once, for a worker whose earlier dialogue was ended by the end of its launch."""
@@ -115,21 +120,22 @@ class Allocator:
             return self._available(worker)
 
     def _available(self, worker: str) -> list[Cell]:
-        barred = self._seen.get(worker, set()) | self._busy(worker)
+        barred = self._met(worker)
         free = [cell for cell in self._counts if cell not in barred]
         needed = [cell for cell in free if self._counts[cell].taken < self.wanted]
         if self.per_unit == 1:
             return needed
         return free if needed and len(free) >= self.per_unit else []
 
-    def _busy(self, worker: str) -> set[Cell]:
-        return {cell for name, cells in self._running.values() if name == worker for cell in cells}
+    def _met(self, worker: str) -> set[Cell]:
+        """Cells that the worker may not have (again): had often enough, or running now."""
+        busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
+        return busy | {cell for cell, times in self._seen[worker].items() if times >= self.per_worker}
 
     def has_done_all(self, worker: str) -> bool:
         """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
         with self._lock:
-            met = self._seen.get(worker, set()) | self._busy(worker)
-            return len(set(self._counts) - met) < self.per_unit
+            return len(set(self._counts) - self._met(worker)) < self.per_unit
 
     def is_busy(self, worker: str) -> bool:
         """True while a unit of this worker is running."""
@@ -172,13 +178,13 @@ class Allocator:
             worker, cells = self._end(unit)
             for cell in cells:
                 self._counts[cell].completed += 1
-                self._seen.setdefault(worker, set()).add(cell)
+                self._seen[worker][cell] += 1
 
     def abandon(self, unit: str, *, rated: Sequence[Cell]) -> None:
         """The unit was left. It is given out again, but not the cells that were ``rated`` in part to this worker."""
         with self._lock:
             worker, cells = self._end(unit)
-            self._seen.setdefault(worker, set()).update(cell for cell in cells if cell in rated)
+            self._seen[worker].update(cell for cell in cells if cell in rated)
 
     def _end(self, unit: str) -> tuple[str, tuple[Cell, ...]]:
         worker, cells = self._running.pop(unit, ("", ()))

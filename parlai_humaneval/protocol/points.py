@@ -1,4 +1,4 @@
-"""Points and ranks of the models of one dialogue (Ma et al. 2023, §3.3: a reply that is picked is a point)."""
+"""Points and ranks of the models of one dialogue (Ma et al. 2023, §2: a reply that is picked is a point)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parlai_humaneval.protocol.records import DialogueRecord
 def points(record: DialogueRecord) -> dict[str, int]:
     """Model → turns in which its reply was picked; empty where replies are not chosen from several.
 
-    A turn without an answer is nobody's point. Where equal replies of two models were shown as one, picking it is a
+    A turn without an answer is nobody's point, and so is one in which nothing was asked. Where equal replies of two models were shown as one, picking it is a
     point for both.
     """
     names = list(dict.fromkeys(model.name for model in record.models))
@@ -18,7 +18,7 @@ def points(record: DialogueRecord) -> dict[str, int]:
     if len(names) < 2 or not chosen_from:
         return {}
     won = dict.fromkeys(names, 0)
-    for turn in record.complete_turns:
+    for turn in (turn for turn in record.complete_turns if not turn.automatic):
         for candidate in turn.candidates:
             won[candidate.model] += candidate.candidate_id in turn.selected
     return won

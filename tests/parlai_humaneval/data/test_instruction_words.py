@@ -25,6 +25,7 @@ VALUES = {
     "min_reason_words": "23",
     "min_written_words": "29",
     "settings": "5",
+    "tries": "thirty tries",
     "pay": "three dollars",
 }
 NONE: frozenset[str] = frozenset()
@@ -73,7 +74,7 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, path: Path
     """Whoever reads only one of the two knows the practice, what the partner is, and what happens when it breaks off."""
     words = told(read(path, {"practice"}), part)
     for essential in (
-        "two tries",
+        VALUES["tries"],
         "chatbot",
         "not paid",
         "personal details",

@@ -265,3 +265,17 @@ def test_settings_of_one_group_are_different_cells() -> None:
     assert second is not None
     assert {*first, *second} == set(both)
     assert allocator.claim("w1", "d3") is None
+
+
+def test_a_worker_may_have_a_cell_as_often_as_is_allowed() -> None:
+    """Ma et al. 2023: twenty annotators hold many conversations each. What earlier launches gave them counts."""
+    (only,) = cells(1)
+    allocator = Allocator([only], 9, per_worker=3)
+    allocator.restore([PastDialogue(only, "w1", complete=True, rated_turns=6)])
+    for number in range(2):
+        assert allocator.claim("w1", f"d{number}") == (only,)
+        assert allocator.available("w1") == [], "not two at once"
+        allocator.complete(f"d{number}")
+    assert allocator.claim("w1", "d3") is None
+    assert allocator.has_done_all("w1")
+    assert not allocator.has_done_all("w2")

@@ -31,11 +31,20 @@ class Plan:
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """The dialogues that are still to be held of a unit of ``conversations``; ``session`` is the unit's name in records."""
+    """The dialogues that are still to be held of a unit of ``conversations``; ``session`` is the unit's name in records.
+
+    ``held``: what those were about that its rater has held in earlier visits.
+    """
 
     session: str
     conversations: int
     plans: tuple[Plan, ...]
+    held: tuple[Cell, ...] = ()
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What the whole unit is about: it counts as one, however many visits it took."""
+        return [*self.held, *(plan.cell for plan in self.plans)]
 
     def stored(self) -> dict[str, Any]:
         """As JSON."""
@@ -43,6 +52,7 @@ class UnitPlan:
             "session": self.session,
             "conversations": self.conversations,
             "plans": [_stored(plan) for plan in self.plans],
+            "held": [_stored_cell(cell) for cell in self.held],
             "planned_at": time.time(),
         }
 
@@ -50,25 +60,25 @@ class UnitPlan:
     def restored(cls, stored: dict[str, Any]) -> UnitPlan:
         """From :meth:`stored`."""
         plans = tuple(_restored(plan) for plan in stored["plans"])
-        return cls(session=stored["session"], conversations=stored["conversations"], plans=plans)
+        held = tuple(_restored_cell(cell) for cell in stored["held"])
+        return cls(session=stored["session"], conversations=stored["conversations"], plans=plans, held=held)
 
     def without(self, done: Sequence[int]) -> UnitPlan:
         """What is left when the conversations numbered in ``done`` have been held."""
         left = tuple(plan for plan in self.plans if plan.conversation not in done)
-        return UnitPlan(self.session, self.conversations, left)
+        held = tuple(plan.cell for plan in self.plans if plan.conversation in done)
+        return replace(self, plans=left, held=(*self.held, *held))
 
     def renamed(self, unit: str) -> UnitPlan:
         """The same dialogues under new ids: those of the old ones belong to what was cut off."""
         plans = tuple(replace(plan, dialogue_id=f"{unit}-{plan.conversation}") for plan in self.plans)
-        return UnitPlan(self.session, self.conversations, plans)
+        return replace(self, plans=plans)
 
 
 def _stored(plan: Plan) -> dict[str, Any]:
     return {
         "dialogue_id": plan.dialogue_id,
-        "models": list(plan.cell.models),
-        "metric": plan.cell.metric,
-        "setting": plan.cell.setting,
+        **_stored_cell(plan.cell),
         "context": plan.context.model_dump(mode="json"),
         "seed": plan.seed,
         "conversation": plan.conversation,
@@ -78,11 +88,19 @@ def _stored(plan: Plan) -> dict[str, Any]:
 def _restored(stored: dict[str, Any]) -> Plan:
     return Plan(
         dialogue_id=stored["dialogue_id"],
-        cell=Cell(models=tuple(stored["models"]), metric=stored["metric"], setting=stored["setting"]),
+        cell=_restored_cell(stored),
         context=ContextRecord.model_validate(stored["context"]),
         seed=stored["seed"],
         conversation=stored["conversation"],
     )
+
+
+def _stored_cell(cell: Cell) -> dict[str, Any]:
+    return {"models": list(cell.models), "metric": cell.metric, "setting": cell.setting}
+
+
+def _restored_cell(stored: dict[str, Any]) -> Cell:
+    return Cell(models=tuple(stored["models"]), metric=stored["metric"], setting=stored["setting"])
 
 
 @dataclass

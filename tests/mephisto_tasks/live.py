@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from scripted_models import zoo_file
+from typing_extensions import Self
 
 from mephisto_tasks import launching
 from mephisto_tasks.launching import Launched
@@ -131,7 +132,7 @@ class Rater:
         self.worker = worker
         self.client = PageClient(self.url, worker_id=worker, assignment_id=assignment or f"a-{worker}", heartbeat_s=0.5)
 
-    async def __aenter__(self) -> Rater:
+    async def __aenter__(self) -> Self:
         await self.client.__aenter__()
         await self.client.register()
         return self

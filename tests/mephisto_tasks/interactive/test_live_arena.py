@@ -39,11 +39,11 @@ async def test_each_verdict_names_the_model_of_its_column(run: Launched, verdict
     """Over three turns the columns hold the same models; A is the left one's model, a tie and both bad nobody's."""
     async with Hands(run, f"judge-{verdict}") as rater:
         assert actions(await rater.state()) == {}, "there is nothing to compare before the first replies"
-        for turn in (1, 2, 3):
+        for number in (1, 2, 3):
             state = await rater.say()
             assert actions(state) == dict.fromkeys(VERDICTS, True)
             left, right = (lines[-1] for lines in columns(state))
-            assert {left, right} == {f"alpha at turn {turn}", f"beta at turn {turn}"}
+            assert {left, right} == {f"alpha at turn {number}", f"beta at turn {number}"}
         await rater.do(verdict)
         await rater.hand_in()
     record = rater.record(run)

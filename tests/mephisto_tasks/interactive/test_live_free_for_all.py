@@ -114,7 +114,7 @@ async def test_topics_are_offered_and_those_used_are_marked(run: Launched) -> No
 
 
 async def test_an_unanswered_turn_is_nobodys_point(start: Launch) -> None:
-    """The rater leaves in front of the second turn's replies: one point, one complete turn, and the work is given out again."""
+    """The rater leaves in front of the second turn's replies: one point, one complete turn, and the work goes to others."""
     async with start(task="free_for_all", models=THREE, turns=3, disconnect_after_s=1) as run:
         async with Hands(run, "leaver") as rater:
             await exchange(run, rater, "alpha")

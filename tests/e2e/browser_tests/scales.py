@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from playwright.sync_api import Locator, expect
@@ -71,9 +72,9 @@ class Scales:
         expect(chosen).to_be_checked()
 
     def answered(self, count: int) -> None:
-        """The page's own count, of all scales."""
-        total = len(self.statements())
-        expect(self.page.get_by_role("status").get_by_text(f"{count} of {total} answered")).to_be_visible()
+        """The page's own count of them."""
+        words = re.compile(rf"^{count} of \d+ answered$")
+        expect(self.page.get_by_role("status").filter(has_text=words)).to_be_visible()
 
     def refused_at(self, field: Locator) -> None:
         """Going on is refused, and the focus is where something is missing."""

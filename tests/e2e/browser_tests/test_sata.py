@@ -204,7 +204,7 @@ def test_odd_replies_stay_text_in_their_cards(visit: Callable[..., Rater], study
         assert page.get_by_text(text[-40:]).count() >= 2
         assert page.locator("main :is(img, script, b, i, a)").count() == 0
         assert sideways(page) <= 0
-        rater.picture(f"sata-odd-{text[:5].strip('<:/')}")
+        rater.picture(f"sata-odd-{message.split()[-1]}")
         rater.write("This is what I would say here.")
         rater.send("Send")
     rater.may_write()

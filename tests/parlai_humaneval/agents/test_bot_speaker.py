@@ -93,6 +93,8 @@ def test_accept_refuses_what_it_cannot_know(speaker: BotSpeakerAgent) -> None:
         speaker.accept()
     with pytest.raises(ValueError, match="blank"):
         speaker.accept(text="  ")
+    with pytest.raises(ValueError, match="blank"):
+        speaker.accept(text="\u200b")
     assert speaker.dialogue == [("human", "Hi")]
     speaker.accept(chosen["candidate_id"])
     with pytest.raises(KeyError):

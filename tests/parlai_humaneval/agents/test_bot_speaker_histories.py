@@ -7,7 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-LINES = st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()))
+from parlai_humaneval.models.blanks import is_blank
+
+LINES = st.text(min_size=1, max_size=40).filter(lambda text: not is_blank(text))
 PICKS = st.one_of(
     st.tuples(st.just("model"), st.sampled_from(["tiny_a", "tiny_b"])),
     st.tuples(st.just("default"), st.just("")),

@@ -93,7 +93,8 @@ async def test_a_context_gives_both_their_parts(start: Launch, file: str, played
         assert played[model] == ("I am a night nurse.", "I love rolls.")
     context = seen.record.context
     assert (context.context_id, context.persona) == ("baker", ["I bake bread.", "I get up early."])
-    assert context.bot_personas == dict.fromkeys(("alpha", "beta"), ["I am a night nurse.", "I love rolls."])
+    nurse = ["I am a night nurse.", "I love rolls."]
+    assert context.bot_personas == {"alpha": nurse, "beta": nurse}
     assert [line.speaker for line in context.opening] == ["human", "bot"]
     assert (context.topic, context.topic_source, seen.state.topic) == ("breakfast", "context", "breakfast")
     assert len(seen.record.turns) == 1, "lines said before are no turns"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.analysis.result import Result
@@ -58,6 +60,31 @@ class PlaceRow(Part):
     share: Result
 
 
+class Group(Part):
+    """What is reported together; ``headline``: its finding in a sentence."""
+
+    headline: str = ""
+    remarks: list[str] = Field(default_factory=list)
+
+
+class ChosenGroup(Group):
+    """One setting, metric and set of models whose replies were chosen from.
+
+    ``anchoring``: are all positions chosen as often (turns independent)? ``automatic_turns``: in which nothing was
+    asked; ``failed_replies``: blank ones, which were not shown.
+    """
+
+    setting: str
+    metric: str
+    models: list[str]
+    by_position: list[PlaceRow]
+    anchoring: Result
+    automatic_turns: int
+    failed_replies: int
+    unfinished_dialogues: int
+    unfinished_turns: int
+
+
 class Left(Part):
     """What is left out of the numbers of this report."""
 
@@ -108,6 +135,15 @@ class Report(Part):
     def footnotes(self) -> list[str]:
         """What stands below the methods."""
         return []
+
+
+class GroupedReport(Report):
+    """A report whose findings are those of its groups."""
+
+    groups: Sequence[Group]
+
+    def findings(self) -> list[Finding]:
+        return [(group.headline, group.remarks) for group in self.groups]
 
 
 def rest(share: float | None) -> float | None:

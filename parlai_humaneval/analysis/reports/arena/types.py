@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from parlai_humaneval.analysis.reports.types import Finding, Part, PlaceRow, Report
+from parlai_humaneval.analysis.reports.types import Finding, Group, Part, PlaceRow, Report
 from parlai_humaneval.analysis.result import Result
 
 
-class ArenaPair(Part):
+class ArenaPair(Group):
     """Two models, judged in the same dialogues. ``ties`` do not count the ``both_bad``.
 
     ``win_rate_a``: verdicts for A, of those for A or B; clustered by worker, tested against one half, ``p_holm``
@@ -29,8 +27,6 @@ class ArenaPair(Part):
     binomial_p: float
     by_position: list[PlaceRow]
     unfinished_dialogues: int
-    headline: str = ""
-    remarks: list[str] = Field(default_factory=list)
 
 
 class ArenaModel(Part):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from parlai_humaneval.analysis.reports.gaps import Gap
-from parlai_humaneval.analysis.reports.types import Finding, Part, Report
+from parlai_humaneval.analysis.reports.types import Group, GroupedReport, Part
 from parlai_humaneval.analysis.result import Result
 
 
@@ -57,7 +55,7 @@ class WorkerRow(Part):
     constant: bool
 
 
-class AssessmentGroup(Part):
+class AssessmentGroup(Group):
     """One setting. ``passed``: the workers who passed the check, on whom the headline rests; ``everyone``: all.
 
     ``checked``: whether there was a degraded model to check workers with; where not, nobody passed or failed, and the
@@ -73,12 +71,7 @@ class AssessmentGroup(Part):
     workers_constant: int
     passed: Scores
     everyone: Scores
-    headline: str = ""
-    remarks: list[str] = Field(default_factory=list)
 
 
-class AssessmentReport(Report):
+class AssessmentReport(GroupedReport):
     groups: list[AssessmentGroup]
-
-    def findings(self) -> list[Finding]:
-        return [(group.headline, group.remarks) for group in self.groups]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from parlai_humaneval.analysis.reports.gaps import Gap
-from parlai_humaneval.analysis.reports.types import Finding, Part, PlaceRow, Report
+from parlai_humaneval.analysis.reports.types import ChosenGroup, GroupedReport, Part
 from parlai_humaneval.analysis.result import Result
 
 
@@ -27,33 +25,19 @@ class Standing(Part):
     score: float
 
 
-class FreeForAllGroup(Part):
+class FreeForAllGroup(ChosenGroup):
     """One setting, metric and set of models; ``standings`` from the highest score to the lowest.
 
     ``tied_dialogues``: those in which several models share the first rank. ``gaps``: of point shares, turn by turn.
     """
 
-    setting: str
-    metric: str
-    models: list[str]
     n_dialogues: int
     n_turns: int
     n_workers: int
     tied_dialogues: int
     standings: list[Standing]
     gaps: list[Gap]
-    by_position: list[PlaceRow]
-    anchoring: Result
-    automatic_turns: int
-    failed_replies: int
-    unfinished_dialogues: int
-    unfinished_turns: int
-    headline: str = ""
-    remarks: list[str] = Field(default_factory=list)
 
 
-class FreeForAllReport(Report):
+class FreeForAllReport(GroupedReport):
     groups: list[FreeForAllGroup]
-
-    def findings(self) -> list[Finding]:
-        return [(group.headline, group.remarks) for group in self.groups]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from parlai_humaneval.analysis.reports.gaps import Gap
-from parlai_humaneval.analysis.reports.types import Finding, Part, PlaceRow, Report
+from parlai_humaneval.analysis.reports.types import ChosenGroup, GroupedReport, Part
 from parlai_humaneval.analysis.result import Result
 
 
@@ -53,26 +51,12 @@ class TurnSpan(Part):
     pairs: list[ChoicePair]
 
 
-class SataGroup(Part):
-    """One setting, metric and set of models. ``anchoring``: are all positions chosen as often (turns independent)?"""
+class SataGroup(ChosenGroup):
+    """What was chosen in all turns, and from the second on."""
 
-    setting: str
-    metric: str
-    models: list[str]
     all_turns: TurnSpan
     turns_2_to_last: TurnSpan
-    by_position: list[PlaceRow]
-    anchoring: Result
-    automatic_turns: int
-    failed_replies: int
-    unfinished_dialogues: int
-    unfinished_turns: int
-    headline: str = ""
-    remarks: list[str] = Field(default_factory=list)
 
 
-class SataReport(Report):
+class SataReport(GroupedReport):
     groups: list[SataGroup]
-
-    def findings(self) -> list[Finding]:
-        return [(group.headline, group.remarks) for group in self.groups]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from parlai_humaneval.analysis.reports.gaps import Gap
-from parlai_humaneval.analysis.reports.types import Finding, Part, Report
+from parlai_humaneval.analysis.reports.types import Group, GroupedReport, Part
 from parlai_humaneval.analysis.result import Result
 
 
@@ -55,7 +53,7 @@ class CriterionPair(Gap):
     paper: Result
 
 
-class SingleModelGroup(Part):
+class SingleModelGroup(Group):
     """One setting and metric; all of its models talked in dialogues of their own.
 
     ``tick_pairs`` compare shares over all turns, ``rating_pairs`` means at the end.
@@ -73,12 +71,7 @@ class SingleModelGroup(Part):
     rating_pairs: list[CriterionPair]
     unfinished_dialogues: int
     unfinished_turns: int
-    headline: str = ""
-    remarks: list[str] = Field(default_factory=list)
 
 
-class SingleModelReport(Report):
+class SingleModelReport(GroupedReport):
     groups: list[SingleModelGroup]
-
-    def findings(self) -> list[Finding]:
-        return [(group.headline, group.remarks) for group in self.groups]

@@ -20,8 +20,8 @@ from mephisto_tasks.startup import collector_off
 from mephisto_tasks.stored_state import StateFile
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
-from parlai_humaneval.protocol.events import EventLogError, build_record, split_dialogues
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+from parlai_humaneval.protocol.rebuilding import EventLogError, build_record, split_dialogues
 from parlai_humaneval.protocol.records import DialogueRecord, OnboardingRecord, Status
 from parlai_humaneval.quality.registry import checked
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mephisto_tasks.interactive.plans import UnitPlan
 from mephisto_tasks.results import stored_states, task_names
-from parlai_humaneval.protocol.events import build_record, split_dialogues
+from parlai_humaneval.protocol.rebuilding import build_record, split_dialogues
 
 
 def unfinished_units(data_dir: Path, task_name: str) -> dict[str, UnitPlan]:

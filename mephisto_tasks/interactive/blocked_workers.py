@@ -10,7 +10,8 @@ from typing import Any
 from mephisto_tasks.blocking import block
 from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.results import worker_records
-from parlai_humaneval.protocol.events import build_record, parse_events, split_dialogues
+from parlai_humaneval.protocol.events import parse_events
+from parlai_humaneval.protocol.rebuilding import build_record, split_dialogues
 from parlai_humaneval.quality import CHECKS, check_dialogue, check_workers
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from parlai_humaneval.protocol.records import DialogueRecord
 def points(record: DialogueRecord) -> dict[str, int]:
     """Model → turns in which its reply was picked; empty where replies are not chosen from several.
 
-    A turn without an answer is nobody's point, and so is one in which nothing was asked. Where equal replies of two models were shown as one, picking it is a
-    point for both.
+    A turn without an answer is nobody's point, and so is one in which nothing was asked. Where equal replies of two
+    models were shown as one, picking it is a point for both.
     """
     names = list(dict.fromkeys(model.name for model in record.models))
     chosen_from = record.turns and all(turn.ticks is None and not turn.continued_each for turn in record.turns)

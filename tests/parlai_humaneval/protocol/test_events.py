@@ -15,7 +15,6 @@ from parlai_humaneval.protocol.events import (
     CandidatesShown,
     Delayed,
     Event,
-    EventLogError,
     Failed,
     FeedbackGiven,
     Finished,
@@ -24,9 +23,9 @@ from parlai_humaneval.protocol.events import (
     PracticeEnded,
     Refused,
     Started,
-    build_record,
     parse_events,
 )
+from parlai_humaneval.protocol.rebuilding import EventLogError, build_record
 from parlai_humaneval.protocol.records import SCHEMA_VERSION, Candidate, ContextRecord, Mask, ModelRecord
 
 TEXT = st.text(min_size=1, max_size=30)

@@ -54,7 +54,7 @@ class Study:
         with self._lock:
             left = self.unfinished.pop(worker, None)
         if left is not None:
-            self.allocator.claim_again(worker, agent, [plan.cell for plan in left.plans])
+            self.allocator.claim_again(worker, agent, left.cells)
             return left.renamed(name)
         cells = self.allocator.claim(worker, agent)
         if cells is None:
@@ -144,6 +144,8 @@ def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], 
         for group in config.model_groups()
     ]
     per_unit = config.conversations_per_unit - bool(config.quality_control_model)
-    allocator = Allocator(cells, config.dialogues_per_group, seed=seed, per_unit=per_unit)
+    allocator = Allocator(
+        cells, config.dialogues_per_group, seed=seed, per_unit=per_unit, per_worker=config.dialogues_per_worker
+    )
     allocator.restore(past)
     return allocator

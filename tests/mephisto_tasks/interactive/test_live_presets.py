@@ -1,4 +1,4 @@
-"""Every preset from its own local conf, its own practice and embedded models, by simulated raters: a study from end to end."""
+"""Every preset from its own local conf, its own practice and embedded models, by simulated raters, from end to end."""
 
 from __future__ import annotations
 

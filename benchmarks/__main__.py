@@ -20,6 +20,7 @@ BENCHMARKS = {
     "reading": ("benchmarks.reading", "reading 2,000 units back"),
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
+    "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
     "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
 }
 """Name → module with ``run(quick) -> list[Figure]``, and one line on it."""

@@ -35,6 +35,20 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**kept, "HOME": str(home), "PYTHONPATH": str(REPOSITORY), **more}
 
 
+def resident_kb(pid: int) -> int:
+    """Resident memory of a process, in kB, as Linux tells it.
+
+    Raises:
+        BenchmarkError: there is no such process, or no ``/proc``.
+    """
+    status = Path(f"/proc/{pid}/status")
+    try:
+        lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
+        return int(lines["VmRSS"].split()[0])
+    except (OSError, KeyError) as error:
+        raise BenchmarkError(f"the memory of process {pid} cannot be read from {status} (Linux only)") from error
+
+
 class Measured:
     """A started program."""
 

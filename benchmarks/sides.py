@@ -20,10 +20,10 @@ REQUEST_TIMEOUT_S = 2.0
 
 
 @contextmanager
-def our_launch(work: Path, overrides: Sequence[str]) -> Iterator[tuple[str, Measured]]:
-    """``parlai-humaneval launch pw_turn`` with its home and data below ``work``; yields its address at once."""
+def our_launch(work: Path, overrides: Sequence[str], task: str = "pw_turn") -> Iterator[tuple[str, Measured]]:
+    """``parlai-humaneval launch TASK`` with its home and data below ``work``; yields its address at once."""
     port = free_port()
-    command = [str(Path(sys.executable).with_name("parlai-humaneval")), "launch", "pw_turn"]
+    command = [str(Path(sys.executable).with_name("parlai-humaneval")), "launch", task]
     command += [f"mephisto.architect.port={port}", "--data-dir", str(work / "data"), *overrides]
     with running(command, environment(work / "home")) as program:
         yield f"http://127.0.0.1:{port}", program

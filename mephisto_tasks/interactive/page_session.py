@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from mephisto_tasks import compat
 
@@ -24,14 +24,12 @@ compat.prepare()
 
 from mephisto.data_model.exceptions import AgentShutdownError
 
-from mephisto_tasks.client_io import EARLY_SUBMIT
 from mephisto_tasks.interactive import checks
 from mephisto_tasks.interactive.agent_state import LiveAgentState
+from mephisto_tasks.interactive.answer_reading import read_answer
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
-    MAX_TEXT,
     ActionAnswer,
-    Answer,
     ChooseAnswer,
     ChooseStep,
     Context,
@@ -62,11 +60,8 @@ POLL_S = 0.25
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""
 
-NOT_FINISHED = "This is not finished yet, so it cannot be handed in. Please go on below."
-
 _GONE = ("disconnect", "returned", "timeout", "expired")
 
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
@@ -216,7 +211,7 @@ class PageSession:
         self.notice = None
         while True:
             packet = self._next_packet()
-            answer, problem = self._read(packet, step.step_id, kinds)
+            answer, problem = read_answer(packet, step.step_id, kinds)
             if answer is not None:
                 problem = check(answer)
             update_id = packet.get("update_id")
@@ -226,20 +221,6 @@ class PageSession:
                 return answer
             self._store_refusal(problem or "", packet)
             self.show(step, Notice(level="error", text=problem or ""))
-
-    def _read(self, packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...]) -> tuple[A | None, str | None]:
-        if packet is EARLY_SUBMIT:
-            return None, NOT_FINISHED
-        try:
-            answer = _ANSWER.validate_python(packet)
-        except ValidationError as error:
-            return None, _unreadable(error)
-        if answer.step_id != step_id:
-            return None, "That answer belongs to an earlier step, which is already finished. Nothing has changed."
-        for kind in kinds:
-            if isinstance(answer, kind):
-                return answer, None
-        return None, "That is not the kind of answer that this step asks for. Please answer the question below."
 
     def _next_packet(self) -> dict[str, Any]:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
@@ -295,13 +276,3 @@ class PageSession:
         if self._refused_stored <= MAX_REFUSED_STORED:
             excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
             self.state.append(Refused(at=time.time(), reason=reason, excerpt=excerpt))
-
-
-def _unreadable(error: ValidationError) -> str:
-    """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
-    for problem in error.errors():
-        if problem["type"] == "string_too_long":
-            return f"That text is too long to be sent: at most {MAX_TEXT:,} characters. Please shorten it."
-        if "values" in problem["loc"]:
-            return "A rating must be a number on its scale. Please rate the statements below again."
-    return "That answer could not be read. Please answer the question below again."

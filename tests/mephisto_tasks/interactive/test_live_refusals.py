@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from live import REASON, Rater, eventually, launch, records, same_but_for_the_notice
 
-from mephisto_tasks.interactive.page_session import MAX_REFUSED_STORED, NOT_FINISHED
+from mephisto_tasks.interactive.answer_reading import NOT_FINISHED
+from mephisto_tasks.interactive.page_session import MAX_REFUSED_STORED
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep

@@ -1,0 +1,41 @@
+"""A packet of a page → an answer to the step that was asked, or a sentence on why it is none."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from mephisto_tasks.client_io import EARLY_SUBMIT
+from parlai_humaneval.protocol.steps import MAX_TEXT, Answer
+
+NOT_FINISHED = "This is not finished yet, so it cannot be handed in. Please go on below."
+
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+A = TypeVar("A", bound=BaseModel)
+
+
+def read_answer(packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...]) -> tuple[A | None, str | None]:
+    """The answer in a packet, where it is one of ``kinds`` to the step ``step_id``; else None and a sentence."""
+    if packet is EARLY_SUBMIT:
+        return None, NOT_FINISHED
+    try:
+        answer = _ANSWER.validate_python(packet)
+    except ValidationError as error:
+        return None, _unreadable(error)
+    if answer.step_id != step_id:
+        return None, "That answer belongs to an earlier step, which is already finished. Nothing has changed."
+    for kind in kinds:
+        if isinstance(answer, kind):
+            return answer, None
+    return None, "That is not the kind of answer that this step asks for. Please answer the question below."
+
+
+def _unreadable(error: ValidationError) -> str:
+    """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
+    for problem in error.errors():
+        if problem["type"] == "string_too_long":
+            return f"That text is too long to be sent: at most {MAX_TEXT:,} characters. Please shorten it."
+        if "values" in problem["loc"]:
+            return "A rating must be a number on its scale. Please rate the statements below again."
+    return "That answer could not be read. Please answer the question below again."

@@ -35,8 +35,8 @@ class StoredStudy:
         self._runs: dict[str, tuple[str, str]] = {}
         self._workers: dict[str, str] = {}
 
-    def add(self, task: str, worker: str, events: Sequence[Event]) -> None:
-        """A unit of ``task``, done by ``worker``."""
+    def add(self, task: str, worker: str, events: Sequence[Event], plan: dict[str, Any] | None = None) -> str:
+        """A unit of ``task``, done by ``worker``, as it was planned; returns Mephisto's id of the worker."""
         if task not in self._runs:
             task_id = self._db.new_task(task, "engine")
             self._runs[task] = task_id, self._db.new_task_run(task_id, self._requester, "{}", "mock", "engine")
@@ -49,7 +49,8 @@ class StoredStudy:
         folder = self.data_dir / "data" / "runs" / "NO_PROJECT" / run / assignment / agent
         folder.mkdir(parents=True)
         messages = [event.model_dump(mode="json") for event in events]
-        (folder / "state.json").write_text(json.dumps({"inputs": {}, "outputs": {"messages": messages}}))
+        (folder / "state.json").write_text(json.dumps({"inputs": plan or {}, "outputs": {"messages": messages}}))
+        return self._workers[worker]
 
 
 def choices(dialogue_id: str, places: Sequence[Sequence[int]], *, setting: str = "sata_random") -> Iterator[Event]:
@@ -61,13 +62,18 @@ def choices(dialogue_id: str, places: Sequence[Sequence[int]], *, setting: str =
     yield Finished(at=START + 1000, by_rater=True)
 
 
-def rated(dialogue_id: str, model: str, ratings: dict[str, float]) -> Iterator[Event]:
-    """A conversation of a direct assessment; the model “degraded” is the one to check raters with."""
+def rated(dialogue_id: str, model: str, ratings: dict[str, float], **of_unit: Any) -> Iterator[Event]:
+    """A conversation of a direct assessment; the model “degraded” is the one to check raters with.
+
+    ``of_unit``: session, conversation and conversations, where the unit is put to the test.
+    """
     criteria = [
         CriterionRecord(name=name, text=f"It was {name}.", scale="slider", maximum=100, reversed=name == "robotic")
         for name in ratings
     ]
-    yield _started(dialogue_id, "direct_assessment", [model], quality_control_model="degraded", criteria=criteria)
+    yield _started(
+        dialogue_id, "direct_assessment", [model], quality_control_model="degraded", criteria=criteria, **of_unit
+    )
     yield from _turn(1, [model], [])
     yield FinalRated(at=START + 900, ratings=ratings, seconds=20)
     yield Finished(at=START + 1000)

@@ -1,0 +1,51 @@
+"""Wrong settings of any technique on the command line: one sentence that says what to do, no traceback, nothing begun."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mephisto_tasks.commands.launch import launch
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "said"),
+    [
+        (
+            "sata",
+            ["models=[eliza,retrieval,degraded]", "groups=[[eliza,retrieval,degraded]]"],
+            "compares 2 models at a time",
+        ),
+        ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'; choose of: soba, sata_random, sata_user"),
+        ("sata", ["group_size=3"], "name at least 3 models (models=[a,b]); 2 named"),
+        ("single_model", ["turn_criteria=[engaging,funny]"], "unknown criterion 'funny'; known here: engaging"),
+        ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun'; known here: preference"),
+        ("free_for_all", ["groups=[[eliza,retrieval]]"], "compares 3 models at a time, but got ['eliza', 'retrieval']"),
+        ("free_for_all", ["setting=one_of_many"], "free_for_all has no setting 'one_of_many'"),
+        ("arena", ["history=shared"], "a verdict goes with history=independent"),
+        ("arena", ["models=[eliza,retrieval,degraded]", "group_size=3"], "a verdict is between two partners"),
+        ("direct_assessment", ["conversations_per_unit=6"], "a unit of 6 conversations needs 5 different groups"),
+        ("direct_assessment", ["quality_control_model=eliza"], "cannot be rated as well"),
+        ("direct_assessment", ["quality_control_model=worse"], "worse"),
+        ("direct_assessment", ["topic=sports"], "topic"),
+        ("direct_assessment", ["persona=true", "persona_file={empty_line}"], "line 2: the line is empty"),
+        ("sata", ["onboarding_file={no_answer}"], "says no right answer: it needs right, must or must_not"),
+        ("sata", ["blocking_checks=[same_position]"], "blocking_checks need a block_qualification"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: str) -> None:
+    files = {"empty_line": tmp_path / "personas.jsonl", "no_answer": tmp_path / "practice.json"}
+    files["empty_line"].write_text('{"persona_id": "p", "sentences": ["I cook."]}\n\n')
+    item = {"human": "Hi!", "replies": ["Hello!", "Bus."], "why": "It greets."}
+    files["no_answer"].write_text(json.dumps({"metric": "appropriate", "items": [item]}))
+    overrides = [f"mephisto.blueprint.{setting.format(**files)}" for setting in settings]
+    data_dir = tmp_path / "data"
+    done = CliRunner().invoke(launch, [task, *overrides, "--data-dir", str(data_dir)])
+    assert done.exit_code in (1, 2)
+    assert said in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert not (data_dir / "database.db").exists()

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, resolve_file
-from mephisto_tasks.interactive.plans import Planner
+from mephisto_tasks.interactive.plans import Planner, UnitPlan
 from mephisto_tasks.interactive.practice_rules import check_practice
 from mephisto_tasks.interactive.study import Study, restore_allocation
 from mephisto_tasks.practice_results import failed_tries
@@ -50,7 +50,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         practice=practice,
         instructions=_instructions(config, own, reward),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
-        unfinished=unfinished_units(data_dir, task_name),
+        unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
     if practice is not None:
         for worker_id, past in past_practices(data_dir, task_name).items():
@@ -61,6 +61,19 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
         )
     return study
+
+
+def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> dict[str, UnitPlan]:
+    """Units that were cut off and whose models, metric and setting this study has, too; raters of others begin anew."""
+    models, settings = set(config.model_names()), config.settings()
+    return {
+        worker: unit
+        for worker, unit in units.items()
+        if all(
+            set(cell.models) <= models and cell.metric == config.metric and cell.setting in settings
+            for cell in unit.cells
+        )
+    }
 
 
 def _file(configured: str) -> Path | None:

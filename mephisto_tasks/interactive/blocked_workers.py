@@ -13,6 +13,7 @@ from mephisto_tasks.results import worker_records
 from parlai_humaneval.protocol.events import parse_events
 from parlai_humaneval.protocol.rebuilding import build_record, split_dialogues
 from parlai_humaneval.quality import CHECKS, check_dialogue, check_workers
+from parlai_humaneval.quality.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,21 @@ def block_if_failed(config: InteractiveConfig, worker: Any, messages: Sequence[d
     names, qualification = config.blocking_checks, config.block_qualification
     if not names or not qualification:
         return
+    try:
+        failed = _first_failure(names, worker, messages, task_name)
+        if failed is not None:
+            block(worker, qualification, failed.reason, check=failed.check, task_name=task_name)
+            logger.info("a worker is blocked by %s: %s", failed.check, failed.reason)
+    except Exception:  # a damaged file of somebody else's, say: this rater has done the work and must get their thanks
+        logger.exception("a unit of task %r could not be judged by %s; nobody is blocked", task_name, ", ".join(names))
+
+
+def _first_failure(
+    names: Sequence[str], worker: Any, messages: Sequence[dict[str, Any]], task_name: str
+) -> Verdict | None:
     records = [build_record(events) for events in split_dialogues(parse_events(messages))]
     verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
     if any(CHECKS[name].scope == "worker" for name in names):
         all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
         verdicts += [verdict for own in check_workers(all_of_theirs, names).values() for verdict in own]
-    failed = next((verdict for verdict in verdicts if verdict.passed is False), None)
-    if failed is not None:
-        block(worker, qualification, failed.reason, check=failed.check, task_name=task_name)
-        logger.info("a worker is blocked by %s: %s", failed.check, failed.reason)
+    return next((verdict for verdict in verdicts if verdict.passed is False), None)

@@ -80,27 +80,47 @@ async def test_a_check_that_does_not_block_is_only_noted(start: Launch) -> None:
         assert blocked(run.data_dir, run.task_name) == []
 
 
+ASSESSMENT: dict[str, Any] = {
+    "task": "direct_assessment",
+    "models": ["alpha", "beta"],
+    "turns": 1,
+    "dialogues_per_group": 2,
+    "topic": "none",
+    "ask_opinion": False,
+    "block_qualification": "blocked-here",
+    "blocking_checks": ["constant_scores"],
+}
+
+
+async def assess(run: Launched, worker: str, *values: float) -> None:
+    async with Hands(run, worker) as rater:
+        for value in values:
+            await rater.say()
+            await rater.do("end")
+            await rater.rate(value)
+        await rater.hand_in()
+    await eventually(lambda: not run.live_run.task_runner.running_units)
+
+
 async def test_a_check_on_workers_looks_at_the_whole_unit(start: Launch) -> None:
     """Direct assessment with all sliders at the same place in three conversations: sd = 0 blocks (Ji et al. 2022)."""
-    async with start(
-        task="direct_assessment",
-        models=["alpha", "beta"],
-        turns=1,
-        dialogues_per_group=2,
-        topic="none",
-        ask_opinion=False,
-        block_qualification="blocked-here",
-        blocking_checks=["constant_scores"],
-    ) as run:
-        for worker, values in (("lazy", (50, 50, 50)), ("careful", (20, 80, 40))):
-            async with Hands(run, worker) as rater:
-                for value in values:
-                    await rater.say()
-                    await rater.do("end")
-                    await rater.rate(value)
-                await rater.hand_in()
-            await eventually(lambda: not run.live_run.task_runner.running_units)
+    async with start(**ASSESSMENT) as run:
+        await assess(run, "lazy", 50, 50, 50)
+        await assess(run, "careful", 20, 80, 40)
         lazy = records(run)[0].worker
-        assert [(block.worker, block.check) for block in blocked(run.data_dir, run.task_name)] == [
-            (lazy, "constant_scores")
-        ]
+        found = blocked(run.data_dir, run.task_name)
+        assert [(block.worker, block.check) for block in found] == [(lazy, "constant_scores")]
+
+
+async def test_who_cannot_be_judged_has_done_the_work(start: Launch) -> None:
+    """A damaged file of another rater: the checks cannot be made, but the unit is complete and its rater is thanked."""
+    async with start(**ASSESSMENT) as run:
+        await assess(run, "earlier", 20, 80, 40)
+        (file,) = run.data_dir.glob("data/runs/NO_PROJECT/*/*/*/state.json")
+        whole = file.read_text()
+        file.write_text(whole[: len(whole) // 2])
+        await assess(run, "later", 50, 50, 50)
+        assert run.is_done()
+        assert blocked(run.data_dir, run.task_name) == []
+        file.write_text(whole)
+    assert [record.status for record in records(run)] == ["complete"] * 6

@@ -7,7 +7,9 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import pytest
 from live import Launch, eventually, records, rows
 
 from mephisto_tasks.simulated_raters import Behaviour, run_raters
@@ -55,3 +57,36 @@ async def test_a_study_through_chaos_loses_and_doubles_nothing(start: Launch) ->
         assert record.feedback == outcome.feedback
     assert rows(run.data_dir, "SELECT status FROM agents") == [("completed",)] * RATERS
     assert rows(run.data_dir, "SELECT COUNT(*) FROM onboarding_agents") == [(RATERS,)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"task": "sata", "setting": "sata_user", "turns": 3},
+        {"task": "direct_assessment", "turns": 2, "conversations_per_unit": 3},
+        {"task": "arena", "turns": 2},
+    ],
+    ids=lambda settings: str(settings["task"]),
+)
+async def test_other_techniques_through_chaos(start: Launch, settings: dict[str, Any]) -> None:
+    """Whatever kind of answer is in the line when it is cut: each is taken once, and no page is left waiting."""
+    async with start(models=["eliza", "retrieval"], dialogues_per_group=RATERS, **settings) as run:
+        port = int(run.url.rpartition(":")[2])
+        behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval")
+        async with chaos().ChaosProxy(port, seed=7) as proxy:
+            raters = run_raters(proxy.url, behaviour, raters=RATERS, dialogues=RATERS, seed=4)
+            outcomes = await asyncio.wait_for(raters, timeout=60)
+            assert proxy.cuts > RATERS
+        await eventually(run.is_done)
+        found = records(run)
+    assert all(outcome.finished for outcome in outcomes)
+    assert {(record.status, record.refused_answers) for record in found} == {("complete", 0)}
+    names = Pseudonymizer.load_or_create(run.data_dir / "pseudonym.key")
+    for outcome in outcomes:
+        own = [record for record in found if record.worker == names.worker(f"{outcome.worker}_sandbox")]
+        sent = [answer["text"] for answer in outcome.answers if answer["kind"] == "message"]
+        assert [turn.human_text for record in own for turn in record.turns] == sent
+        rated = [answer["values"] for answer in outcome.answers if answer["kind"] == "rate"]
+        assert [record.final_ratings for record in own if record.criteria] == rated
+        written = [answer["text"] for answer in outcome.answers if answer["kind"] == "write"]
+        assert [turn.written for record in own for turn in record.turns if turn.written] == written

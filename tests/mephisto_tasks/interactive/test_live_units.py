@@ -193,3 +193,19 @@ async def test_two_raters_at_once_do_not_take_each_others_conversations(start: L
         own = [record for record in found if record.session == session and record.status == "complete"]
         assert len({record.worker for record in own}) == 1
         assert len({record.models[0].name for record in own}) == 3
+
+
+async def test_a_unit_of_models_that_are_not_rated_any_more_begins_anew(start: Launch) -> None:
+    """One held of the old models; the next launch has others: its rater gets a whole unit of these, and nothing fails."""
+    async with start(**SETTINGS) as run, Hands(run, "patient") as rater:
+        await conversation(rater)
+    async with start(**{**SETTINGS, "models": ["gamma", "delta"]}) as run:
+        async with Hands(run, "patient") as rater:
+            assert number_of(await rater.state()) == 1
+            for _ in range(3):
+                await conversation(rater)
+            await rater.hand_in()
+        await eventually(run.is_done)
+        newest = [record for record in records(run) if record.task_run_id == run.task_run_id]
+    assert sorted(record.models[0].name for record in newest) == ["degraded", "delta", "gamma"]
+    assert {record.status for record in newest} == {"complete"}

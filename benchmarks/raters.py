@@ -28,7 +28,11 @@ MODELS = ("eliza", "retrieval", "degraded", "retrieval_b")
 ZOO = {"models": {"retrieval_b": {"options": {"model": "parlai_humaneval.agents.retrieval:RetrievalAgent"}}}}
 TURNS = 10
 WAVES = (1, 10, 20, 20, 20)
-"""Raters at once, one wave after another. The last number more than once: for the spread, and for what remains."""
+"""Raters at once, one wave after another. The last number more than once, for the spread."""
+RUSHED = 6
+"""Waves without pauses after them; at their end the process has all the memory that it goes on with."""
+LATE = 3
+"""Of them, the waves over which what an ended conversation leaves is measured."""
 THINK_S = 0.5
 """Mean pause before each answer: people take some twenty times as long."""
 SETTLE_S = 2.0
@@ -142,14 +146,14 @@ def measure(waves: Sequence[Wave], turns: int, root: Path) -> int:
 
 
 def run(quick: bool) -> list[Figure]:
-    """One launch; waves of raters with pauses, and one of the most raters without."""
+    """One launch; waves of raters with pauses, and more of the most raters without."""
     turns = 2 if quick else TURNS
     paced = [Wave(raters, 0.05 if quick else THINK_S) for raters in ((1, 3) if quick else WAVES)]
-    rushed = Wave(paced[-1].raters, 0.0)
+    rushed = [Wave(paced[-1].raters, 0.0) for _ in range(1 if quick else RUSHED)]
     with tempfile.TemporaryDirectory() as name:
-        idle_kb = measure([*paced, rushed], turns, Path(name))
+        idle_kb = measure([*paced, *rushed], turns, Path(name))
     about = ALL_HERE.format(turns=turns)
-    turns_kept = sum(len(outcome.turns) for wave in [*paced, rushed] for outcome in wave.outcomes)
+    turns_kept = sum(len(outcome.turns) for wave in [*paced, *rushed] for outcome in wave.outcomes)
     kept = Figure(
         name="turns sent, all stored once and alike", unit="turns", ours=turns_kept, better="more", note=about
     )
@@ -157,8 +161,8 @@ def run(quick: bool) -> list[Figure]:
     waits = [_waits([wave for wave in paced if wave.raters == number], about) for number in numbers]
     return [
         kept,
-        *(figure for found in [*waits, _waits([rushed], about)] for figure in found),
-        *_memory(paced, idle_kb),
+        *(figure for found in [*waits, _waits(rushed, about)] for figure in found),
+        *_memory(paced, rushed, idle_kb),
     ]
 
 
@@ -185,19 +189,21 @@ def _waits(waves: Sequence[Wave], about: str) -> list[Figure]:
     ]
 
 
-def _memory(waves: Sequence[Wave], idle_kb: int) -> list[Figure]:
+def _memory(paced: Sequence[Wave], rushed: Sequence[Wave], idle_kb: int) -> list[Figure]:
     """The server's memory with few and many conversations open, and after they ended."""
+    waves = [*paced, *rushed]
+    few, many = paced[0], next(wave for wave in paced if wave.raters == paced[-1].raters)
+    mb = {"idle": idle_kb} | {f"{wave.raters} open": wave.held_kb for wave in paced[: paced.index(many) + 1]}
+    mb[f"after {sum(wave.raters for wave in waves)} ended"] = waves[-1].after_kb
     note = "resident memory of the server's process, all conversations in their last turn; idle: after one dialogue"
-    few, many = waves[0], next(wave for wave in waves if wave.raters == waves[-1].raters)
-    mb = {"idle": idle_kb} | {f"{wave.raters} open": wave.held_kb for wave in waves if wave.raters < many.raters}
-    mb |= {f"{many.raters} open": many.held_kb, "after all ended": waves[-1].after_kb}
     figures = [Figure(name=f"server's memory, {name}", unit="MB", ours=kb / 1024, note=note) for name, kb in mb.items()]
+    late = waves[-1 - LATE :]
+    ended = sum(wave.raters for wave in late[1:])
     each = {
-        "open": (many.held_kb - few.held_kb) / (many.raters - few.raters),
-        "ended, kept by the process": (waves[-1].after_kb - idle_kb) / sum(wave.raters for wave in waves),
+        "open": ((many.held_kb - few.held_kb) / (many.raters - few.raters), f"between {few.raters} and {many.raters}"),
+        "ended": ((late[-1].after_kb - late[0].after_kb) / ended, f"over the last {ended}: what the process keeps"),
     }
-    slope = f"{note}; a line between {few.raters} and {many.raters} open, or between idle and the end"
     return figures + [
-        Figure(name=f"server's memory per conversation, {name}", unit="kB", ours=kb, note=slope)
-        for name, kb in each.items()
+        Figure(name=f"server's memory per conversation, {name}", unit="kB", ours=kb, note=f"{note}; growth {how}")
+        for name, (kb, how) in each.items()
     ]

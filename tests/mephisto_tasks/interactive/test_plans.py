@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as run_with
 from hypothesis import strategies as st
 
 from mephisto_tasks.interactive.config import InteractiveConfig
@@ -44,6 +45,7 @@ def units(draw: st.DrawFn) -> UnitPlan:
     return UnitPlan(session=draw(words), conversations=count, plans=plans)
 
 
+@run_with(deadline=None, max_examples=60)
 @given(st.lists(st.integers(), min_size=1, max_size=12, unique=True), st.text(max_size=4), st.integers(1, 4))
 def test_a_deck_draws_every_item_once_before_any_comes_again(items: list[int], seed: str, rounds: int) -> None:
     """In each round every item; and the same seed draws the same."""
@@ -62,12 +64,14 @@ def test_a_decks_rounds_have_orders_of_their_own() -> None:
     assert [Deck(list(range(10)), "other").draw() for _ in range(3)] != rounds[0][:3]
 
 
+@run_with(deadline=None, max_examples=60)
 @given(units())
 def test_units_come_back_from_json_as_they_were(unit: UnitPlan) -> None:
     """Through real JSON, as Mephisto stores it: a restarted launch goes on with the same dialogues."""
     assert UnitPlan.restored(json.loads(json.dumps(unit.stored()))) == unit
 
 
+@run_with(deadline=None, max_examples=60)
 @given(units(), st.sets(st.integers(1, 5)), st.sets(st.integers(1, 5)))
 def test_what_is_held_and_what_is_left_are_always_the_whole_unit(
     unit: UnitPlan, first: set[int], second: set[int]

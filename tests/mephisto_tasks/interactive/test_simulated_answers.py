@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.interactive import checks
@@ -61,6 +61,7 @@ def whole(answer: dict[str, Any]) -> dict[str, Any]:
     return {"update_id": "u", "step_id": "s", **answer}
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(0, 3), st.integers(1, 3), st.floats(0, 1), st.booleans())
 def test_choices_are_such_as_the_server_takes(seed: int, least: int, most: int, strength: float, reason: bool) -> None:
     """Any numbers of picks, any taste: one, some, none with an explicit none; always with a reason where it is asked."""
@@ -73,6 +74,7 @@ def test_choices_are_such_as_the_server_takes(seed: int, least: int, most: int, 
     assert checks.check_choice(step, answer) is None
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.floats(0, 1))
 def test_ticks_scores_topics_and_written_replies_are_such_as_the_server_takes(seed: int, strength: float) -> None:
     make = answers(strength, seed)

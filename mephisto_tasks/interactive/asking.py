@@ -88,6 +88,7 @@ def _scale(config: InteractiveConfig, criterion: Criterion) -> Scale:
         maximum=maximum,
         left="strongly disagree" if slider else f"{minimum:g}",
         right="strongly agree" if slider else f"{maximum:g}",
+        labels=[] if slider else [str(point) for point in range(int(minimum), int(maximum) + 1)],
     )
 
 

@@ -247,6 +247,9 @@ class ConversationWorld:
     def _final(self, verdict: Verdict | None) -> None:
         """What is asked of the whole conversation."""
         config = self.config
+        self.page.within = None  # no turn any more
+        if self._conversations == 1:
+            self.page.progress = None
         if config.verdict:
             self._give_verdict(verdict)
         if config.final_criteria:

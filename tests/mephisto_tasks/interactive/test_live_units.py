@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+import pytest
+import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
 from mephisto_tasks.interactive.unit import GO_ON
-from mephisto_tasks.interactive.words import AWAY, PAUSED
+from mephisto_tasks.interactive.words import AWAY, PAUSED, STOPPED
 from mephisto_tasks.launching import Launched
+from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import EndStep, PageState
 
@@ -209,3 +213,35 @@ async def test_a_unit_of_models_that_are_not_rated_any_more_begins_anew(start: L
         newest = [record for record in records(run) if record.task_run_id == run.task_run_id]
     assert sorted(record.models[0].name for record in newest) == ["degraded", "delta", "gamma"]
     assert {record.status for record in newest} == {"complete"}
+
+
+async def test_a_model_that_fails_in_the_middle_of_a_unit(start: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was held stays complete, the one that failed says why, the rater is paid, and another gets the whole unit."""
+
+    def breaks(dialogue: Sequence[Line]) -> str:
+        raise RuntimeError("out of memory")
+
+    async with start(**SETTINGS, model_retries=0) as run:
+        with monkeypatch.context() as patch:
+            patch.setitem(scripted_models.SCRIPTS, "beta", breaks)
+            async with Hands(run, "unlucky") as rater:
+                before = 0
+                while not isinstance((await rater.say()).step, EndStep):
+                    await rater.do("end")
+                    await rater.rate(7)
+                    before += 1
+                step = (await rater.state()).step
+                assert isinstance(step, EndStep)
+                assert (step.title, step.next) == (STOPPED[0], "submit")
+                await rater.client.submit_task()
+            await eventually(lambda: idle(run))
+        statuses = [record.status for record in records(run)]
+        assert statuses == ["complete"] * before + ["failed"]
+        assert run.study.allocator.remaining == 1
+        async with Hands(run, "next") as rater:
+            for _ in range(3):
+                await conversation(rater)
+            await rater.hand_in()
+        await eventually(run.is_done)
+        newest = [record for record in records(run) if record.session.endswith(f"-{rater.client.agent_id}")]
+    assert [number for number, _ in complete(newest)] == [1, 2, 3]

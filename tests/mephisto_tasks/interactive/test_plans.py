@@ -166,6 +166,16 @@ def test_an_ice_breaker_is_drawn_from_the_bots_persona() -> None:
     contexts = [plan.context for number in range(10) for plan in planner.plan(str(number), CELLS).plans]
     assert {context.topic for context in contexts} == {"B1.", "B2."}
     assert {context.topic_source for context in contexts} == {"icebreaker"}
+    assert all(context.bot_personas == {} for context in contexts), "a topic is not yet a part to play"
+
+
+def test_an_ice_breaker_of_a_model_that_plays_its_persona() -> None:
+    """The topic is a sentence of what the model is told to be."""
+    planner = Planner(settings(topic="icebreaker", bot_persona=True), seed=1, contexts=[BOTH])
+    for plan in planner.plan("u", CELLS).plans:
+        (model,) = plan.cell.models
+        assert plan.context.bot_personas == {model: ["B1.", "B2."]}
+        assert plan.context.topic in plan.context.bot_personas[model]
 
 
 def test_a_persona_of_the_set_stands_in_where_the_context_has_none() -> None:

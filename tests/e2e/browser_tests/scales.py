@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Position, expect
 
 from .rater import Rater
 
@@ -52,11 +52,14 @@ class Scales:
         line.scroll_into_view_if_needed()
         box = line.bounding_box()
         assert box is not None
-        place = {"x": THUMB_RADIUS + percent / 100 * (box["width"] - 2 * THUMB_RADIUS), "y": box["height"] / 2}
+        place: Position = {
+            "x": THUMB_RADIUS + percent / 100 * (box["width"] - 2 * THUMB_RADIUS),
+            "y": box["height"] / 2,
+        }
         if self.rater.hand == "finger":
-            line.tap(position=place)  # type: ignore[arg-type]
+            line.tap(position=place)
         else:
-            line.click(position=place)  # type: ignore[arg-type]
+            line.click(position=place)
 
     def point(self, statement: str, number: int) -> None:
         """Choose a point of a scale."""

@@ -42,7 +42,9 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     looks = Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
     rater.close_instructions()
-    practise_twice(rater, PRACTICE, lambda number: looks.look(rater.page, "direct-assessment-practice"))
+    practise_twice(
+        rater, PRACTICE, lambda number: looks.look(rater.page, "direct-assessment-practice") if number == 1 else None
+    )
     for number in range(1, CONVERSATIONS + 1):
         rater.within(f"Conversation {number} of {CONVERSATIONS}", "Turn 1 (at least 2)")
         _name_topic(rater, looks, number)
@@ -154,15 +156,18 @@ def test_slider_moves_by_drag_and_not_by_scrolling(visit: Callable[..., Rater], 
     rater.arrive("drags")
     rater.close_instructions()
     scales = Scales(rater)
-    first, second, *_ = scales.statements()
+    first, second, third, *_ = scales.statements()
     touch = page.context.new_cdp_session(page)
 
-    def swipe(statement: str, by_x: int, by_y: int) -> None:
+    def middle_of(statement: str) -> tuple[float, float]:
         line = scales.slider(statement).locator("xpath=..")
         line.scroll_into_view_if_needed()
         box = line.bounding_box()
         assert box is not None
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def swipe(statement: str, by_x: int, by_y: int) -> None:
+        x, y = middle_of(statement)
         touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
         for part in range(1, 9):
             point = {"x": x + by_x * part / 8, "y": y + by_y * part / 8}
@@ -176,3 +181,10 @@ def test_slider_moves_by_drag_and_not_by_scrolling(visit: Callable[..., Rater], 
     scales.answered(1)
     expect(scales.slider(second)).not_to_have_attribute("data-untouched", "")
     assert float(scales.slider(second).input_value()) > 60
+    page.mouse.move(*middle_of(third))
+    page.mouse.down()
+    assert float(scales.slider(third).input_value()) == pytest.approx(50, abs=NEAR)
+    page.mouse.move(0, 0, steps=5)  # far beyond its end
+    page.mouse.up()
+    assert float(scales.slider(third).input_value()) == 0
+    scales.answered(2)

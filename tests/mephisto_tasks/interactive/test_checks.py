@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.interactive.checks import check_choice, check_feedback, check_message, count_words
+from mephisto_tasks.interactive.checks import check_choice, check_feedback, check_message
 from parlai_humaneval.protocol.steps import (
     Card,
     ChooseAnswer,
@@ -17,6 +17,7 @@ from parlai_humaneval.protocol.steps import (
     MessageStep,
     ReasonField,
 )
+from parlai_humaneval.quality.text import count_words
 
 CARDS = [Card(candidate_id=name, text=name) for name in ("x", "y", "z")]
 

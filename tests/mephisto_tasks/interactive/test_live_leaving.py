@@ -9,7 +9,7 @@ import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
 from mephisto_tasks.interactive.explain import BUSY, DONE_ALL
-from mephisto_tasks.interactive.runner import AWAY, AWAY_FOR_GOOD, THANKS
+from mephisto_tasks.interactive.words import AWAY, AWAY_FOR_GOOD, THANKS
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.core import OTHER_WINDOW
 from mephisto_tasks.router.page_client import PageError

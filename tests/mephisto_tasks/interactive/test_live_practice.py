@@ -12,6 +12,7 @@ from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.launching import Launched
+from parlai_humaneval.protocol.practice import ChooseItem
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep
 
 QUALIFICATION = "pw-practice"
@@ -120,13 +121,15 @@ async def test_a_second_page_of_a_practising_worker_is_refused(run: Launched, go
 async def test_cards_tell_nothing_of_which_is_right(run: Launched) -> None:
     """Ids are random, and the better reply stands first about as often as second."""
     assert run.study.practice is not None
+    item = run.study.practice.items[0]
+    assert isinstance(item, ChooseItem)
     first = 0
     for number in range(12):
         async with Rater(run, f"looks-{number}") as rater:
             step = (await rater.state()).step
             assert isinstance(step, ChooseStep)
             assert not {card.candidate_id for card in step.cards} & {"good", "bad"}
-            first += step.cards[0].text == run.study.practice.items[0].replies[0]
+            first += step.cards[0].text == item.replies[0]
     assert 2 <= first <= 10
 
 

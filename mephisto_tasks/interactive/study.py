@@ -70,7 +70,7 @@ class Study:
 
         Of several conversations those that are left wait for the worker; the unit is given out anew all the same.
         """
-        self.allocator.abandon(agent, rated=begun)
+        self.allocator.abandon(agent, rated=[*unit.held, *begun])
         if unit.conversations > 1 and (done or len(unit.plans) < unit.conversations):
             with self._lock:
                 self.unfinished[worker] = unit.without(done)

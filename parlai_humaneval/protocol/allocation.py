@@ -160,7 +160,9 @@ class Allocator:
         """The worker goes on with a unit that was cut off; cells that are not asked for any more are not counted."""
         with self._lock:
             self._must_be_new(unit)
-            self._start(worker, unit, tuple(cell for cell in cells if cell in self._counts))
+            known = tuple(cell for cell in cells if cell in self._counts)
+            self._seen[worker].subtract(cell for cell in known if self._seen[worker][cell])  # else they count twice
+            self._start(worker, unit, known)
 
     def _must_be_new(self, unit: str) -> None:
         if unit in self._running:

@@ -105,7 +105,7 @@ def _change_topic(rater: Rater, looks: Looks) -> None:
     expect(dialog.get_by_role("textbox")).to_be_focused()
     rater.write(NEW_TOPIC)
     looks.look(rater.page, "direct-assessment-new-topic")
-    rater.press("Topic")
+    rater.press("Save")
     expect(dialog).to_have_count(0)
     expect(rater.page.get_by_role("region", name="Topic")).to_contain_text(NEW_TOPIC)
     rater.may_write()

@@ -88,7 +88,7 @@ def _practise(rater: Rater, looks: Looks) -> None:
 def _talk(rater: Rater, looks: Looks) -> Memory:
     page, memory = rater.page, Memory()
     rater.progress("Turn 1 (at least 2)")
-    _not_yet(rater, "You can end the conversation after 2 more messages. Please go on until then.")
+    _not_yet(rater, "You can do that after 2 more messages. Please go on until then.")
     looks.look(page, "sata-first-message")
     rater.say(SAID[0])
     memory.shown.append(rater.cards(MODELS))

@@ -279,3 +279,16 @@ def test_a_worker_may_have_a_cell_as_often_as_is_allowed() -> None:
     assert allocator.claim("w1", "d3") is None
     assert allocator.has_done_all("w1")
     assert not allocator.has_done_all("w2")
+
+
+def test_a_unit_held_in_two_visits_counts_once_for_its_worker() -> None:
+    both = cells(2)
+    allocator = Allocator(both, 9, per_unit=2, per_worker=2)
+    allocator.claim("w1", "u1")
+    allocator.abandon("u1", rated=both)
+    allocator.claim_again("w1", "u2", both)
+    allocator.complete("u2")
+    assert set(allocator.available("w1")) == set(both)
+    allocator.claim("w1", "u3")
+    allocator.complete("u3")
+    assert allocator.has_done_all("w1")

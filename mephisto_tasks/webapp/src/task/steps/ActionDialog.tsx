@@ -43,7 +43,7 @@ export function ActionDialog({ agentId, stepId, action, onClose, onDone }: Actio
             Cancel
           </Button>
           <Button unready={unready} onClick={send}>
-            {action.label}
+            {asksText ? "Save" : action.label}
           </Button>
         </>
       }

@@ -33,7 +33,7 @@ export interface ChoicesProps {
 export function Choices(props: ChoicesProps) {
   const { labelledBy, items, none, single, look, choice, locked, problem, groupRef, onItem, onNone, onEnter } = props;
   const entry = (id: string, text: string, badge: number | null, chosen: boolean, onChange: () => void) => (
-    <ChoiceLabel key={id} chosen={chosen} locked={locked} badge={badge} look={look} text={text}>
+    <ChoiceLabel key={id} chosen={chosen} locked={locked} badge={badge} look={look} text={text} box={!single}>
       {single ? (
         <Radio value={id} className={styles.input} />
       ) : (
@@ -92,11 +92,13 @@ interface ChoiceLabelProps {
   badge: number | null;
   look: ChoicesProps["look"];
   text: string;
+  /** A box that awaits its tick says that several may be chosen. */
+  box: boolean;
   /** The radio or the checkbox. */
   children: ReactNode;
 }
 
-function ChoiceLabel({ chosen, locked, badge, look, text, children }: ChoiceLabelProps) {
+function ChoiceLabel({ chosen, locked, badge, look, text, box, children }: ChoiceLabelProps) {
   const looks = [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
   return (
     <label className={looks}>
@@ -109,7 +111,7 @@ function ChoiceLabel({ chosen, locked, badge, look, text, children }: ChoiceLabe
         </span>
       )}
       <span className={styles.text}>{text}</span>
-      <span className={styles.mark}>{chosen && <Check />}</span>
+      <span className={`${styles.mark} ${box ? styles.box : ""}`}>{chosen && <Check />}</span>
     </label>
   );
 }

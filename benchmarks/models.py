@@ -31,6 +31,14 @@ class InstantAgent(WithHistory):
         return f"That was line {len(dialogue)}, and I have nothing to think about."
 
 
+class OtherInstantAgent(InstantAgent):
+    """As quick, in other words: two equal replies would be shown as one, and nothing asked."""
+
+    def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        """The same with a word before it."""
+        return f"Well, {super().reply(dialogue, rng)}"
+
+
 class ElizaWithHistory(WithHistory, ElizaAgent):
     """The embedded ``eliza``."""
 
@@ -40,7 +48,7 @@ class RetrievalWithHistory(WithHistory, RetrievalAgent):
 
 
 PAIRS: dict[str, dict[str, str]] = {
-    "instant": {"instant_a": "benchmarks.models:InstantAgent", "instant_b": "benchmarks.models:InstantAgent"},
+    "instant": {"instant_a": "benchmarks.models:InstantAgent", "instant_b": "benchmarks.models:OtherInstantAgent"},
     "embedded": {
         "eliza_b": "benchmarks.models:ElizaWithHistory",
         "retrieval_b": "benchmarks.models:RetrievalWithHistory",

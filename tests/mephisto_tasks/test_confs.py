@@ -22,7 +22,7 @@ CONFS = [(task, conf) for task in TASKS for conf in conf_names(task)]
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 SETS_UP_NO_MODELS = ("mturk", "mturk_sandbox")
 PAPERS = [(task, conf) for task, conf in CONFS if conf not in ("local", *SETS_UP_NO_MODELS)]
-EMBEDDED = {"eliza", "retrieval", "degraded", "tiny_generator"}
+EMBEDDED = {"eliza", "retrieval", "dull", "degraded"}
 
 
 def given(task: str, conf: str) -> list[str]:

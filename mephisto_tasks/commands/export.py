@@ -32,6 +32,7 @@ def export(task_name: str, out: str, file_format: str, force: bool, data_dir: st
         from mephisto_tasks.results import read_records
         from parlai_humaneval.analysis.frames import tables
         from parlai_humaneval.analysis.table_files import write_tables
+        from parlai_humaneval.analysis.wording import counted
 
         folder = Path(out).expanduser()
         present = sorted(path.name for path in folder.glob("*") if path.name in OUR_FILES)
@@ -46,4 +47,4 @@ def export(task_name: str, out: str, file_format: str, force: bool, data_dir: st
     if as_json:
         click.echo(json.dumps({"dialogues": len(records), "files": [str(path) for path in written]}))
         return
-    click.echo(f"{len(records)} dialogues → " + ", ".join(str(path) for path in written))
+    click.echo(f"{counted(len(records), 'dialogue')} → " + ", ".join(str(path) for path in written))

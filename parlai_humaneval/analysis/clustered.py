@@ -2,6 +2,11 @@
 
 All work on the sums of each cluster: a share is Σ numerators / Σ denominators. For Lin these are turns won
 and turns decided by a worker; for Sqr and WTA the scores and the number of a worker's dialogues.
+
+Two rules hold for every clustered interval, here and in :mod:`~parlai_humaneval.analysis.means`. Below
+``MIN_CLUSTERS`` clusters there is no interval and no p-value: with two, t has one degree of freedom and its
+95 % interval is ±12.7 standard errors, one of which is itself estimated from two numbers. And no interval reaches
+beyond what is possible, 0 to 1 for a share and −1 to 1 for a difference of two: :func:`limited` cuts it there.
 """
 
 from __future__ import annotations
@@ -19,10 +24,29 @@ from parlai_humaneval.analysis.result import Result
 
 Floats = npt.NDArray[np.float64]
 
+MIN_CLUSTERS = 3
+"""Below it there is no clustered interval and no p-value."""
 FEW_CLUSTERS = 10
+"""Below it the interval is remarked as a rough guide."""
+SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
+"""The possible range of a share, and of the difference of two shares."""
 _EXACT_CLUSTERS = 12
 _CELLS_AT_ONCE = 4_000_000
 CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
+
+
+def too_few(cluster: str = "worker") -> str:
+    """Said in place of an interval and a p-value."""
+    return f"too few {cluster}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
+
+
+def limited(low: float, high: float, limits: tuple[float, float] | None) -> tuple[float, float, tuple[str, ...]]:
+    """The interval cut to the possible range, and a note where it was cut; ``limits`` None: any value is possible."""
+    if limits is None:
+        return low, high, ()
+    least, most = limits
+    note = ("the interval was cut at the end of what is possible",) if low < least or high > most else ()
+    return min(max(low, least), most), max(min(high, most), least), note
 
 
 @dataclass(frozen=True)
@@ -68,9 +92,9 @@ def clustered_share(
     turns and worker log-odds of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies,
     this one in a twentieth.
 
-    Nothing is invented where the data cannot say: with one cluster there is no interval and no p-value;
-    where the clusters do not differ at all the variance cannot be estimated, and a Wilson interval and an
-    exact sign-flip p stand in, named in ``notes``.
+    Nothing is invented where the data cannot say: below ``MIN_CLUSTERS`` clusters there is no interval and no
+    p-value; where the clusters do not differ at all the variance cannot be estimated, and a Wilson interval and
+    an exact sign-flip p stand in, named in ``notes``.
     """
     groups, total = sums.n_clusters, sums.total
     base = Result(
@@ -86,9 +110,8 @@ def clustered_share(
         return base.model_copy(update={"p_value": 1.0, "notes": ("no observations: nothing can be estimated",)})
     share = float(sums.numerators.sum()) / total
     base = base.model_copy(update={"estimate": share})
-    if groups == 1:
-        note = f"all observations are of one {cluster}: how sure the share is cannot be estimated"
-        return base.model_copy(update={"notes": (note,)})
+    if groups < MIN_CLUSTERS:
+        return base.model_copy(update={"notes": (too_few(cluster),)})
     residuals = sums.numerators - share * sums.denominators
     error = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / total)
     if error < 1e-9:
@@ -99,21 +122,24 @@ def clustered_share(
 def _with_t(base: Result, share: float, error: float, groups: int, null: float, cluster: str) -> Result:
     t = (share - null) / error
     half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
-    notes = []
-    if groups < FEW_CLUSTERS:
-        notes.append(f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide")
-    if share - half < 0 or share + half > 1:
-        notes.append("the interval was cut at 0 or 100 %")
+    low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
     return base.model_copy(
         update={
-            "ci_low": max(0.0, share - half),
-            "ci_high": min(1.0, share + half),
+            "ci_low": low,
+            "ci_high": high,
             "statistic": t,
             "p_value": float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": tuple(notes),
+            "notes": (*few_notes(groups, cluster), *cut),
             "details": {**base.details, "df": groups - 1, "standard_error": error},
         }
     )
+
+
+def few_notes(groups: int, cluster: str) -> tuple[str, ...]:
+    """What to say of an interval that rests on few clusters; often nothing."""
+    if groups >= FEW_CLUSTERS:
+        return ()
+    return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
 
 
 def _without_variance(base: Result, sums: ClusterSums, share: float, null: float, cluster: str) -> Result:
@@ -163,13 +189,13 @@ def sign_flip_p(sums: ClusterSums, *, null: float = 0.5, seed: int = 0, draws: i
 def cluster_bootstrap(
     sums: ClusterSums, *, seed: int, draws: int = 2_000, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Percentile interval over ``draws`` resamples of whole clusters; None with fewer than two clusters.
+    """Percentile interval over ``draws`` resamples of whole clusters; None below ``MIN_CLUSTERS`` clusters.
 
     A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product.
     Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
     """
     groups = sums.n_clusters
-    if groups < 2:
+    if groups < MIN_CLUSTERS:
         return None
     rng = np.random.default_rng(seed)
     shares = []

@@ -91,27 +91,19 @@ _DIALOGUES = (
     _more("metric", "text", "what the question is about, e.g. preference"),
     _QUESTION,
     _more("models", "text", "names of the models, joined by ;"),
-    _more("model_settings", "text", "JSON list: name, options, description and source of each model"),
-    _more("settings", "text", "JSON object: full setting of the technique"),
-    _more("persona", "text", "JSON list: the Human Speaker's persona sentences"),
     _more("topic", "text", "what the dialogue was to be about, if anything"),
     _more("topic_source", "text", "free (the rater named it) or icebreaker (it was given)"),
     _more("opinion", "text", "what the rater thinks of the topic: liked, ambivalent or disliked"),
-    _more("topic_changes", "text", "JSON list: turn and text of each new topic that the rater noted"),
-    _more("context", "text", "JSON object: all of the context, also the models' personas and the opening lines"),
     _more("session", "text", "unit of work that holds several dialogues, where one does"),
     _more("conversation", "integer", "place of the dialogue in its session, from 1"),
     _more("conversations", "integer", "dialogues of the session"),
     _more("quality_control_model", "text", "the degraded model of the session, if any"),
-    _more("turn_criteria", "text", "JSON list: what could be ticked at each turn, as it was worded"),
     _more("verdict", "text", "of two partners side by side: a, b, tie or both_bad"),
     _more("verdict_model", "text", "name of the better one of them"),
     _more("ended_by_rater", "flag", "1: the rater ended the conversation"),
-    _more("final_ratings", "text", "JSON object: answers at the end of the dialogue (tidy in the table ratings)"),
     _more("final_seconds", "number", "from the last questions shown to answered"),
     _more("feedback", "text", "the rater's free text at the end"),
-    _more("checks", "text", "JSON object: quality checks by name, with verdict and reason; and the practice"),
-    _more("checks_failed", "text", "names of the checks that this dialogue failed, joined by ;"),
+    _more("checks_failed", "text", "names of the quality checks that this dialogue failed, joined by ;. Empty: none"),
     _more("refused_answers", "integer", "answers that the server refused (unknown candidate, no reason …)"),
     # Text, as a seed may need more bits than an integer column has.
     _more(
@@ -122,6 +114,15 @@ _DIALOGUES = (
     _more("unit_id", "text", "unit of work"),
     _more("assignment_id", "text", "assignment of the unit"),
     _more("schema_version", "integer", "version of the record that this row was read from"),
+    # JSON comes last: it is hard to read in a spreadsheet, and long.
+    _more("model_settings", "text", "JSON list: name, options, description and source of each model"),
+    _more("settings", "text", "JSON object: full setting of the technique"),
+    _more("persona", "text", "JSON list: the Human Speaker's persona sentences"),
+    _more("topic_changes", "text", "JSON list: turn and text of each new topic that the rater noted"),
+    _more("context", "text", "JSON object: all of the context, also the models' personas and the opening lines"),
+    _more("turn_criteria", "text", "JSON list: what could be ticked at each turn, as it was worded"),
+    _more("final_ratings", "text", "JSON object: answers at the end of the dialogue (tidy in the table ratings)"),
+    _more("checks", "text", "JSON object: each quality check by name, with verdict and reason; and the practice"),
 )
 
 _COMPARISONS = (
@@ -201,7 +202,7 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
 
 TABLE_DESCRIPTIONS: Mapping[TableName, str] = {
     "turns": "A row per candidate reply, in turns answered and not. One that failed keeps its row, though not shown.",
-    "dialogues": "A row per dialogue, finished and not.",
+    "dialogues": "A row per dialogue, finished and not. Columns that hold JSON stand last.",
     "comparisons": "A row per answered comparison of two models: a pair of replies of a turn, or a verdict at the end.",
     "ratings": "A row per dialogue, model and criterion, of the ratings at the end of a dialogue.",
     "points": "A row per dialogue and model, where replies are chosen from several.",

@@ -7,10 +7,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from parlai_humaneval.analysis.clustered import CR1_SOURCE, FEW_CLUSTERS
+from parlai_humaneval.analysis.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, limited, too_few
 from parlai_humaneval.analysis.result import Result
 
 Floats = npt.NDArray[np.float64]
+Limits = tuple[float, float] | None
+"""Least and greatest possible value of an estimate; None where there is none."""
 
 
 def clustered_mean(
@@ -19,20 +21,22 @@ def clustered_mean(
     *,
     name: str = "mean",
     null: float | None = None,
+    limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
 ) -> Result:
     """Mean with a CR1 t interval, clustered; with ``null`` also its two-sided test. nan does not count.
 
     The deviations of each cluster from the mean are summed; G/(G−1)·Σ sums² / n² is the variance, with G−1
-    degrees of freedom. One cluster gives no interval. Where all clusters have the same mean, the variance cannot be
-    estimated: there is no interval, and the p-value is that of the exact sign-flip test.
+    degrees of freedom; cut to ``limits``, where the mean cannot be beyond them. Below ``MIN_CLUSTERS`` clusters there
+    is no interval and no p-value. Where all clusters have the same mean, the variance cannot be estimated: there is no
+    interval, and the p-value is that of the exact sign-flip test.
     """
     y, groups = _counted(values, clusters)
     mean = float(y.mean()) if y.size else None
     parts = _by_cluster((y - (mean or 0.0)) / max(1, y.size), groups)
-    result = _with_interval(mean, parts, y.size, name, null, level, cluster)
-    clusters_agree = result.ci_low is None and len(parts) > 1 and null is not None
+    result = _with_interval(mean, parts, y.size, name, null, limits, level, cluster)
+    clusters_agree = result.ci_low is None and len(parts) >= MIN_CLUSTERS and null is not None
     if clusters_agree and result.p_value is None:
         p = 2.0 ** (1 - len(parts))
         return result.model_copy(update={"p_value": p, "method": f"exact sign-flip test by {cluster}"})
@@ -46,10 +50,14 @@ def clustered_difference(
     clusters_b: npt.ArrayLike,
     *,
     name: str = "difference",
+    limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
 ) -> Result:
-    """Mean of A minus mean of B, tested against 0. A cluster may hold observations of both, or of one only."""
+    """Mean of A minus mean of B, tested against 0. A cluster may hold observations of both, or of one only.
+
+    ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there.
+    """
     a, groups_a = _counted(values_a, clusters_a)
     b, groups_b = _counted(values_b, clusters_b)
     both = bool(a.size and b.size)
@@ -58,7 +66,7 @@ def clustered_difference(
         np.concatenate([(a - a.mean()) / a.size, -(b - b.mean()) / b.size]) if both else np.zeros(a.size + b.size)
     )
     parts = _by_cluster(influence, np.concatenate([groups_a, groups_b]))
-    return _with_interval(difference, parts, a.size + b.size, name, 0.0, level, cluster)
+    return _with_interval(difference, parts, a.size + b.size, name, 0.0, limits, level, cluster)
 
 
 def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
@@ -73,7 +81,14 @@ def _by_cluster(influence: Floats, clusters: npt.NDArray[np.object_]) -> Floats:
 
 
 def _with_interval(
-    estimate: float | None, parts: Floats, n: int, name: str, null: float | None, level: float, cluster: str
+    estimate: float | None,
+    parts: Floats,
+    n: int,
+    name: str,
+    null: float | None,
+    limits: Limits,
+    level: float,
+    cluster: str,
 ) -> Result:
     """``parts``: what each cluster adds to the error of the estimate."""
     groups = len(parts)
@@ -90,24 +105,23 @@ def _with_interval(
     if estimate is None:
         p = None if null is None else 1.0
         return base.model_copy(update={"p_value": p, "notes": ("no observations: nothing can be estimated",)})
-    if groups < 2:
-        note = f"all observations are of one {cluster}: how sure this is cannot be estimated"
-        return base.model_copy(update={"notes": (note,)})
+    if groups < MIN_CLUSTERS:
+        return base.model_copy(update={"notes": (too_few(cluster),)})
     error = float(np.sqrt(groups / (groups - 1) * (parts**2).sum()))
     if error < 1e-9:
         no_effect = null is not None and abs(estimate - null) < 1e-9
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
         return base.model_copy(update={"p_value": 1.0 if no_effect else None, "notes": (note,)})
     half = float(stdtrit(groups - 1, 0.5 + level / 2)) * error
-    few = f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide"
+    low, high, cut = limited(estimate - half, estimate + half, limits)
     t = None if null is None else (estimate - null) / error
     return base.model_copy(
         update={
-            "ci_low": estimate - half,
-            "ci_high": estimate + half,
+            "ci_low": low,
+            "ci_high": high,
             "statistic": t,
             "p_value": None if t is None else float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (few,) if groups < FEW_CLUSTERS else (),
+            "notes": (*few_notes(groups, cluster), *cut),
             "details": {**base.details, "df": groups - 1, "standard_error": error},
         }
     )

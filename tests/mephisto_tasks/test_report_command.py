@@ -177,7 +177,18 @@ def test_export_of_ratings(stored: Path, tmp_path: Path) -> None:
     ratings = read_tables(tmp_path).ratings
     assert len(ratings) == 2 * 3 * 3
     assert ratings.groupby("model")["is_quality_control"].max().to_dict() == {"alpha": 0, "beta": 0, "degraded": 1}
+    assert run(export, stored, *arguments, "--force").output.startswith("6 dialogues → ")
     again = run(export, stored, *arguments)
     assert again.exit_code == 1
     assert "ratings.csv" in again.output
     assert run(export, stored, *arguments, "--force").exit_code == 0
+
+
+def test_one_dialogue_is_one(tmp_path: Path) -> None:
+    """No “1 dialogues”, no “1 tasks”."""
+    study = StoredStudy(tmp_path / "data")
+    study.add("only", "w0", [*choices("s0", VARIED)])
+    done = run(export, study.data_dir, "--task-name", "only", "--out", str(tmp_path / "tables"))
+    assert done.output.startswith("1 dialogue → ")
+    done = run(report, study.data_dir, "--task-name", "only", "--exclude", "same_position", "--everywhere")
+    assert "judged in 1 task)" in " ".join(done.output.split())

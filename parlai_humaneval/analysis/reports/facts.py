@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.types import DialogueCount, TurnCount
+from parlai_humaneval.analysis.result import Result
 
 LEVEL = 0.95
 Mask = npt.NDArray[np.bool_]
@@ -44,9 +46,22 @@ def common_facts(tables: Tables, *, include_partial: bool, seed: int) -> dict[st
     }
 
 
+def methods_of(methods: Sequence[str], holm: str, tested: Iterable[Result]) -> list[str]:
+    """``methods``, and that on Holm's correction only where a p-value of ``tested`` was corrected."""
+    return [*methods, *([holm] if any(result.p_holm is not None for result in tested) else [])]
+
+
 def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
-    counted = turns[that_count(turns, include_partial)]
+    """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
+    counted = turns[that_count(turns, include_partial) & _asked(turns)]
     return median(counted.drop_duplicates(["dialogue_id", "turn"])["seconds"])
+
+
+def _asked(turns: pd.DataFrame) -> Mask:
+    """Rows of turns with something to tick, or with several replies to choose from."""
+    several = turns.duplicated(["dialogue_id", "turn"], keep=False).to_numpy(dtype=bool)
+    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
+    return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
 
 
 def finished(rows: pd.DataFrame) -> Mask:

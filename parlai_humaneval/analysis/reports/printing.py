@@ -12,7 +12,10 @@ from rich.text import Text
 
 from parlai_humaneval.analysis.reports.types import Excluded, PlaceRow, Report
 from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import p_words, percent, percent_range, seconds_words
+from parlai_humaneval.analysis.wording import counted, p_cell, p_words, percent, percent_range, seconds_words
+
+UNBROKEN = 20
+"""Criteria of up to so many characters stand on one line."""
 
 
 def print_report(report: Report, console: Console, parts: Iterable[RenderableType]) -> None:
@@ -53,6 +56,12 @@ def model_column(table: Table, title: str = "Model") -> None:
     table.add_column(title, overflow="fold", min_width=8)
 
 
+def criterion_column(table: Table, names: Iterable[str]) -> None:
+    """A column of criteria, which are not broken unless they are very long; the models' names give way."""
+    width = min(max((len(name) for name in names), default=0), UNBROKEN)
+    table.add_column("Criterion", overflow="fold", min_width=max(width, len("Criterion")))
+
+
 def number_columns(table: Table, *titles: str) -> None:
     for title in titles:
         table.add_column(Text(title), justify="right")
@@ -61,6 +70,16 @@ def number_columns(table: Table, *titles: str) -> None:
 def share_cells(share: Result) -> tuple[str, str]:
     """“68 %” and its interval “59–76 %”."""
     return percent(share.estimate), percent_range(share.ci_low, share.ci_high)
+
+
+def holm_title(results: Iterable[Result]) -> list[str]:
+    """The title of the column of corrected p-values, where any of ``results`` has one."""
+    return ["Holm"] if any(result.p_holm is not None for result in results) else []
+
+
+def p_cells(results: Iterable[Result], of: Result) -> list[str]:
+    """p of one of ``results``, and below :func:`holm_title` the corrected one."""
+    return [p_cell(of.p_value), *(p_cell(of.p_holm) for _ in holm_title(results))]
 
 
 def place_table(rows: list[PlaceRow], anchoring: Result) -> Table:
@@ -88,17 +107,16 @@ def _data(report: Report) -> Table:
         table.add_row(
             "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
         )
-    table.add_row(
-        "Median time",
-        f"{seconds_words(report.median_turn_seconds)} a turn, "
-        f"{seconds_words(report.median_dialogue_seconds)} a dialogue",
-    )
+    times = ((report.median_turn_seconds, "turn"), (report.median_dialogue_seconds, "dialogue"))
+    known = [f"{seconds_words(seconds)} a {what}" for seconds, what in times if seconds is not None]
+    if known:
+        table.add_row("Median time", ", ".join(known))
     return table
 
 
 def _excluded(excluded: Excluded) -> Table:
     reach = "all that a failing worker did" if excluded.scope == "worker" else "dialogues that failed"
-    where = f" (judged in {len(excluded.tasks)} tasks)" if excluded.tasks else ""
+    where = f" (judged in {counted(len(excluded.tasks), 'task')})" if excluded.tasks else ""
     table = titled_table(f"Left out, nothing is deleted: {reach}{where}")
     table.add_column("Check", no_wrap=True)
     number_columns(table, "Dialogues failed", "Workers failed", "Turns removed", "Not judged")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from parlai_humaneval.analysis.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.analysis.reports.gaps import Gap
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import counted, p_words
@@ -14,6 +15,14 @@ NAMED_PAIRS = 6
 
 NO_TURNS = "No turn has been answered yet, so nothing can be said about the models."
 NO_RATINGS = "No dialogue has been rated to its end yet, so nothing can be said about the models."
+
+
+TOO_FEW = too_few()
+
+
+def titled(title: str, text: str) -> str:
+    """“free: none passed.”, or without a title “None passed.”"""
+    return f"{title}: {text}" if title else f"{text[:1].upper()}{text[1:]}"
 
 
 def decisive(gap: Result) -> bool | None:
@@ -31,8 +40,8 @@ def corrected_p(result: Result) -> str:
 
 def verdict_of_pairs(gaps: Sequence[Gap], workers: int) -> str:
     """Which of several pairs differ; by the clustered test, corrected."""
-    if workers < 2:
-        return "All answers are of one worker: how sure that is cannot be estimated."
+    if workers < MIN_CLUSTERS:
+        return titled("", f"{TOO_FEW}.")
     if len(gaps) == 1:
         return _verdict_of_one(gaps[0], workers)
     tested = [gap for gap in gaps if decisive(gap.difference) is not None]
@@ -57,10 +66,10 @@ def _verdict_of_one(gap: Gap, workers: int) -> str:
     return f"{gap.leader} is ahead {basis}." if apart else f"They cannot be told apart {basis}."
 
 
-def note_remarks(results: Iterable[Result]) -> list[str]:
-    """The notes on numbers that rest on something, as sentences; each once."""
+def note_remarks(results: Iterable[Result], headline: str) -> list[str]:
+    """The notes on numbers that rest on something, as sentences; each once, and none that the headline says already."""
     notes = {note for result in results if result.n for note in result.notes}
-    return sorted(f"{note[:1].upper()}{note[1:]}." for note in notes)
+    return sorted(titled("", f"{note}.") for note in notes if note.lower() not in headline.lower())
 
 
 def position_remark(anchoring: Result) -> str | None:

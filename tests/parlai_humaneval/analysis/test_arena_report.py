@@ -53,7 +53,7 @@ def test_several_pairs_are_corrected():
         (["a"] * 22 + ["b"] * 2, "preference: m1 was found better than m2 in 92 % of 24 decided verdicts"),
         (["a", "b"] * 12, "preference: m1 and m2 cannot be told apart; m1 was found better than m2 in 50 %"),
         (["tie", "both_bad"], "preference: m1 and m2 cannot be told apart; none of 2 verdicts favoured either."),
-        (["a"], "all by one worker: how sure that is cannot be estimated."),
+        (["a"], "; too few workers for an interval and a p-value (at least 3 are needed)."),
     ],
 )
 def test_headlines(verdicts, words):

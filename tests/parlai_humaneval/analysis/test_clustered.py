@@ -15,12 +15,13 @@ from parlai_humaneval.analysis.clustered import (
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
+    limited,
     sign_flip_p,
 )
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.proportions import binomial_p, wilson_interval
 
-sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=2, max_size=10).map(
+sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=3, max_size=10).map(
     lambda pairs: [(min(x, n), n) for x, n in pairs]
 )
 
@@ -130,13 +131,44 @@ def test_no_observations():
     assert sign_flip_p(sums([])) is None
 
 
-def test_one_worker_has_no_interval_and_no_p():
-    """Between-worker variance cannot be seen with one worker."""
-    got = clustered_share(sums([(9, 12)]))
-    assert (got.estimate, got.ci_low, got.ci_high, got.p_value) == (0.75, None, None, None)
-    assert "cannot be estimated" in got.notes[0]
-    assert cluster_bootstrap(sums([(9, 12)]), seed=0) is None
+@pytest.mark.parametrize("pairs", [[(9, 12)], [(2, 6), (5, 6)], [(6, 6), (6, 6)], [(3, 6), (3, 6)]])
+def test_fewer_than_three_workers_have_no_interval_and_no_p(pairs):
+    """With two, t has one degree of freedom: words instead, also where both agree."""
+    got = clustered_share(sums(pairs))
+    assert got.estimate == sum(x for x, _ in pairs) / sum(n for _, n in pairs)
+    assert (got.ci_low, got.ci_high, got.p_value, got.statistic) == (None, None, None, None)
+    assert got.notes == ("too few workers for an interval and a p-value (at least 3 are needed)",)
+    assert cluster_bootstrap(sums(pairs), seed=0) is None
+
+
+def test_one_worker_has_no_sign_to_flip():
+    """The exact test needs two."""
     assert sign_flip_p(sums([(9, 12)])) is None
+
+
+def test_three_workers_by_hand_and_the_cut_at_the_possible():
+    """0, 3 and 6 of 6: share 1/2, residuals −3, 0, 3; error √(3/2 · 18)/18 = .2887; t of 2 df is 4.3027, so ±1.24."""
+    got = clustered_share(sums([(0, 6), (3, 6), (6, 6)]))
+    assert got.details["standard_error"] == pytest.approx(27**0.5 / 18)
+    assert (got.ci_low, got.ci_high, got.p_value) == (0, 1, 1)
+    assert got.notes[-1] == "the interval was cut at the end of what is possible"
+
+
+@pytest.mark.parametrize(
+    ("interval", "limits", "expected"),
+    [
+        ((-8.14, 8.80), (-1, 1), (-1, 1)),
+        ((0.2, 1.3), (0, 1), (0.2, 1)),
+        ((-0.1, 0.4), (0, 1), (0, 0.4)),
+        ((-8.14, 8.80), None, (-8.14, 8.80)),
+        ((0, 1), (0, 1), (0, 1)),
+    ],
+)
+def test_intervals_are_cut_at_the_possible(interval, limits, expected):
+    """And only there; that one was cut is said."""
+    low, high, notes = limited(*interval, limits)
+    assert (low, high) == expected
+    assert bool(notes) == ((low, high) != interval)
 
 
 def test_all_won_gives_no_false_certainty():

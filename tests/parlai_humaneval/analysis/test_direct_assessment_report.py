@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pytest
 from make_live_records import SLIDERS, make_assessment, make_rated
+from rich.console import Console
 
 from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.direct_assessment.build import build_report
+from parlai_humaneval.analysis.reports.direct_assessment.render import parts
 from parlai_humaneval.analysis.reports.direct_assessment.words import basis
 
 QUALITY = {"good": 75, "fair": 60, "poor": 45, "qc": 15}
@@ -84,7 +88,10 @@ def test_without_a_degraded_model_nobody_is_checked():
 def test_nobody_passed():
     """The scores of everyone are shown, and not trusted."""
     (group,) = build_report(tables(careless("x"))).groups
-    assert group.headline == "free: none of 1 worker passed the check: no score can be trusted."
+    assert group.headline == (
+        "free: none of 1 worker told the degraded model, which is bad on purpose, from the others. Who answers at "
+        "random would not either, so no score can be trusted."
+    )
     assert group.passed.models == []
     assert basis(group) is group.everyone
 
@@ -106,3 +113,34 @@ def test_settings_are_reported_apart():
     for record in records[::2]:
         record.setting = "icebreaker"
     assert [group.setting for group in build_report(tables(records)).groups] == ["free", "icebreaker"]
+
+
+def test_only_the_degraded_model_rated():
+    """A sentence, no empty tables and no notes on them."""
+    report = build_report(tables([make_rated("d1", "qc")]))
+    assert report.headline == ("free: only the degraded model has been rated, so nothing can be said about the others.")
+    assert report.groups[0].remarks == []
+    assert list(parts(report)) == []
+    assert not any("Reversed criteria" in note for note in report.methods)
+
+
+def test_a_sentence_begins_with_a_capital():
+    """Where no setting stands before it."""
+    records = [record.model_copy(update={"setting": ""}) for record in careless("x")]
+    assert build_report(tables(records)).headline.startswith("None of 1 worker told the degraded model")
+
+
+def test_long_criteria_are_not_broken():
+    """Sixteen letters, turned round or not, each on one line of 80 columns."""
+    names = ["interestingness", "trustworthiness", "informativeness", "understandable"]
+    records = [
+        make_rated(f"{w}-{m}", m, dict.fromkeys(names, level + w), worker=f"w{w}", session=f"s{w}")
+        for w in range(4)
+        for m, level in (("blenderbot_3B_with_a_long_name", 70), ("b", 50), ("qc", 10))
+    ]
+    stream = StringIO()
+    console = Console(file=stream, width=80)
+    for part in parts(build_report(tables(records))):
+        console.print(part)
+    for name in names:
+        assert name in stream.getvalue()

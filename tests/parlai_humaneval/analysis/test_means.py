@@ -76,9 +76,25 @@ def test_no_observations_one_worker_and_equal_workers():
     assert (empty.estimate, empty.p_value, empty.n) == (None, 1, 0)
     one = clustered_mean([1, 2], ["w", "w"], null=0)
     assert (one.estimate, one.ci_low, one.p_value) == (1.5, None, None)
+    two = clustered_mean([1, 0, 0], ["v", "w", "w"], null=0, limits=(-1, 1))
+    assert (two.ci_low, two.p_value) == (None, None)
+    assert two.notes == ("too few workers for an interval and a p-value (at least 3 are needed)",)
     equal = clustered_mean([1, 1, 1, 1], ["v", "v", "w", "x"], null=0)
     assert (equal.ci_low, equal.p_value) == (None, 2**-2)
-    assert clustered_mean([0, 0], ["v", "w"], null=0).p_value == 1
+    assert clustered_mean([0, 0, 0], ["v", "w", "x"], null=0).p_value == 1
     assert clustered_difference([], [], [1], ["w"]).p_value == 1
     assert t_test([], [1]).p_value == 1
     assert clustered_mean([1, np.nan], ["v", "w"]).n == 1
+
+
+def test_a_difference_of_shares_stays_within_one():
+    """By hand: 1, 0, 0 of three workers is 1/3 with error 1/3; ±4.3027/3 would be −1.10 to 1.77."""
+    workers = ["u", "v", "w"]
+    free = clustered_mean([1, 0, 0], workers, null=0)
+    assert (free.ci_low, free.ci_high) == pytest.approx((1 / 3 - 4.302653 / 3, 1 / 3 + 4.302653 / 3))
+    cut = clustered_mean([1, 0, 0], workers, null=0, limits=(-1, 1))
+    assert (cut.ci_low, cut.ci_high) == (-1, 1)
+    assert cut.p_value == free.p_value
+    assert cut.notes[-1] == "the interval was cut at the end of what is possible"
+    gap = clustered_difference([1, 1, 0], workers, [0, 0, 1], workers, limits=(-1, 1))
+    assert -1 <= gap.ci_low <= gap.estimate <= gap.ci_high <= 1

@@ -177,7 +177,8 @@ def test_one_worker():
     (pair,) = report.pairs
     assert pair.ci_low is pair.p_clustered is None
     assert report.headline == (
-        "retrieval was preferred to eliza in 83 % of 6 turns, all by one worker: how sure that is cannot be estimated."
+        "retrieval was preferred to eliza in 83 % of 6 turns; too few workers for an interval and a p-value "
+        "(at least 3 are needed)."
     )
 
 

@@ -41,9 +41,25 @@ def test_shares_by_hand(small):
     (pair,) = span.pairs
     assert (pair.only_a, pair.only_b, pair.both, pair.neither) == (2, 1, 2, 1)
     assert pair.difference.estimate == pytest.approx(1 / 6)
-    # Sums of each worker: 0 of 4 turns, 1 of 2; around 1/6 they are −2/3 and 2/3.
-    assert pair.difference.details["standard_error"] == pytest.approx(np.sqrt(2 * 2 * (2 / 3) ** 2) / 6)
+    assert (pair.difference.ci_low, pair.difference.p_value) == (None, None)
     assert pair.paper.p_value == mcnemar_test(2, 1, n=6).p_value
+
+
+def test_the_error_of_a_difference_by_hand(small):
+    """A third worker takes a twice. Sums by worker: 0 of 4 turns, 1 of 2, 2 of 2; around 3/8 they are −1.5, .25, 1.25."""
+    records = [*small, make_choice("d3", [("a",), ("a",)], worker="w3")]
+    (pair,) = group_of(records).all_turns.pairs
+    assert pair.difference.estimate == pytest.approx(3 / 8)
+    assert pair.difference.details["standard_error"] == pytest.approx(np.sqrt(3 / 2 * 3.875) / 8)
+    assert pair.difference.ci_low == pytest.approx(3 / 8 - 4.302653 * np.sqrt(3 / 2 * 3.875) / 8)
+    assert pair.difference.ci_high == 1
+
+
+def test_two_workers_give_words_and_no_interval(small):
+    """Not “95 % interval −814 to 880”; said once, in the headline."""
+    group = group_of(small)
+    assert group.headline.endswith("Too few workers for an interval and a p-value (at least 3 are needed).")
+    assert not any("oo few workers" in remark for remark in group.remarks)
 
 
 def test_the_first_turns_can_be_left_out(small):
@@ -153,7 +169,7 @@ def test_headlines():
     many = group_of(make_choices({"a": 0.9, "b": 0.5, "c": 0.1}, workers=20)).headline
     assert "3 of 3 pairs differ (clustered by 20 workers, Holm's correction): a over b, a over c, b over c." in many
     alone = group_of([make_choice("d1", [("a",)] * 4)]).headline
-    assert alone.endswith("All turns are of one worker: how sure that is cannot be estimated.")
+    assert alone.endswith("Too few workers for an interval and a p-value (at least 3 are needed).")
 
 
 def test_a_preferred_place_is_said():

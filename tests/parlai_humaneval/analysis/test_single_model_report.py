@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from make_live_records import make_ticked
 
@@ -82,17 +83,73 @@ def test_pairs_are_tested_by_worker_and_as_the_paper_does(group):
     assert {pair.criterion for pair in group.rating_pairs} == {E, H}
 
 
-def test_headline_names_each_criterion(group):
-    """Models from best to worst."""
-    assert group.headline.startswith("preference: Replies engaging: a 75 %, b 25 %. ")
-    assert "Mean engaging at the end: a 4.500, b 2.500." in group.headline
+def test_headline_says_who_leads_on_what_in_two_sentences():
+    """Replies, then ratings; what was ticked how often stands in the tables."""
+    records = [
+        make_ticked(
+            f"{model}-{worker}",
+            [[E, H] if model == "a" else [H] if worker % 2 else []] * 4 + [[]] * (worker % 3),
+            model=model,
+            worker=f"w{worker}",
+            ratings={E: (5 if model == "a" else 2) - worker % 2, H: 3 + worker % 2},
+        )
+        for model in "ab"
+        for worker in range(12)
+    ]
+    (group,) = build_report(tables(records)).groups
+    assert group.headline == (
+        "preference: by ticked replies, a leads on engaging, humanlike; the models cannot be told apart on "
+        "interesting (clustered by 12 workers, Holm's correction). By ratings at the end, a leads on engaging; the "
+        "models cannot be told apart on humanlike."
+    )
+
+
+def test_a_model_leads_that_is_better_than_every_other(records):
+    """Of three models, one above the others; with the second cut off from the third only, nobody leads."""
+
+    def headline(chances):
+        rng = np.random.default_rng(4)
+        dialogues = [
+            make_ticked(
+                f"{model}{worker}",
+                [[E] if rng.random() < chance else [] for _ in range(10)],
+                model=model,
+                worker=f"w{worker}",
+                ratings={},
+            )
+            for model, chance in zip("abc", chances, strict=True)
+            for worker in range(12)
+        ]
+        (group,) = build_report(tables(dialogues)).groups
+        return group.headline
+
+    assert "c leads on engaging" in headline([0.1, 0.4, 0.9])
+    assert "no model leads all others, but some differ, on engaging" in headline([0.1, 0.8, 0.8])
+
+
+def test_two_workers_are_too_few(records):
+    """Words, not a verdict."""
+    (group,) = build_report(tables(records[:3])).groups
+    assert group.headline == ("preference: too few workers for an interval and a p-value (at least 3 are needed).")
+    assert group.remarks == []
+    assert all(pair.difference.p_value is None for pair in (*group.tick_pairs, *group.rating_pairs))
+
+
+def test_intervals_of_ratings_stay_on_their_scale(group):
+    """Three workers, 1–5: no mean below 1, no difference beyond 4."""
+    for rating in group.ratings:
+        assert rating.mean.ci_low is None or 1 <= rating.mean.ci_low <= rating.mean.ci_high <= 5
+    for pair in group.rating_pairs:
+        assert pair.difference.ci_low is None or -4 <= pair.difference.ci_low <= pair.difference.ci_high <= 4
+    for pair in group.tick_pairs:
+        assert pair.difference.ci_low is None or -1 <= pair.difference.ci_low <= pair.difference.ci_high <= 1
 
 
 def test_one_model_alone_has_rates_and_no_pairs(records):
     """Nothing to compare, and no claim."""
     (group,) = build_report(tables(records[:2])).groups
     assert group.tick_pairs == group.rating_pairs == []
-    assert group.headline.startswith("preference: Replies engaging: a 75 %. ")
+    assert group.headline.startswith("preference: Replies of a ticked: engaging 75 %, ")
 
 
 def test_ratings_without_ticks_and_ticks_without_ratings():

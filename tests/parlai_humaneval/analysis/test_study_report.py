@@ -192,3 +192,54 @@ def test_practice_and_exclusion_stand_in_the_print():
     assert "Left out, nothing is deleted: all that a failing worker did" in screen
     assert re.search(r"same_position +4 +4 +40 +1", screen)
     assert re.search(r"left out here +4 +4 +40", screen)
+
+
+TWO_MODELS = {
+    "pw_turn": lambda: make_study(12, 1),
+    "sata": lambda: make_choices({"a": 0.8, "b": 0.4}),
+    "free_for_all": lambda: make_choices({"a": 2, "b": 1}, technique="free_for_all", setting="", one_pick=True),
+    "arena": lambda: [make_verdict(f"d{i}", "a" if i % 3 else "b", worker=f"w{i}") for i in range(12)],
+    "single_model": lambda: [
+        make_ticked(f"{m}{w}", [], model=m, worker=f"w{w}", ratings={"interestingness": 3 + (w + i) % 2})
+        for i, m in enumerate((LONG, "b"))
+        for w in range(12)
+    ],
+    "direct_assessment": lambda: make_assessment({"a": 75, "b": 60, "qc": 20}),
+}
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_one_test_needs_no_correction_and_none_is_spoken_of(technique):
+    """Two models and one question: no Holm column, and no note on it."""
+    assert "Holm" not in printed(study_report(tables(TWO_MODELS[technique]())))
+
+
+@pytest.mark.parametrize("technique", [name for name in TECHNIQUES if name != "pw_turn"])
+def test_corrected_values_are_explained(reports, technique):
+    """Several pairs: the column, and what it is."""
+    screen = printed(reports[technique])
+    assert re.search(r"(?m)^Holm: ", screen)
+    assert re.search(r"Holm +(Binomial|p, paper|\n)|Holm *\n", screen)
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_a_report_of_nothing_has_no_notes_on_methods(technique):
+    """They would speak of tables that are not there."""
+    report = study_report(tables([]), technique=technique)
+    assert (report.methods, report.footnotes()) == ([], [])
+
+
+def test_criteria_are_not_broken_at_80_columns():
+    """“interestingness” on one line, beside long names of models."""
+    assert printed(study_report(tables(TWO_MODELS["single_model"]()))).count("interestingness") >= 4
+
+
+def test_times_of_turns_are_of_turns_that_were_rated():
+    """A conversation that is only rated at its end has no time a turn; one with choices has."""
+    rated = make_assessment({"a": 75, "b": 60, "qc": 20})
+    for record in rated:
+        record.turns[0].seconds = 0
+    report = study_report(tables(rated))
+    assert report.median_turn_seconds is None
+    assert "Median time  5 min 0 s a dialogue\n" in re.sub(r" +\n", "\n", printed(report))
+    assert study_report(tables(TWO_MODELS["sata"]())).median_turn_seconds == 8

@@ -98,6 +98,15 @@ def test_readme_describes_every_column(tmp_path):
             assert f"| {name} | {description} |" in readme
 
 
+def test_json_stands_last_in_the_dialogues():
+    """Whoever opens the table in a spreadsheet sees readable columns first, the failed checks among them."""
+    names = list(COLUMNS["dialogues"])
+    is_json = ["JSON" in COLUMNS["dialogues"][name] for name in names]
+    assert is_json == sorted(is_json)
+    assert is_json.count(True) == 8
+    assert not is_json[names.index("checks_failed")]
+
+
 def test_a_table_from_elsewhere_needs_the_exchange_columns_only(tmp_path):
     """A hand-made comparisons.csv is enough; what it lacks is empty, its own columns stay."""
     header = "item_id,worker_id,metric,model_a,model_b,dialogue_a,dialogue_b,winner,seconds,country"

@@ -11,7 +11,16 @@ from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.arena import words
 from parlai_humaneval.analysis.reports.arena.types import ArenaModel, ArenaPair, ArenaReport
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, finished, is_set, that_count, unique
+from parlai_humaneval.analysis.reports.facts import (
+    CLUSTERED,
+    LEVEL,
+    common_facts,
+    finished,
+    is_set,
+    methods_of,
+    that_count,
+    unique,
+)
 from parlai_humaneval.analysis.reports.types import PlaceRow
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.win_rates import Floats, outcomes
@@ -19,9 +28,9 @@ from parlai_humaneval.analysis.win_rates import Floats, outcomes
 METHODS = [
     "Win rate: verdicts for the model, of those for either; ties and “both bad” are left out of it, and counted beside.",
     CLUSTERED + " Tested against one half.",
-    "Binomial p: two-sided, takes all verdicts as independent. Holm: clustered p, corrected for all pairs of the "
-    "report.",
+    "Binomial p: two-sided, takes all verdicts as independent.",
 ]
+HOLM = "Holm: clustered p, corrected for all pairs of the report."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> ArenaReport:
@@ -47,7 +56,7 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
             for model in unique(pd.concat([rows["model_a"], rows["model_b"]]))
         ],
         pairs=pairs,
-        methods=METHODS,
+        methods=methods_of(METHODS if pairs else [], HOLM, [pair.win_rate_a for pair in pairs]),
     )
 
 

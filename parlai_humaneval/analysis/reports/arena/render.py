@@ -9,7 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from parlai_humaneval.analysis.reports.arena.types import ArenaModel, ArenaPair, ArenaReport
-from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
+from parlai_humaneval.analysis.reports.printing import (
+    heading,
+    holm_title,
+    model_column,
+    number_columns,
+    p_cells,
+    share_cells,
+    titled_table,
+)
 from parlai_humaneval.analysis.wording import counted, p_cell
 
 
@@ -37,11 +45,11 @@ def _models(rows: list[ArenaModel]) -> Table:
 
 def _pair(pair: ArenaPair) -> Table:
     basis = f"{counted(pair.n_verdicts, 'verdict')}, {counted(pair.n_workers, 'worker')}"
-    table = titled_table(f"{pair.model_a} against {pair.model_b} ({basis})")
-    number_columns(table, "Won", "Lost", "Tied", "Both bad", "Win rate", "95 %", "p", "Holm", "Binomial p")
     rate = pair.win_rate_a
+    table = titled_table(f"{pair.model_a} against {pair.model_b} ({basis})")
+    number_columns(table, "Won", "Lost", "Tied", "Both bad", "Win rate", "95 %", "p", *holm_title([rate]), "Binomial p")
     counts = (f"{count:,}" for count in (pair.wins_a, pair.wins_b, pair.ties, pair.both_bad))
-    table.add_row(*counts, *share_cells(rate), p_cell(rate.p_value), p_cell(rate.p_holm), p_cell(pair.binomial_p))
+    table.add_row(*counts, *share_cells(rate), *p_cells([rate], rate), p_cell(pair.binomial_p))
     first = pair.by_position[0]
     if first.shown:
         share, interval = share_cells(first.share)

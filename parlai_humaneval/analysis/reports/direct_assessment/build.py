@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -19,20 +20,34 @@ from parlai_humaneval.analysis.reports.direct_assessment.types import (
     Scores,
     WorkerRow,
 )
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, is_set, that_count, unique
+from parlai_humaneval.analysis.reports.facts import (
+    CLUSTERED,
+    LEVEL,
+    common_facts,
+    is_set,
+    methods_of,
+    that_count,
+    unique,
+)
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.words import NO_RATINGS
 from parlai_humaneval.analysis.slider_scores import standardised, turned, worker_checks
 from parlai_humaneval.quality.ratings import degraded_rated_lower
 
-METHODS = [
+CHECK = (
     "Worker check: one-sided rank-sum test that the worker rates the degraded model lower, on the criteria where more "
-    "is better; passed at p < .05 (Ji et al. 2022, §3.2).",
+    "is better; passed at p < .05 (Ji et al. 2022, §3.2)."
+)
+METHODS = [
     "Reversed criteria are turned round. z: ratings minus the worker's mean, divided by their standard deviation, over "
     "all criteria and models, the degraded one's too; the degraded model is not in the table (§3.3).",
-    CLUSTERED + " Of pairs: of the difference of overall z, with Holm's correction for all pairs.",
-    "Paper's p: one-sided rank-sum test on the overall z of dialogues, which takes them as independent (Figure 3).",
+    CLUSTERED,
 ]
+OF_PAIRS = (
+    "Pairs: the difference of overall z. Paper's p: one-sided rank-sum test on the overall z of dialogues, which takes "
+    "them as independent (Figure 3)."
+)
+HOLM = "Holm: clustered p, corrected for all pairs of its table."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> AssessmentReport:
@@ -47,8 +62,17 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
         **common_facts(tables, include_partial=include_partial, seed=seed),
         headline=" ".join(group.headline for group in groups) or NO_RATINGS,
         groups=groups,
-        methods=METHODS,
+        methods=_methods(groups),
     )
+
+
+def _methods(groups: Sequence[AssessmentGroup]) -> list[str]:
+    """Notes on what is printed, and on nothing else."""
+    shown = [group for group in groups if words.basis(group).models]
+    pairs = [pair for group in shown for pair in words.basis(group).pairs]
+    check = [CHECK] if any(group.checked for group in groups) else []
+    scores = [*METHODS, *([OF_PAIRS] if pairs else [])] if shown else []
+    return methods_of([*check, *scores], HOLM, [pair.difference for pair in pairs])
 
 
 def _group(setting: str, ratings: pd.DataFrame) -> AssessmentGroup:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.direct_assessment.types import AssessmentGroup, Scores
-from parlai_humaneval.analysis.reports.words import note_remarks, verdict_of_pairs
+from parlai_humaneval.analysis.reports.words import note_remarks, titled, verdict_of_pairs
 from parlai_humaneval.analysis.wording import counted, signed
 
 
 def headline(group: AssessmentGroup) -> str:
     """The models from best to worst by overall z, and which of them differ."""
     scores = basis(group)
-    title = f"{group.setting}: " if group.setting else ""
+    if not scores.models:
+        return titled(group.setting, "only the degraded model has been rated, so nothing can be said about the others.")
     if group.checked and not group.passed.models:
-        return f"{title}none of {counted(len(group.workers), 'worker')} passed the check: no score can be trusted."
+        workers = counted(len(group.workers), "worker")
+        return titled(
+            group.setting,
+            f"none of {workers} told the degraded model, which is bad on purpose, from the others. Who answers at "
+            "random would not either, so no score can be trusted.",
+        )
     who = f"{counted(scores.workers, 'worker')} who passed the check" if group.checked else "all workers, unchecked"
     verdict = verdict_of_pairs(scores.pairs, scores.workers) if scores.pairs else ""
     ranked = ", ".join(f"{row.model} {signed(row.overall.z.estimate)}" for row in scores.models)
-    return f"{title}overall z by {who}: {ranked}. {verdict}".strip()
+    return titled(group.setting, f"overall z by {who}: {ranked}. {verdict}".strip())
 
 
 def basis(group: AssessmentGroup) -> Scores:
@@ -27,6 +33,8 @@ def basis(group: AssessmentGroup) -> Scores:
 def remarks(group: AssessmentGroup) -> list[str]:
     """Who passed, and what a reader should know besides."""
     found = []
+    if not basis(group).models:
+        return []
     if group.checked:
         found.append(f"{group.workers_passed:,} of {counted(len(group.workers), 'worker')} passed the check.")
     else:
@@ -34,4 +42,4 @@ def remarks(group: AssessmentGroup) -> list[str]:
     if group.workers_constant:
         n = counted(group.workers_constant, "worker")
         found.append(f"{n} gave one and the same rating throughout: that has no z and does not pass.")
-    return found + note_remarks(pair.difference for pair in basis(group).pairs)
+    return found + note_remarks((pair.difference for pair in basis(group).pairs), group.headline)

@@ -8,11 +8,11 @@ import pandas as pd
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import clustered_mean
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, TurnGroup, turn_groups
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, that_count
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of, that_count
 from parlai_humaneval.analysis.reports.free_for_all import words
 from parlai_humaneval.analysis.reports.free_for_all.types import FreeForAllGroup, FreeForAllReport, Standing
 from parlai_humaneval.analysis.reports.gaps import Gap, correct_gaps
-from parlai_humaneval.analysis.reports.sata.build import anchoring, picks_one, places, share
+from parlai_humaneval.analysis.reports.sata.build import anchoring, gap_of_shares, picks_one, places, share
 from parlai_humaneval.analysis.reports.words import NO_TURNS
 from parlai_humaneval.analysis.skill import trueskill
 
@@ -22,9 +22,9 @@ METHODS = [
     "TrueSkill over dialogues in the order in which they began (μ 25, σ 25/3, β 25/6, τ 25/300, draw chance .10), "
     "sorted by μ − 3σ, as the paper does. Another order of the same dialogues gives somewhat other scores, so that "
     "small differences between them mean nothing.",
-    CLUSTERED + " Of pairs: of the difference of the shares of turns won, with Holm's correction for all pairs of the "
-    "report.",
+    CLUSTERED + " Of pairs: of the difference of the shares of turns won.",
 ]
+HOLM = "Holm: p corrected for all pairs of the report."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> FreeForAllReport:
@@ -42,7 +42,7 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
         **common_facts(tables, include_partial=include_partial, seed=seed),
         headline=" ".join(group.headline for group in groups) or NO_TURNS,
         groups=groups,
-        methods=METHODS,
+        methods=methods_of(METHODS if groups else [], HOLM, [gap.difference for group in groups for gap in group.gaps]),
     )
 
 
@@ -88,6 +88,7 @@ def _standings(turns: ChosenTurns, points: pd.DataFrame) -> list[Standing]:
                     own["rank"].to_numpy(dtype=float),
                     own["worker_id"].to_numpy(dtype=object),
                     name=f"mean rank of {model}",
+                    limits=(1, len(turns.models)),
                     level=LEVEL,
                 ),
                 mu=skills[model].mu,
@@ -105,5 +106,5 @@ def _gap(turns: ChosenTurns, a: int, b: int) -> Gap:
     return Gap(
         model_a=model_a,
         model_b=model_b,
-        difference=clustered_mean(difference, turns.workers, name=name, null=0, level=LEVEL),
+        difference=gap_of_shares(difference, turns, name),
     )

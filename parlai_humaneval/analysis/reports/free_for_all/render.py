@@ -11,13 +11,15 @@ from rich.text import Text
 from parlai_humaneval.analysis.reports.free_for_all.types import FreeForAllGroup, FreeForAllReport
 from parlai_humaneval.analysis.reports.printing import (
     heading,
+    holm_title,
     model_column,
     number_columns,
+    p_cells,
     place_table,
     share_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.wording import counted, p_cell, points_range, points_words, signed, signed_range
+from parlai_humaneval.analysis.wording import counted, points_range, points_words, signed, signed_range
 
 
 def parts(report: FreeForAllReport) -> Iterator[RenderableType]:
@@ -59,10 +61,11 @@ def _points(group: FreeForAllGroup) -> Table:
 def _gaps(group: FreeForAllGroup) -> Table:
     table = titled_table("Difference in points of the share of turns won, clustered by worker")
     model_column(table, "Pair")
-    number_columns(table, "Points", "95 %", "p", "Holm")
+    gaps = [gap.difference for gap in group.gaps]
+    number_columns(table, "Points", "95 %", "p", *holm_title(gaps))
     for gap in group.gaps:
         size = gap.difference
         interval = points_range(size.ci_low, size.ci_high, flip=not gap.a_leads)
-        cells = (points_words(size.estimate), interval, p_cell(size.p_value), p_cell(size.p_holm))
+        cells = (points_words(size.estimate), interval, *p_cells(gaps, size))
         table.add_row(Text(gap.leader_first), *cells)
     return table

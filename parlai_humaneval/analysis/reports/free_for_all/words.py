@@ -7,6 +7,7 @@ from parlai_humaneval.analysis.reports.words import (
     not_counted_remarks,
     note_remarks,
     position_remark,
+    titled,
     unfinished_remark,
     verdict_of_pairs,
 )
@@ -17,12 +18,13 @@ def headline(group: FreeForAllGroup) -> str:
     """The models from the highest score to the lowest, and which of them differ in turns won."""
     title = ", ".join(part for part in (group.setting, group.metric) if part)
     if not group.n_turns:
-        return f"{title}: no turn that counts has compared {', '.join(group.models)} yet."
+        return titled(title, f"no turn that counts has compared {', '.join(group.models)} yet.")
     ranked = ", ".join(
         f"{row.model} {signed(row.score)} ({percent(row.point_share.estimate)} of turns)" for row in group.standings
     )
     basis = f"{counted(group.n_dialogues, 'dialogue')}, {counted(group.n_turns, 'turn')}"
-    return f"{title}, μ − 3σ over {basis}: {ranked}. Turns won: {verdict_of_pairs(group.gaps, group.n_workers)}"
+    title = f"{title}, " if title else ""
+    return f"{title}μ − 3σ over {basis}: {ranked}. Turns won: {verdict_of_pairs(group.gaps, group.n_workers)}"
 
 
 def remarks(group: FreeForAllGroup, include_partial: bool) -> list[str]:
@@ -34,4 +36,4 @@ def remarks(group: FreeForAllGroup, include_partial: bool) -> list[str]:
     ]
     if group.tied_dialogues:
         found.append(f"Several models share the first rank in {counted(group.tied_dialogues, 'dialogue')}.")
-    return [text for text in found if text] + note_remarks(gap.difference for gap in group.gaps)
+    return [text for text in found if text] + note_remarks((gap.difference for gap in group.gaps), group.headline)

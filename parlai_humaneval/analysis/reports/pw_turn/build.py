@@ -42,8 +42,8 @@ METHODS = [
     "Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
     "freedom. Bootstrap: percentile interval over resampled workers, as a check.",
     "Binomial p: the two-sided test of Smith et al. 2022, which takes all turns as independent.",
-    "Holm: clustered p, corrected for all pairs and metrics of the report.",
 ]
+HOLM = "Holm: clustered p, corrected for all pairs and metrics of the report."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> PairwiseReport:
@@ -64,9 +64,15 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
         **{**facts, "median_turn_seconds": median(counted["seconds"])},
         headline=" ".join(pair.headline for pair in pairs) or words.no_pairs(),
         pairs=pairs,
-        methods=METHODS,
+        methods=_methods(pairs),
         bootstrap_draws=BOOTSTRAP_DRAWS,
     )
+
+
+def _methods(pairs: list[PairReport]) -> list[str]:
+    """Notes on what is printed, and on nothing else."""
+    corrected = any(pair.p_holm is not None for pair in pairs)
+    return [*(METHODS if pairs else []), *([HOLM] if corrected else [])]
 
 
 def _pair(rows: pd.DataFrame, key: Any, seed: int, include_partial: bool) -> PairReport:

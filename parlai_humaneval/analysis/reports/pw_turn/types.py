@@ -148,4 +148,4 @@ class PairwiseReport(Report):
         return [(pair.headline, pair.remarks) for pair in self.pairs]
 
     def footnotes(self) -> list[str]:
-        return [f"Bootstrap: {self.bootstrap_draws:,} resamples, seed {self.seed}."]
+        return [f"Bootstrap: {self.bootstrap_draws:,} resamples, seed {self.seed}."] if self.pairs else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PositionRow, Rate
+from parlai_humaneval.analysis.reports.words import TOO_FEW
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
 ALPHA = 0.05
@@ -25,7 +26,7 @@ def headline(pair: PairReport) -> str:
     finding = f"{_finding(pair)} in {percent(rate.estimate)} of {_turns(pair)}"
     if rate.ci_low is None:
         subject = "" if pair.favoured else f"{names}{_metric(pair)}: "
-        return f"{subject}{finding}, all by one worker: how sure that is cannot be estimated."
+        return f"{subject}{finding}; {TOO_FEW}."
     certainty = (
         f"(95 % interval {percent_range(rate.ci_low, rate.ci_high)}, "
         f"clustered by {counted(pair.n_workers, 'worker')}; {_p(pair)})"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from parlai_humaneval.analysis.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
+from parlai_humaneval.analysis.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import clustered_mean
 from parlai_humaneval.analysis.proportions import binomial_test
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.sata import words
 from parlai_humaneval.analysis.reports.sata.types import ChoicePair, ModelWins, SataGroup, SataReport, TurnSpan
@@ -29,8 +31,8 @@ METHODS = [
     "Paper's tests, which take all turns as independent: with one pick a turn the two-sided binomial test (two models) "
     "or Pearson's χ² (more); with any number of picks McNemar's χ² without correction and Cochran's Q.",
     CLUSTERED + " Of pairs: of the difference of the two win rates, turn by turn.",
-    "Holm: clustered p corrected for all pairs of the report, the paper's p for those of its group.",
 ]
+HOLM = "Holm: clustered p corrected for all pairs of the report, the paper's p for those of its group."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> SataReport:
@@ -49,8 +51,13 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
         **common_facts(tables, include_partial=include_partial, seed=seed),
         headline=" ".join(group.headline for group in groups) or NO_TURNS,
         groups=groups,
-        methods=METHODS,
+        methods=methods_of(METHODS if groups else [], HOLM, _tested(groups)),
     )
+
+
+def _tested(groups: Sequence[SataGroup]) -> list[Result]:
+    pairs = [pair for group in groups for span in (group.all_turns, group.turns_2_to_last) for pair in span.pairs]
+    return [result for pair in pairs for result in (pair.difference, pair.paper)]
 
 
 def _group(found: TurnGroup) -> SataGroup:
@@ -151,9 +158,14 @@ def _pair(turns: ChosenTurns, column_a: int, column_b: int, one_pick: bool) -> C
         only_b=only_b,
         both=_count((a == 1) & (b == 1)),
         neither=_count((a == 0) & (b == 0)),
-        difference=clustered_mean(a - b, turns.workers, name=f"win rate of {model_a} − {model_b}", null=0, level=LEVEL),
+        difference=gap_of_shares(a - b, turns, f"win rate of {model_a} − {model_b}"),
         paper=paper,
     )
+
+
+def gap_of_shares(differences: Floats, turns: ChosenTurns, name: str) -> Result:
+    """Mean of turn-by-turn differences of two 0/1 choices, clustered by worker, tested against 0; nan does not count."""
+    return clustered_mean(differences, turns.workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=LEVEL)
 
 
 def _count(where: npt.NDArray[np.bool_]) -> int:

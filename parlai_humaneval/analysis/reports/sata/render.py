@@ -10,8 +10,10 @@ from rich.text import Text
 
 from parlai_humaneval.analysis.reports.printing import (
     heading,
+    holm_title,
     model_column,
     number_columns,
+    p_cells,
     place_table,
     share_cells,
     titled_table,
@@ -22,7 +24,6 @@ from parlai_humaneval.analysis.wording import (
     ABSENT,
     counted,
     number_words,
-    p_cell,
     p_words,
     points_range,
     points_words,
@@ -84,16 +85,15 @@ def _pairs(span: TurnSpan) -> Table:
         f"{span_title(span)}, difference in points of win rate; p clustered by worker, and the paper's"
     )
     model_column(table, "Pair")
-    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper", "Holm")
+    gaps, papers = [pair.difference for pair in span.pairs], [pair.paper for pair in span.pairs]
+    number_columns(table, "Points", "95 %", "p", *holm_title(gaps), "p, paper", *holm_title(papers))
     for pair in span.pairs:
         gap, flip = pair.difference, not pair.a_leads
         table.add_row(
             Text(pair.leader_first),
             points_words(gap.estimate),
             points_range(gap.ci_low, gap.ci_high, flip=flip),
-            p_cell(gap.p_value),
-            p_cell(gap.p_holm),
-            p_cell(pair.paper.p_value),
-            p_cell(pair.paper.p_holm),
+            *p_cells(gaps, gap),
+            *p_cells(papers, pair.paper),
         )
     return table

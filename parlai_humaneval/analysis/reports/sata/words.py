@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.reports.sata.types import ChoicePair, SataGroup, TurnSpan
 from parlai_humaneval.analysis.reports.words import (
     corrected_p,
@@ -9,6 +10,7 @@ from parlai_humaneval.analysis.reports.words import (
     not_counted_remarks,
     note_remarks,
     position_remark,
+    titled,
     unfinished_remark,
     verdict_of_pairs,
 )
@@ -18,19 +20,19 @@ from parlai_humaneval.analysis.wording import counted, percent, points_range, po
 def headline(group: SataGroup) -> str:
     """The models from most to least often chosen, and which of them differ."""
     span = group.all_turns
-    title = ", ".join(part for part in (group.setting, group.metric) if part)
     if not span.n_turns:
-        return f"{title}: no turn that counts has compared {' and '.join(group.models)} yet."
+        title = ", ".join(part for part in (group.setting, group.metric) if part)
+        return titled(title, f"no turn that counts has compared {' and '.join(group.models)} yet.")
     ranked = sorted(span.models, key=lambda row: -(row.win_rate.estimate or 0))
     first, *others = [f"{row.model} {percent(row.win_rate.estimate)}" for row in ranked]
-    shares = f"chosen in {counted(span.n_turns, 'turn')}: {', '.join([first, *others])}"
-    return f"{title}, {shares}. {_verdict(span)}"
+    title = ", ".join(
+        part for part in (group.setting, group.metric, f"chosen in {counted(span.n_turns, 'turn')}") if part
+    )
+    return f"{title}: {', '.join([first, *others])}. {_verdict(span)}"
 
 
 def _verdict(span: TurnSpan) -> str:
-    if span.n_workers < 2:
-        return "All turns are of one worker: how sure that is cannot be estimated."
-    if len(span.pairs) == 1:
+    if span.n_workers >= MIN_CLUSTERS and len(span.pairs) == 1:
         return _one_pair(span.pairs[0], span.n_workers)
     return verdict_of_pairs(span.pairs, span.n_workers)
 
@@ -52,7 +54,9 @@ def remarks(group: SataGroup, include_partial: bool) -> list[str]:
     found = [*disagreements(group.all_turns), position_remark(group.anchoring)]
     found += not_counted_remarks(group.automatic_turns, group.failed_replies)
     found.append(unfinished_remark(group.unfinished_turns, group.unfinished_dialogues, include_partial))
-    return [text for text in found if text] + note_remarks(pair.difference for pair in group.all_turns.pairs)
+    return [text for text in found if text] + note_remarks(
+        (pair.difference for pair in group.all_turns.pairs), group.headline
+    )
 
 
 def disagreements(span: TurnSpan) -> list[str]:

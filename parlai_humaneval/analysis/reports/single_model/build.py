@@ -12,9 +12,18 @@ import pandas as pd
 
 from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
 from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.analysis.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.analysis.proportions import wald_interval
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, finished, is_set, that_count, unique
+from parlai_humaneval.analysis.reports.facts import (
+    CLUSTERED,
+    LEVEL,
+    common_facts,
+    finished,
+    is_set,
+    methods_of,
+    that_count,
+    unique,
+)
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.single_model import words
 from parlai_humaneval.analysis.reports.single_model.types import (
@@ -31,14 +40,16 @@ from parlai_humaneval.analysis.result import Result
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 
-METHODS = [
+OF_TICKS = [
     "Success rate: turns in which the criterion was ticked, of all (Smith et al. 2022, §4.2; Liu et al. 2023, Table "
     "6, which leaves the first turns out). Dialogues: share with at least half of the turns ticked.",
     "Wald: the interval of Liu et al. 2023, Table 6, which takes all turns as independent.",
-    CLUSTERED + " Of pairs: of the difference of two models.",
-    "Paper's p of pairs: two-sided t test of independent turns or dialogues (Smith et al. 2022, App. C.7). Holm: "
-    "clustered p, corrected for all pairs and criteria of the report.",
 ]
+OF_PAIRS = (
+    "Paper's p of pairs: two-sided t test of independent turns or dialogues (Smith et al. 2022, App. C.7). Clustered p "
+    "of pairs: of the difference of two models."
+)
+HOLM = "Holm: clustered p, corrected for all pairs and criteria of the report."
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> SingleModelReport:
@@ -63,7 +74,7 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
         **common_facts(tables, include_partial=include_partial, seed=seed),
         headline=" ".join(group.headline for group in groups) or NO_TURNS,
         groups=groups,
-        methods=METHODS,
+        methods=_methods(groups),
     )
 
 
@@ -71,6 +82,14 @@ def _keys(*frames: pd.DataFrame) -> list[tuple[str, str]]:
     return sorted(
         {(str(s), str(m)) for frame in frames for s, m in zip(frame["setting"], frame["metric"], strict=True)}
     )
+
+
+def _methods(groups: Sequence[SingleModelGroup]) -> list[str]:
+    """Notes on what is printed, and on nothing else."""
+    ticked = any(group.all_turns.rates for group in groups)
+    pairs = [pair for group in groups for pair in (*group.tick_pairs, *group.rating_pairs)]
+    notes = [*(OF_TICKS if ticked else []), *([CLUSTERED] if groups else []), *([OF_PAIRS] if pairs else [])]
+    return methods_of(notes, HOLM, [pair.difference for pair in pairs])
 
 
 def _of(rows: pd.DataFrame, setting: str, metric: str) -> pd.DataFrame:
@@ -203,7 +222,13 @@ def _mean(cell: _Cell) -> MeanRating:
         criterion=cell.criterion,
         minimum=cell.scale[0],
         maximum=cell.scale[1],
-        mean=clustered_mean(cell.values, cell.workers, name=f"{cell.criterion} of {cell.model}", level=LEVEL),
+        mean=clustered_mean(
+            cell.values,
+            cell.workers,
+            name=f"{cell.criterion} of {cell.model}",
+            limits=_limits(*cell.scale),
+            level=LEVEL,
+        ),
         sd=float(cell.values.std(ddof=1)) if len(cell.values) > 1 else None,
     )
 
@@ -214,13 +239,26 @@ def _pairs(cells: Sequence[_Cell]) -> list[CriterionPair]:
             model_a=a.model,
             model_b=b.model,
             criterion=a.criterion,
-            difference=clustered_difference(a.values, a.workers, b.values, b.workers, name=name, level=LEVEL),
+            difference=clustered_difference(
+                a.values, a.workers, b.values, b.workers, name=name, limits=_gap_limits(a, b), level=LEVEL
+            ),
             paper=t_test(a.values, b.values, name=name),
         )
         for a, b in combinations(cells, 2)
         if a.criterion == b.criterion
         for name in [f"{a.criterion} of {a.model} − {b.model}"]
     ]
+
+
+def _limits(low: float | None, high: float | None) -> Limits:
+    return None if low is None or high is None else (low, high)
+
+
+def _gap_limits(a: _Cell, b: _Cell) -> Limits:
+    """The greatest possible difference of two values on the scale, either way."""
+    ends = [end for end in (*a.scale, *b.scale) if end is not None]
+    span = max(ends) - min(ends) if len(ends) == 4 else None
+    return None if span is None else (-span, span)
 
 
 def _number(value: float) -> float | None:

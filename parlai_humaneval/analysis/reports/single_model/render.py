@@ -8,13 +8,23 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
+from parlai_humaneval.analysis.reports.printing import (
+    criterion_column,
+    heading,
+    holm_title,
+    model_column,
+    number_columns,
+    p_cells,
+    share_cells,
+    titled_table,
+)
 from parlai_humaneval.analysis.reports.single_model.types import (
     CriterionPair,
     SingleModelGroup,
     SingleModelReport,
     TickSpan,
 )
+from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import (
     ABSENT,
     counted,
@@ -26,6 +36,8 @@ from parlai_humaneval.analysis.wording import (
     signed,
     signed_range,
 )
+
+NOTHING_TICKED = "nothing ticked"
 
 
 def parts(report: SingleModelReport) -> Iterator[RenderableType]:
@@ -48,7 +60,7 @@ def parts(report: SingleModelReport) -> Iterator[RenderableType]:
 
 def _rates(span: TickSpan, title: str) -> Table:
     table = titled_table(f"{title}: share of replies ticked, clustered by worker; Wald interval of the paper")
-    model_column(table, "Criterion")
+    criterion_column(table, [*(rate.criterion for rate in span.rates), NOTHING_TICKED])
     model_column(table)
     number_columns(table, "Share", "95 %", "Wald", "Turns", "Dialogues")
     for rate in span.rates:
@@ -62,25 +74,25 @@ def _rates(span: TickSpan, title: str) -> Table:
         )
     table.add_section()
     for model, none in span.none.items():
-        table.add_row("nothing ticked", Text(model), *share_cells(none), "", f"{none.n:,}", "")
+        table.add_row(NOTHING_TICKED, Text(model), *share_cells(none), "", f"{none.n:,}", "")
     return table
 
 
 def _share_pairs(pairs: Sequence[CriterionPair]) -> Table:
     table = titled_table("All turns, difference in points; p clustered by worker, and the paper's")
-    model_column(table, "Criterion")
-    model_column(table, "Pair")
-    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper")
+    gaps = _pair_columns(table, pairs)
     for pair in pairs:
         gap = pair.difference
         interval = points_range(gap.ci_low, gap.ci_high, flip=not pair.a_leads)
-        table.add_row(*_names(pair), points_words(gap.estimate), interval, *_p_cells(pair))
+        table.add_row(
+            *_names(pair), points_words(gap.estimate), interval, *p_cells(gaps, gap), p_cell(pair.paper.p_value)
+        )
     return table
 
 
 def _means(group: SingleModelGroup) -> Table:
     table = titled_table("Ratings at the end of the dialogue, clustered by worker")
-    model_column(table, "Criterion")
+    criterion_column(table, [rating.criterion for rating in group.ratings])
     model_column(table)
     number_columns(table, "Mean", "95 %", "sd", "n", "Scale")
     for rating in group.ratings:
@@ -100,15 +112,13 @@ def _means(group: SingleModelGroup) -> Table:
 
 def _mean_pairs(pairs: Sequence[CriterionPair]) -> Table:
     table = titled_table("Difference of means; p clustered by worker, and the paper's")
-    model_column(table, "Criterion")
-    model_column(table, "Pair")
-    number_columns(table, "Points", "95 %", "p", "Holm", "p, paper")
+    gaps = _pair_columns(table, pairs)
     for pair in pairs:
         gap, sign = pair.difference, 1 if pair.a_leads else -1
         ends = sorted(sign * end for end in (gap.ci_low, gap.ci_high) if end is not None)
         interval = signed_range(*ends) if ends else ABSENT
         size = None if gap.estimate is None else abs(gap.estimate)
-        table.add_row(*_names(pair), signed(size), interval, *_p_cells(pair))
+        table.add_row(*_names(pair), signed(size), interval, *p_cells(gaps, gap), p_cell(pair.paper.p_value))
     return table
 
 
@@ -116,5 +126,10 @@ def _names(pair: CriterionPair) -> tuple[Text, Text]:
     return Text(pair.criterion), Text(pair.leader_first)
 
 
-def _p_cells(pair: CriterionPair) -> tuple[str, str, str]:
-    return p_cell(pair.difference.p_value), p_cell(pair.difference.p_holm), p_cell(pair.paper.p_value)
+def _pair_columns(table: Table, pairs: Sequence[CriterionPair]) -> list[Result]:
+    """Adds the columns of differences; the results whose p-values stand in them."""
+    gaps = [pair.difference for pair in pairs]
+    criterion_column(table, [pair.criterion for pair in pairs])
+    model_column(table, "Pair")
+    number_columns(table, "Points", "95 %", "p", *holm_title(gaps), "p, paper")
+    return gaps

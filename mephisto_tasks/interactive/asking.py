@@ -131,7 +131,7 @@ def end_action(config: InteractiveConfig, complete_turns: int) -> Action:
         action_id=END_ACTION,
         label="End the conversation",
         enabled=missing <= 0,
-        hint=None if missing <= 0 else f"You can do that after {more}. Please go on until then.",
+        hint=None if missing <= 0 else f"You can end the conversation after {more}.",
         confirm="Do you want to end this conversation now?",
     )
 

@@ -9,7 +9,7 @@ from mephisto_tasks.interactive.study import Study
 
 PAUSED = "The researchers have paused this study. Please come back later, or return the task."
 PRACTICE_FAILED = (
-    "Thank you for trying the practice. This task needs a particular eye for replies, and some of your practice answers "
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
 )
 DONE_ALL = "You have already taken part in this study as often as one person may. Thank you! Please return the task."

@@ -22,10 +22,10 @@ from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeIte
 from parlai_humaneval.protocol.steps import Card, Notice, Progress
 
 PASSED_TITLE = "Practice passed"
-FAILED_TITLE = "Thank you for trying"
+FAILED_TITLE = "The practice ends here"
 FAILED_TEXT = (
-    "This task needs a particular eye for replies, and some of your practice answers differed from what we look for. "
-    "You cannot take part in this one. There is no penalty: please simply return the task."
+    "Thank you for trying. This task needs a particular way of judging, and some of your practice answers differed from "
+    "what we look for. You cannot take part in this one. There is no penalty: please simply return the task."
 )
 
 
@@ -59,6 +59,7 @@ class PracticeWorld:
         self.page = page
         self.passed = False
         self._on_verdict = on_verdict
+        self._shuffles = any(isinstance(item, ChooseItem) for item in practice.items)
         self._random = random.Random(f"practice:{seed}")
 
     def run(self) -> bool:
@@ -69,7 +70,7 @@ class PracticeWorld:
             if self.passed or attempt == self.tries:
                 self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
                 break
-            self.page.notice = _feedback(wrong, self.tries - attempt)
+            self.page.notice = _feedback(wrong, self.tries - attempt, self._shuffles)
         self._on_verdict(self.passed)
         if self.passed:
             self.page.end(PASSED_TITLE, "All right! Now the real conversation begins.", "submit_onboarding")
@@ -148,16 +149,17 @@ class PracticeWorld:
 
 def _at_once(right: bool, item: PracticeItem) -> Notice:
     if right:
-        return Notice(level="success", text=f"That was right. {item.why}")
-    return Notice(level="info", text=f"That was not what we look for. {item.why}")
+        return Notice(level="success", text=f"Your last answer was right. {item.why}")
+    return Notice(level="info", text=f"Your last answer was not what we look for. {item.why}")
 
 
-def _feedback(wrong: list[PracticeItem], tries_left: int) -> Notice:
+def _feedback(wrong: list[PracticeItem], tries_left: int, shuffled: bool) -> Notice:
     count = "One answer was" if len(wrong) == 1 else f"{len(wrong)} answers were"
     again = "You have one more try." if tries_left == 1 else f"You have {tries_left} more tries."
+    order = " The replies may stand in another order." if shuffled else ""
     return Notice(
         level="info",
-        text=f"{count} not what we look for. {again} Please choose again.",
+        text=f"{count} not what we look for. {again} Please answer again.{order}",
         points=[
             f"After “{item.lines[-1] if isinstance(item, RateItem) else item.human}”: {item.why}" for item in wrong
         ],

@@ -33,6 +33,7 @@ from mephisto_tasks.interactive.words import (
     AWAY_FOR_GOOD,
     NOTHING_LEFT,
     PAUSED,
+    PRACTICE_PASSED,
     STOPPED,
     THANKS,
 )
@@ -51,6 +52,11 @@ SUBMIT_TIMEOUT_S = 60
 
 class InteractiveTaskRunner(TaskRunner):
     """One thread a rater (Mephisto's way); what they share is the :class:`Study`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._passed_just_now: set[str] = set()
+        """Workers who are still to be told so, above their first question."""
 
     @property
     def study(self) -> Study:
@@ -82,6 +88,9 @@ class InteractiveTaskRunner(TaskRunner):
         held = HeldUnit(self.study, UnitPlan.restored(stored), page)
         if self.study.allocator.take_cut_off(agent.worker_id):
             page.notice = AGAIN
+        elif agent.worker_id in self._passed_just_now:
+            page.notice = PRACTICE_PASSED
+        self._passed_just_now.discard(agent.worker_id)
         try:
             held.run()
             self.study.allocator.complete(agent.db_id)
@@ -192,7 +201,9 @@ class InteractiveTaskRunner(TaskRunner):
         assert name is not None
         worker = agent.get_worker()
         worker.grant_qualification(name, int(passed))
-        if not passed:
+        if passed:
+            self._passed_just_now.add(agent.worker_id)
+        else:
             worker.grant_qualification(OnboardingRequired.get_failed_qual(name), 0)
 
     def cleanup_onboarding(self, agent: OnboardingAgent) -> None:

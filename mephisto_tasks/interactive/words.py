@@ -28,6 +28,7 @@ PAUSED = (
     "The researchers paused this study. Everything that you did is saved, and a conversation that was under way is paid as "
     "a whole. You may close this page.",
 )
+PRACTICE_PASSED = Notice(level="success", text="Practice passed. Now the real conversation begins.")
 AGAIN = Notice(
     level="info",
     text="Your earlier conversation was cut off by us, not by you. It is saved and paid. Here is a new one, from the start.",

@@ -31,7 +31,8 @@ export function App({ session }: { session: Session }) {
     return <Preview config={config} start={screen.start} onStart={session.begin} />;
   }
   if (screen.kind === "refused") {
-    return <Refused title={config.title} reason={screen.reason} provider={config.provider_type} />;
+    const practice = view.state?.phase === "practice";
+    return <Refused title={config.title} reason={screen.reason} provider={config.provider_type} practice={practice} />;
   }
   if (view.state === null || view.agentId === null) {
     return <Loading waitingFor="first_state" problem={null} onRetry={session.start} />;

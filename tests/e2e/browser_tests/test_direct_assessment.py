@@ -46,7 +46,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
         rater, PRACTICE, lambda number: looks.look(rater.page, "direct-assessment-practice") if number == 1 else None
     )
     for number in range(1, CONVERSATIONS + 1):
-        rater.within(f"Conversation {number} of {CONVERSATIONS}", "Turn 1 (at least 2)")
+        rater.within(f"Conversation {number} of {CONVERSATIONS}", "Turn 1 of at least 2")
         _name_topic(rater, looks, number)
         _talk(rater, looks, number)
         _rate(rater, looks, number)
@@ -80,21 +80,21 @@ def _name_topic(rater: Rater, looks: Looks, number: int) -> None:
 def _talk(rater: Rater, looks: Looks, number: int) -> None:
     page = rater.page
     rater.say(f"Let us begin with number {number}.")
-    rater.within(f"Conversation {number} of {CONVERSATIONS}", "Turn 2 (at least 2)")
+    rater.within(f"Conversation {number} of {CONVERSATIONS}", "Turn 2 of at least 2")
     rater.may_write()
     if number == 1:
         _change_topic(rater, looks)
     if number == 2:
         rater.write("Half a mess")
         page.reload()
-        rater.within(f"Conversation 2 of {CONVERSATIONS}", "Turn 2 (at least 2)")
+        rater.within(f"Conversation 2 of {CONVERSATIONS}", "Turn 2 of at least 2")
         expect(page.get_by_role("textbox")).to_have_value("Half a mess")
         expect(page.get_by_role("region", name="Topic")).to_contain_text(TOPICS[1])
         rater.write("age is no message.")
         rater.send("Send")
     else:
         rater.say("And this is my second message.")
-    rater.within("Turn 3 (at least 2)")
+    rater.within("Turn 3")
     rater.may_write()
     rater.ask_and_confirm("End the conversation")
 

@@ -46,7 +46,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     looks.look(page, "free-for-all-choose")
     rater.send("Continue")
 
-    rater.progress("Turn 2 (at least 2)")
+    rater.progress("Turn 2 of at least 2")
     rater.may_write()
     _keep_own_words(rater, "I had rather talk about bread.")
     rater.send("Send")
@@ -54,7 +54,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
     rater.choose(1)
     rater.send("Continue")
 
-    rater.progress("Turn 3 (at least 2)")
+    rater.progress("Turn 3")
     rater.may_write()
     assert rater.transcript()[1::2] == [("partner", shown[0][1].text), ("partner", shown[1][0].text)]
     rater.ask_and_confirm("End the conversation")

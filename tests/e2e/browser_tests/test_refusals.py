@@ -13,13 +13,14 @@ from .study import Study
 pytestmark = pytest.mark.browser
 
 NO_CONVERSATION = "There is no conversation for you here"
+PRACTICE_ENDS = "The practice ends here"
 FAILED = "some of your practice answers differed from what we look for"
 DONE = "You have already taken part in this study as often as one person may."
 NO_PENALTY = "There is no penalty"
 
 
-def _turned_away(rater: Rater, *sentences: str) -> None:
-    expect(rater.page.get_by_role("heading", name=NO_CONVERSATION)).to_be_visible()
+def _turned_away(rater: Rater, *sentences: str, title: str = NO_CONVERSATION) -> None:
+    expect(rater.page.get_by_role("heading", name=title)).to_be_visible()
     for sentence in sentences:
         expect(rater.page.get_by_role("main")).to_contain_text(sentence)
     expect(rater.page.get_by_role("radio")).to_have_count(0)
@@ -33,7 +34,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], embedded_study: Stud
     rater.practise(is_bad)
     expect(rater.page.get_by_role("alert")).to_contain_text("You have one more try.")
     rater.practise(is_bad)
-    _turned_away(rater, FAILED, NO_PENALTY)
+    _turned_away(rater, FAILED, NO_PENALTY, title=PRACTICE_ENDS)
     rater.page.reload()
     _turned_away(rater, FAILED, NO_PENALTY)
     again = visit(embedded_study.url)

@@ -78,7 +78,7 @@ def _practise(rater: Rater, looks: Looks) -> None:
             expect(page.get_by_text(PRACTICE.items[0].why)).to_be_visible()
             looks.look(page, "sata-practice-feedback")
         elif number > 2:
-            expect(page.get_by_text("That was right.")).to_be_visible()
+            expect(page.get_by_text("Your last answer was right.")).to_be_visible()
 
     practise(rater, PRACTICE, wrong=[1], on_item=on_item)
     expect(page.get_by_role("alert")).to_contain_text(f"One answer was {NOT_RIGHT} You have one more try.")
@@ -87,8 +87,8 @@ def _practise(rater: Rater, looks: Looks) -> None:
 
 def _talk(rater: Rater, looks: Looks) -> Memory:
     page, memory = rater.page, Memory()
-    rater.progress("Turn 1 (at least 2)")
-    _not_yet(rater, "You can do that after 2 more messages. Please go on until then.")
+    rater.progress("Turn 1 of at least 2")
+    _not_yet(rater, "You can end the conversation after 2 more messages.")
     looks.look(page, "sata-first-message")
     rater.say(SAID[0])
     memory.shown.append(rater.cards(MODELS))
@@ -96,7 +96,7 @@ def _talk(rater: Rater, looks: Looks) -> Memory:
     looks.look(page, "sata-choose")
     rater.send("Continue")
 
-    rater.progress("Turn 2 (at least 2)")
+    rater.progress("Turn 2 of at least 2")
     rater.may_write()
     _not_yet(rater, "after one more message")
     rater.say(SAID[1])
@@ -107,7 +107,7 @@ def _talk(rater: Rater, looks: Looks) -> Memory:
     rater.send("Continue")
     _write_better(rater, looks, memory.shown[-1])
 
-    rater.progress("Turn 3 (at least 2)")
+    rater.progress("Turn 3")
     rater.may_write()
     looks.look(page, "sata-may-end")
     assert rater.transcript()[2:] == [("you", SAID[1]), ("partner", WRITTEN)]
@@ -183,7 +183,7 @@ def test_drafts_survive_a_reload(visit: Callable[..., Rater], study: Study) -> N
     expect(rater.page.get_by_role("textbox")).to_have_value("You could at least")
     rater.write(" ask me back.")
     rater.send("Send")
-    rater.progress("Turn 2 (at least 2)")
+    rater.progress("Turn 2 of at least 2")
     turn = study.record_of("drafts").turns[0]
     assert (turn.none_said, turn.written) == (True, "You could at least ask me back.")
 
@@ -219,7 +219,7 @@ def test_same_reply_is_shown_once(visit: Callable[..., Rater], study: Study) -> 
     cards = rater.cards(MODELS - 1)
     rater.choose(1 + [card.text for card in cards].index(SAME))
     rater.send("Continue")
-    rater.progress("Turn 2 (at least 2)")
+    rater.progress("Turn 2 of at least 2")
     turn = study.record_of("same").turns[0]
     models = {candidate.candidate_id: candidate.model for candidate in turn.candidates}
     assert {models[chosen] for chosen in turn.selected} == set(ODD_MODELS)

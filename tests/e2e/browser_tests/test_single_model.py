@@ -112,7 +112,7 @@ def test_yes_or_no(visit: Callable[..., Rater], yes_no_study: Study, tmp_path: P
     rater.close_instructions()
     practise(rater, APPROPRIATE)
     for turn, yes in enumerate([True, False], start=1):
-        rater.progress(f"Turn {turn} (at least 2)")
+        rater.progress(f"Turn {turn} of at least 2")
         rater.say(f"Message number {turn}.")
         expect(rater.page.get_by_role("radio")).to_have_count(2)
         expect(rater.page.get_by_role("radio", checked=True)).to_have_count(0)

@@ -52,7 +52,7 @@ class Tour(Looks):
         rater.arrive(f"tour-fails-{self.shape}")
         rater.practise(is_bad)
         rater.practise(is_bad)
-        expect(page.get_by_role("heading", name="There is no conversation for you here")).to_be_visible()
+        expect(page.get_by_role("heading", name="The practice ends here")).to_be_visible()
         self.look(page, "practice-failed")
 
     def _talk(self, rater: Rater) -> None:

@@ -11,6 +11,7 @@ from live import Launch, Rater, eventually, good_replies, launch, records, rows
 from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.interactive.words import PRACTICE_PASSED
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.practice import ChooseItem
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep
@@ -46,6 +47,7 @@ async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good
         assert state.notice is not None
         assert "One answer was not what we look for" in state.notice.text
         wrong = run.study.practice.items[1]
+        assert "answer again. The replies may stand in another order." in state.notice.text
         assert wrong.why in "\n".join([state.notice.text, *state.notice.points])
         assert "one more try" in state.notice.text
         assert state.progress is not None
@@ -56,7 +58,9 @@ async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good
         assert (state.step.title, state.step.next) == (PASSED_TITLE, "submit_onboarding")
         details = await rater.client.submit_onboarding()
         assert details["failure_reason"] is None
-        assert (await rater.state()).phase == "task"
+        state = await rater.state()
+        assert (state.phase, state.notice) == ("task", PRACTICE_PASSED)
+        assert (await rater.choose()).notice is None, "said once"
         await rater.finish()
     assert granted(run.data_dir, "second-try") == {QUALIFICATION: 1}
 

@@ -93,12 +93,12 @@ async def test_some_none_and_all_with_feedback_at_once(start: Launch, tmp_path: 
     async with start(**settings) as run, Hands(run) as rater:
         state = await pick_texts(rater, "Nice dog!")
         assert state.notice is not None
-        assert (state.notice.level, state.notice.text) == ("info", f"That was not what we look for. {WHY}")
+        assert (state.notice.level, state.notice.text) == ("info", f"Your last answer was not what we look for. {WHY}")
         assert texts(state) == ["Hi, I have a dog.", "Nice dog!", "She is two."]
         assert "say that none fits" in await rater.refused(selected=[])
         state = await pick_texts(rater)
         assert state.notice is not None
-        assert (state.notice.level, state.notice.text) == ("success", f"That was right. {WHY}")
+        assert (state.notice.level, state.notice.text) == ("success", f"Your last answer was right. {WHY}")
         assert texts(state)[-2] == "So young!"
         state = await pick_texts(rater, "Sweet!", "A puppy!")
         assert state.notice is not None

@@ -87,6 +87,19 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, path: Path
         assert essential in words, essential
 
 
+def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(path: Path) -> None:
+    assert "leave before its end is not paid" in told(read(path, NONE), "preview")
+    assert "before the last one is rated, there is no pay" in told(read(path, {"several_conversations"}), "preview")
+
+
+@pytest.mark.parametrize("part", ["preview", "instructions"])
+def test_who_talks_to_several_chatbots_is_told_of_several(part: str, path: Path) -> None:
+    several = path.parts[-3] in ("arena", "free_for_all", "direct_assessment")
+    words = told(read(path, NONE), part)
+    assert ("Your partner is a chatbot" in words) != several
+    assert bool(re.search("Your partners are chatbots|Both partners are chatbots", words)) == several
+
+
 def test_pay_and_consent(path: Path) -> None:
     words = read(path, NONE)
     assert "three dollars" in words.pay

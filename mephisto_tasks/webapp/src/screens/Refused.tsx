@@ -2,12 +2,20 @@ import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
 
+export interface RefusedProps {
+  title: string;
+  reason: string;
+  provider: string;
+  /** One comes from the practice. */
+  practice: boolean;
+}
+
 /** The server gives this worker no (further) conversation; `reason` is its own sentence. */
-export function Refused({ title, reason, provider }: { title: string; reason: string; provider: string }) {
+export function Refused({ title, reason, provider, practice }: RefusedProps) {
   return (
     <Frame>
       <p className={styles.eyebrow}>{title}</p>
-      <Heading>There is no conversation for you here</Heading>
+      <Heading>{practice ? "The practice ends here" : "There is no conversation for you here"}</Heading>
       <p className={styles.lead}>{reason}</p>
       <p>
         {provider.startsWith("mturk")

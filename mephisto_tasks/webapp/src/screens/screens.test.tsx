@@ -78,10 +78,16 @@ describe("Preview", () => {
 
 describe("Refused", () => {
   it("gives the server's reason, and tells an MTurk worker what to do", async () => {
-    render(<Refused title="Chat" reason="The practice was not passed." provider="mturk_sandbox" />);
+    render(<Refused title="Chat" reason="The practice was not passed." provider="mturk_sandbox" practice={false} />);
     expect(screen.getByText("The practice was not passed.")).toBeVisible();
     expect(screen.getByText(/return the HIT/)).toBeVisible();
+    expect(screen.getByRole("heading", { name: "There is no conversation for you here" })).toBeVisible();
     expect(await axeViolations()).toEqual([]);
+  });
+
+  it("ends the practice for whom it comes from there", () => {
+    render(<Refused title="Chat" reason="The practice was not passed." provider="mock" practice />);
+    expect(screen.getByRole("heading", { name: "The practice ends here" })).toBeVisible();
   });
 });
 

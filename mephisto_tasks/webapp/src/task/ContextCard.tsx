@@ -1,5 +1,5 @@
 import { Disclosure, DisclosureContent, DisclosureProvider } from "@ariakit/react/disclosure";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import type { Context } from "../wire/state";
 import { store } from "../wire/storage";
 import { Chevron } from "../ui/icons";
@@ -7,16 +7,25 @@ import styles from "./ContextCard.module.css";
 
 const FOLDED = "context-folded";
 
-/** Who one is, or what to talk about. Without a sentence to show it does not appear at all. */
-export function ContextCard({ context }: { context: Context }) {
+export interface ContextCardProps {
+  context: Context;
+  /** The first turn, in which it is open by itself. */
+  beginning: boolean;
+}
+
+/** Who one is: always in sight, as one line that unfolds. Without a sentence to show it does not appear at all. */
+export function ContextCard({ context, beginning }: ContextCardProps) {
   const lines = context.lines.filter((line) => line.trim() !== "");
-  const [open, setOpen] = useState(() => store.read(FOLDED) === null);
+  const [chosen, setChosen] = useState(() => (store.read(FOLDED) === null ? null : false));
+  const open = chosen ?? beginning;
+  const bar = useRef<HTMLElement>(null);
+  useHeight(bar, open);
 
   if (lines.length === 0) {
     return null;
   }
   const fold = (next: boolean) => {
-    setOpen(next);
+    setChosen(next);
     if (next) {
       store.remove(FOLDED);
     } else {
@@ -24,22 +33,45 @@ export function ContextCard({ context }: { context: Context }) {
     }
   };
   return (
-    <section className={styles.card}>
-      <DisclosureProvider open={open} setOpen={fold}>
-        <h2 className={styles.heading}>
-          <Disclosure className={styles.button}>
-            {context.title}
-            <Chevron up={open} />
-          </Disclosure>
-        </h2>
-        <DisclosureContent className={styles.content}>
-          <ul>
-            {lines.map((line, index) => (
-              <li key={index}>{line}</li>
-            ))}
-          </ul>
-        </DisclosureContent>
-      </DisclosureProvider>
+    <section ref={bar} className={styles.bar}>
+      <div className={styles.inner}>
+        <DisclosureProvider open={open} setOpen={fold}>
+          <h2 className={styles.heading}>
+            <Disclosure className={styles.button}>
+              <span className={styles.title}>{context.title}</span>
+              {/* The sentences themselves are read below. */}
+              <span className={styles.line} aria-hidden="true">
+                {!open && lines.join(" ")}
+              </span>
+              <Chevron up={open} />
+            </Disclosure>
+          </h2>
+          {/* A scrolling region must be reachable by keyboard. */}
+          <DisclosureContent className={styles.content} tabIndex={0} role="region" aria-label={context.title}>
+            <ul>
+              {lines.map((line, index) => (
+                <li key={index}>{line}</li>
+              ))}
+            </ul>
+          </DisclosureContent>
+        </DisclosureProvider>
+      </div>
     </section>
   );
+}
+
+/** Tells the style sheets how much of the window the bar takes: what sticks below it, and where the page scrolls to. */
+function useHeight(bar: { readonly current: HTMLElement | null }, open: boolean): void {
+  useLayoutEffect(() => {
+    const root = document.documentElement.style;
+    const measure = () => root.setProperty("--context-height", `${bar.current?.offsetHeight ?? 0}px`);
+    measure();
+    if (bar.current === null || typeof ResizeObserver === "undefined") {
+      return;
+    }
+    const observer = new ResizeObserver(measure);
+    observer.observe(bar.current);
+    return () => observer.disconnect();
+  }, [bar, open]);
+  useLayoutEffect(() => () => void document.documentElement.style.removeProperty("--context-height"), []);
 }

@@ -3,7 +3,7 @@ import type { Delivery } from "../session/view";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { answerableStepId, type PageState } from "../wire/state";
 import { NoticeBox } from "./NoticeBox";
-import { bringIntoView } from "./scroll";
+import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
 import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
 import { MessageStepView } from "./steps/MessageStepView";
@@ -34,15 +34,24 @@ export function CurrentStep({ state, ...rest }: CurrentStepProps) {
   const { delivery } = rest;
   const stepKey = answerableStepId(step) ?? step.kind;
 
+  const fromTop = readFromTop(state);
+  const arrived = useRef<string | null>(null);
+
   useLayoutEffect(() => {
-    bringIntoView(top.current, bottom.current);
-  }, [stepKey, notice?.text, notice?.level, delivery.kind]);
+    const again = arrived.current === stepKey;
+    arrived.current = stepKey;
+    if (fromTop && !again) {
+      showTop();
+    } else {
+      bringIntoView(top.current, bottom.current);
+    }
+  }, [stepKey, fromTop, notice?.text, notice?.level, delivery.kind]);
 
   return (
     <>
       <div ref={top} />
       {/* The version is the key, so that the same refusal twice is said twice. */}
-      {notice && <NoticeBox key={state.version} notice={notice} />}
+      {notice && !noticeFirst(state) && <NoticeBox key={state.version} notice={notice} />}
       <StepView key={stepKey} step={step} {...rest} />
       <div ref={bottom} />
     </>

@@ -20,10 +20,10 @@ export interface HeaderProps {
 export function Header({ title, progress, within, onHelp }: HeaderProps) {
   const words = [progress, within].flatMap((one) => (one === null ? [] : [progressText(one)]));
   return (
-    <header className={styles.header}>
+    <header className={styles.header} data-two-places={words.length > 1 ? "" : undefined}>
       <div className={styles.inner}>
         <div className={styles.words}>
-          <h1 className={words.length > 1 ? `${styles.title} ${styles.single}` : styles.title}>{title}</h1>
+          <h1 className={words.length > 0 ? `${styles.title} ${styles.besides}` : styles.title}>{title}</h1>
           {words.length > 0 && (
             <p className={styles.progress}>
               {words.length === 1 ? (
@@ -45,13 +45,13 @@ export function Header({ title, progress, within, onHelp }: HeaderProps) {
   );
 }
 
-/** “Turn 3 of 6”; “Turn 3 (at least 10)” where the rater decides when to end. */
+/** “Turn 3 of 6”; “Turn 3 of at least 10”, and then “Turn 11”, where the rater decides when to end. */
 export function progressText({ unit, current, total, minimum }: Progress): string {
   const place = `${UNITS[unit]} ${current}`;
   if (total !== null) {
     return `${place} of ${total}`;
   }
-  return minimum === null ? place : `${place} (at least ${minimum})`;
+  return minimum === null || current > minimum ? place : `${place} of at least ${minimum}`;
 }
 
 /** The same in shapes; the words above say it for everybody. */

@@ -13,6 +13,7 @@ export interface InstructionsProps {
 
 /** The instructions; open by themselves at a rater's first arrival, later by the header's button. */
 export function Instructions({ config, open, onClose }: InstructionsProps) {
+  const said = config.instructions.sections.some(({ lines }) => lines.includes(config.pay));
   return (
     <Modal
       title="Instructions"
@@ -25,7 +26,7 @@ export function Instructions({ config, open, onClose }: InstructionsProps) {
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <div className={styles.body} tabIndex={0} role="region" aria-label="Text of the instructions">
         <Sections sections={config.instructions.sections} />
-        <Terms config={config} />
+        <Terms config={said ? { ...config, pay: "" } : config} />
       </div>
     </Modal>
   );

@@ -11,6 +11,8 @@ import { CurrentStep } from "./CurrentStep";
 import { Covered } from "./focus";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
+import { NoticeBox } from "./NoticeBox";
+import { noticeFirst } from "./scroll";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
 import styles from "./Task.module.css";
@@ -32,6 +34,7 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
   const ended = state.step.kind === "end";
   const closed = ended ? null : view.closed;
   const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
+  const first = closed === null && noticeFirst(state);
   const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
@@ -48,10 +51,13 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
         onHelp={() => setHelp(true)}
       />
       {state.topic !== null && !ended && <TopicBar topic={state.topic} />}
+      {state.context && !ended && (
+        <ContextCard context={state.context} beginning={((state.within ?? state.progress)?.current ?? 1) <= 1} />
+      )}
       <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
       <Instructions config={config} open={help} onClose={closeHelp} />
       <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined}>
-        {state.context && !ended && <ContextCard context={state.context} />}
+        {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
         {closed !== null ? (
           <p role="alert" className={styles.closed}>

@@ -1,4 +1,20 @@
 /** Where the page scrolls to when the current step changes. */
+import type { PageState } from "../wire/state";
+
+/** True where a whole chat by others is to be judged, which nobody has read yet: some items of the practice. */
+export function readFromTop({ phase, step, transcript }: PageState): boolean {
+  const judgesChat = step.kind === "rate" || (step.kind === "tick" && step.reply === null);
+  return phase === "practice" && judgesChat && transcript.length > 0;
+}
+
+/** True where what is said of the last answer stands above the chat, which is a new one. A refusal stays at its question. */
+export function noticeFirst(state: PageState): boolean {
+  return readFromTop(state) && state.notice !== null && state.notice.level !== "error";
+}
+
+export function showTop(): void {
+  window.scrollTo({ top: 0, behavior: calmMotion() ? "auto" : "smooth" });
+}
 
 /** Shows the whole of what lies between the two marks if it fits, else its beginning. */
 export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | null): void {

@@ -10,7 +10,9 @@ import { pass, press } from "../test/time";
 import type { Delivery } from "../session/view";
 import type { Context, EndStep, PageState } from "../wire/state";
 import { PATIENCE_MS } from "./Banner";
+import { Instructions } from "./Instructions";
 
+const FIRST = { unit: "turn", current: 1, total: 6, minimum: null } as const;
 const CONTEXT: Context = { title: "Your character", lines: ["I restore boats.", " "] };
 
 describe("the header", () => {
@@ -18,7 +20,9 @@ describe("the header", () => {
     [{ unit: "turn", current: 3, total: 6, minimum: null }, "Turn 3 of 6"],
     [{ unit: "practice", current: 2, total: 4, minimum: null }, "Practice 2 of 4"],
     [{ unit: "conversation", current: 5, total: null, minimum: null }, "Conversation 5"],
-    [{ unit: "turn", current: 3, total: null, minimum: 10 }, "Turn 3 (at least 10)"],
+    [{ unit: "turn", current: 3, total: null, minimum: 10 }, "Turn 3 of at least 10"],
+    [{ unit: "turn", current: 10, total: null, minimum: 10 }, "Turn 10 of at least 10"],
+    [{ unit: "turn", current: 11, total: null, minimum: 10 }, "Turn 11"],
   ] as const)("says how far one is: %o", (progress, words) => {
     renderTask(pageState(1, MESSAGE, { progress }));
     expect(screen.getByText(words)).toBeVisible();
@@ -31,7 +35,7 @@ describe("the header", () => {
         within: { unit: "turn", current: 3, total: null, minimum: 10 },
       }),
     );
-    expect(screen.getByRole("banner")).toHaveTextContent("Conversation 2 of 6 · Turn 3 (at least 10)");
+    expect(screen.getByRole("banner")).toHaveTextContent("Conversation 2 of 6 · Turn 3 of at least 10");
     expect(await axeViolations()).toEqual([]);
   });
 
@@ -49,7 +53,7 @@ describe("the header", () => {
     await userEvent.click(button);
     const dialog = await screen.findByRole("dialog", { name: "Instructions" });
     expect(within(dialog).getByText("Read both replies.")).toBeVisible();
-    expect(within(dialog).getByText(CONFIG.pay)).toBeVisible();
+    expect(within(dialog).getAllByText(CONFIG.pay)).toHaveLength(1);
     expect(await axeViolations()).toEqual([]);
     await userEvent.keyboard("{Escape}");
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
@@ -58,6 +62,13 @@ describe("the header", () => {
 });
 
 describe("the instructions at the first arrival", () => {
+  it("say the pay once, where their own sections say it", async () => {
+    const config = { ...CONFIG, instructions: { sections: [{ heading: "Pay", lines: [CONFIG.pay, "We are fair."] }] } };
+    render(<Instructions config={config} open onClose={vi.fn()} />);
+    expect(await screen.findAllByText(CONFIG.pay)).toHaveLength(1);
+    expect(screen.getByText(CONFIG.consent)).toBeVisible();
+  });
+
   it("open by themselves, once, and number keys choose nothing behind them", async () => {
     const http = fakeHttp();
     http.requestAgent.mockResolvedValue(agent("agent", [update(pageState(1, CHOOSE))]));
@@ -83,7 +94,7 @@ describe("the instructions at the first arrival", () => {
 
 describe("the context card", () => {
   it("shows sentences, never an empty bullet", () => {
-    renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    renderTask(pageState(1, MESSAGE, { context: CONTEXT, progress: FIRST }));
     expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual(["I restore boats."]);
   });
 
@@ -92,12 +103,26 @@ describe("the context card", () => {
     expect(screen.queryByText("Your character")).toBeNull();
   });
 
+  it("folds to one line after the first turn, and unfolds when it is wanted", async () => {
+    const { show } = renderTask(pageState(1, MESSAGE, { context: CONTEXT, progress: FIRST }));
+    expect(screen.getByRole("listitem")).toBeVisible();
+    show(pageState(2, MESSAGE, { context: CONTEXT }));
+    await waitFor(() => expect(screen.queryByRole("listitem")).toBeNull());
+    const button = screen.getByRole("button", { name: "Your character", expanded: false });
+    expect(button).toHaveTextContent("I restore boats.");
+    await userEvent.click(button);
+    expect(screen.getByRole("listitem")).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
+    show(pageState(3, { ...MESSAGE, step_id: "m2" }, { context: CONTEXT }));
+    expect(screen.getByRole("listitem")).toBeVisible();
+  });
+
   it("folds, and stays folded after a reload", async () => {
-    const { unmount } = renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    const { unmount } = renderTask(pageState(1, MESSAGE, { context: CONTEXT, progress: FIRST }));
     await userEvent.click(screen.getByRole("button", { name: "Your character", expanded: true }));
     await waitFor(() => expect(screen.queryByRole("listitem")).toBeNull());
     unmount();
-    renderTask(pageState(1, MESSAGE, { context: CONTEXT }));
+    renderTask(pageState(1, MESSAGE, { context: CONTEXT, progress: FIRST }));
     expect(screen.getByRole("button", { name: "Your character", expanded: false })).toBeVisible();
   });
 });

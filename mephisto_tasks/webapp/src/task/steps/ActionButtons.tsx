@@ -15,13 +15,13 @@ export interface ActionButtonsProps {
 
 /**
  * What can be done instead of writing. An action that asks for something opens a dialog; one that is not to be had yet
- * keeps its place in the tab order, and says why when it is pressed.
+ * keeps its place in the tab order. When it comes stands below, and stands out when it is pressed all the same.
  */
 export function ActionButtons({ agentId, stepId, actions, pending, onAction }: ActionButtonsProps) {
   const [openId, setOpenId] = useState<string | null>(null);
   const [hintId, setHintId] = useState<string | null>(null);
   const opened = actions.find((action) => action.action_id === openId && action.enabled) ?? null;
-  const hinted = actions.find((action) => action.action_id === hintId && !action.enabled) ?? null;
+  const hinted = actions.filter((action) => !action.enabled && (action.hint !== null || action.action_id === hintId));
 
   const press = (action: Action) => {
     setHintId(action.enabled ? null : action.action_id);
@@ -49,7 +49,11 @@ export function ActionButtons({ agentId, stepId, actions, pending, onAction }: A
         </Button>
       ))}
       <p role="status" className={styles.hint}>
-        {hinted !== null && `${hinted.label}: ${hinted.hint ?? "not possible yet"}`}
+        {hinted.map((action) => (
+          <span key={action.action_id} className={action.action_id === hintId ? styles.asked : undefined}>
+            {action.hint ?? `${action.label}: not possible yet.`}{" "}
+          </span>
+        ))}
       </p>
       {opened !== null && (
         <ActionDialog

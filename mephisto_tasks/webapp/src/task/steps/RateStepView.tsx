@@ -6,7 +6,7 @@ import { firstUnanswered, known, points } from "./rating";
 import { ScaleField } from "./ScaleField";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
-import { useNumberKeys } from "./useNumberKeys";
+import { useEnterKey, useNumberKeys } from "./useNumberKeys";
 import styles from "./Rate.module.css";
 
 /** Rate every statement: on sliders that have no position until they are touched, or on points. */
@@ -41,6 +41,7 @@ export function RateStepView({ step, agentId, pending, onAnswer }: StepProps<Rat
     }
     onAnswer({ kind: "rate", step_id: step.step_id, values });
   };
+  useEnterKey(send);
 
   return (
     <>
@@ -84,9 +85,9 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return "Press each line where your answer lies, and choose one point where there are points.";
+    return "Press each line where your answer lies, and choose one answer where there are several.";
   }
   return slider
     ? "Press each line where your answer lies; you can move it afterwards."
-    : "Choose one point for each statement.";
+    : "Choose one answer for each.";
 }

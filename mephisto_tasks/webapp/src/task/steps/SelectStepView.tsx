@@ -19,7 +19,7 @@ import { Question } from "./Question";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { TextField } from "./TextField";
-import { keyRange, useNumberKeys } from "./useNumberKeys";
+import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
 import styles from "./Steps.module.css";
 
 /** Choose cards or tick options: one, any number, or explicitly none; and say why, where that is asked. */
@@ -62,6 +62,7 @@ export function SelectStepView({ step, agentId, pending, onAnswer }: StepProps<S
     const said = { selected, none: selected.length === 0, reason: step.reason ? draft.text : "" };
     onAnswer({ kind: step.kind, step_id: step.step_id, ...said });
   };
+  useEnterKey(send);
 
   const problem = tried ? lack : null;
   return (

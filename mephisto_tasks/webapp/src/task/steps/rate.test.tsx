@@ -26,6 +26,13 @@ beforeEach(() => {
 });
 
 describe("sliders", () => {
+  it("says what is missing also when Enter is pressed before anything is answered", async () => {
+    const { onAnswer } = renderTask(pageState(1, RATE));
+    await userEvent.keyboard("{Enter}");
+    expect(screen.getByRole("alert")).toHaveTextContent("This one is not answered yet.");
+    expect(onAnswer).not.toHaveBeenCalled();
+  });
+
   it("begin without a position, and say so", async () => {
     renderTask(pageState(1, RATE));
     expect(interesting()).toHaveAttribute("aria-valuetext", "not answered");

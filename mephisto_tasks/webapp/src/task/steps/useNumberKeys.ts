@@ -5,25 +5,46 @@ import { useEffect, useRef } from "react";
  * Read from `code`, because Alt+1 types another character on many keyboards.
  */
 export function useNumberKeys(choose: (number: number) => void): void {
-  const latest = useRef(choose);
+  useKeys((event) => {
+    const number = pressedNumber(event);
+    if (number === null || event.shiftKey || (isTyping(event.target) && !event.altKey)) {
+      return;
+    }
+    event.preventDefault();
+    choose(number);
+  });
+}
+
+/** Enter sends also while nothing has the focus that has a use for the key itself, as when a step has just appeared. */
+export function useEnterKey(send: () => void): void {
+  useKeys((event) => {
+    const used = event.defaultPrevented || event.repeat || event.shiftKey || event.altKey;
+    if (event.key === "Enter" && !used && !hasUse(event.target)) {
+      event.preventDefault();
+      send();
+    }
+  });
+}
+
+/** Keys pressed anywhere in the page, unless a dialog lies above it. */
+function useKeys(press: (event: KeyboardEvent) => void): void {
+  const latest = useRef(press);
   useEffect(() => {
-    latest.current = choose;
+    latest.current = press;
   });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      const number = pressedNumber(event);
-      if (number === null || event.ctrlKey || event.metaKey || event.shiftKey) {
-        return;
+      if (!event.ctrlKey && !event.metaKey && document.querySelector("[role='dialog']") === null) {
+        latest.current(event);
       }
-      if (document.querySelector("[role='dialog']") !== null || (isTyping(event.target) && !event.altKey)) {
-        return;
-      }
-      event.preventDefault();
-      latest.current(number);
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
+}
+
+function hasUse(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("a, button, input, textarea, summary"));
 }
 
 function pressedNumber(event: KeyboardEvent): number | null {

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.types import DialogueCount, TurnCount
 from parlai_humaneval.analysis.result import Result
@@ -18,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 CLUSTERED = (
     "Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
-    "freedom."
+    f"freedom; cut where more is not possible, and none from fewer than {MIN_CLUSTERS} workers."
 )
 
 

@@ -91,7 +91,7 @@ def test_headline_says_who_leads_on_what_in_two_sentences():
             [[E, H] if model == "a" else [H] if worker % 2 else []] * 4 + [[]] * (worker % 3),
             model=model,
             worker=f"w{worker}",
-            ratings={E: (5 if model == "a" else 2) - worker % 2, H: 3 + worker % 2},
+            ratings={E: 5 - worker % 2 if model == "a" else 2 - worker % 3 // 2, H: 3 + worker % 2},
         )
         for model in "ab"
         for worker in range(12)

@@ -70,7 +70,7 @@ def _methods(groups: Sequence[AssessmentGroup]) -> list[str]:
     """Notes on what is printed, and on nothing else."""
     shown = [group for group in groups if words.basis(group).models]
     pairs = [pair for group in shown for pair in words.basis(group).pairs]
-    check = [CHECK] if any(group.checked for group in groups) else []
+    check = [CHECK] if any(group.checked for group in shown) else []
     scores = [*METHODS, *([OF_PAIRS] if pairs else [])] if shown else []
     return methods_of([*check, *scores], HOLM, [pair.difference for pair in pairs])
 

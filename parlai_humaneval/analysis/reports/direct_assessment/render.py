@@ -33,8 +33,8 @@ def parts(report: AssessmentReport) -> Iterator[RenderableType]:
         if not scores.models:
             continue
         yield Text()
-        who = "who passed the check" if group.passed.models else "all workers"
-        amount = f"{counted(scores.dialogues, 'dialogue')}, {counted(scores.workers, 'worker')}, {who}"
+        who = " who passed the check" if group.passed.models else " in all"
+        amount = f"{counted(scores.dialogues, 'dialogue')}, {counted(scores.workers, 'worker')}{who}"
         yield heading(", ".join(part for part in (group.setting, amount) if part))
         yield _overall(group, scores)
         for names in _criteria_by_table(group):

@@ -11,7 +11,7 @@ from parlai_humaneval.analysis.clustered import cluster_bootstrap, cluster_sums,
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.proportions import binomial_p
-from parlai_humaneval.analysis.reports.facts import LEVEL, common_facts, finished, median
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, finished, median
 from parlai_humaneval.analysis.reports.pw_turn import words
 from parlai_humaneval.analysis.reports.pw_turn.types import (
     ModelRates,
@@ -39,8 +39,7 @@ BOOTSTRAP_DRAWS = 2_000
 METHODS = [
     "Lin: turns won of turns decided. Sqr: mean over dialogues of x²/(x²+y²). WTA: share of dialogues with more "
     "turns won, a tied dialogue counts half (Smith et al. 2022, §4.1).",
-    "Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
-    "freedom. Bootstrap: percentile interval over resampled workers, as a check.",
+    CLUSTERED + " Bootstrap: percentile interval over resampled workers, as a check.",
     "Binomial p: the two-sided test of Smith et al. 2022, which takes all turns as independent.",
 ]
 HOLM = "Holm: clustered p, corrected for all pairs and metrics of the report."

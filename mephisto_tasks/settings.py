@@ -46,8 +46,8 @@ _OTHERS = [
     ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
     ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
     ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
-    ("mephisto.task.task_name", "pw-turn-METRIC", "Name of the study; launches of one name go on with each other."),
-    ("mephisto.task.task_reward", "2.5", "Pay for a dialogue, in dollars."),
+    ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
+    ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
 ]
 _SECTIONS = ("blueprint", "architect", "provider", "task")
 
@@ -106,11 +106,21 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     _check_sections(composed, conf)
     if embedded:
         use_embedded(composed)
+    _let_overrides_rule(composed, overrides)
     needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     _check_address(composed)
     return composed
+
+
+def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
+    """A setting of the command line rules over the variants of the technique, which would set it again."""
+    for override in overrides:
+        name = override.partition("=")[0].lstrip("+").removeprefix(BLUEPRINT)
+        for variant in config.mephisto.blueprint.variants.values():
+            if name in variant:
+                variant[name] = config.mephisto.blueprint[name]
 
 
 def _needed_by_crowd(config: DictConfig) -> list[str]:
@@ -146,13 +156,14 @@ def setting_names() -> list[str]:
 
 def describe_settings(task: str) -> list[tuple[str, str, str]]:
     """Of every setting: full name, the task's default as text, one line of what it is."""
-    defaults = compose_config(task, "local").mephisto.blueprint
-    described = [
-        (BLUEPRINT + name, _as_text(defaults[name]), (info.description or "").replace("``", ""))
-        for name, info in InteractiveConfig.model_fields.items()
-        if not OmegaConf.is_missing(defaults, name)
-    ]
-    return [*described, *_OTHERS]
+    composed = compose_config(task, "local")
+    blueprint = composed.mephisto.blueprint
+    described = []
+    for name, info in InteractiveConfig.model_fields.items():
+        value = None if OmegaConf.is_missing(blueprint, name) else blueprint[name]
+        described.append((BLUEPRINT + name, _as_text(value), (info.description or "").replace("``", "")))
+    others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
+    return [*described, *others]
 
 
 def _as_text(value: object) -> str:
@@ -169,6 +180,10 @@ def _check_name(override: str) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
     name, _, value = override.partition("=")
     name = name.lstrip("+~")
+    if name == "models":
+        raise ConfigError(
+            "models=… takes one word only, models=embedded; models by name: mephisto.blueprint.models=[a,b]"
+        )
     if name == PLACE:
         places = sorted(path.stem for path in (SHARED_CONFS / PLACE).glob("*.yaml"))
         if value not in places:

@@ -40,15 +40,16 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
     specs = resolve(config.model_names(), zoo)
     practice = _practice(config, own)
+    planner = _planner(config, seed)
     study = Study(
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
         pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
         allocator=allocator,
-        planner=_planner(config, seed),
+        planner=planner,
         practice=practice,
-        instructions=_instructions(config, own, reward),
+        instructions=_instructions(config, own, reward, planner.begun),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
         unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
@@ -115,14 +116,17 @@ def _practice(config: InteractiveConfig, own: Path) -> Practice | None:
     practice = load_practice(path, config.metric)
     problems = [check_practice(practice, config.of(setting)) for setting in config.settings()]
     if all(problems):  # of several settings, the practice need fit one only
-        raise ConfigError(f"{path}: {problems[0]}")
+        raise ConfigError(
+            f"{path}: {problems[0]}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
+            "(mephisto.blueprint.onboarding_qualification=null)"
+        )
     return practice
 
 
-def _instructions(config: InteractiveConfig, own: Path, reward: float) -> Instructions:
+def _instructions(config: InteractiveConfig, own: Path, reward: float, begun: bool) -> Instructions:
     of_metric = own / f"instructions_{config.metric}.yaml"
     path = resolve_file(config.instructions_file, of_metric if of_metric.is_file() else own / "instructions.yaml")
-    return load_instructions(path, _values(config, reward), _flags(config))
+    return load_instructions(path, _values(config, reward), _flags(config, begun))
 
 
 _WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
@@ -151,12 +155,12 @@ def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
     }
 
 
-def _flags(config: InteractiveConfig) -> set[str]:
-    """What is true of the study, for lines of the instructions that hold only then."""
+def _flags(config: InteractiveConfig, begun: bool) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then; ``begun``: lines stand there already."""
     each = [config.of(setting) for setting in config.settings()]
     flags = {
         "persona": config.persona,
-        "first_message": bool(config.first_message or config.openers),
+        "first_message": begun or bool(config.first_message),
         "rater_ends": config.rater_ends,
         "several_conversations": config.conversations_per_unit > 1,
         "opinion": config.ask_opinion,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.launch import announce, follow
+from mephisto_tasks.commands.launch import announce, follow, split_settings
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 from mephisto_tasks.startup import collector_off
 
@@ -24,6 +24,7 @@ Examples:
   parlai-humaneval demo
   parlai-humaneval demo --raters 4 --dialogues 20 --prefer retrieval --strength 0.7
   parlai-humaneval demo --task sata mephisto.blueprint.setting=sata_user
+  parlai-humaneval demo --task sata conf=liu2023_mm models=embedded --raters 4 --dialogues 3
   parlai-humaneval demo --task direct_assessment --raters 4 --dialogues 8 --json > report.json
 """
 
@@ -61,7 +62,7 @@ Examples:
     help="How often a simulated rater chooses it.",
 )
 @click.option("--seed", type=int, help="Of orders, personas and simulated raters. Default: drawn, and recorded.")
-@click.argument("overrides", nargs=-1)
+@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 def demo(
     task: str,
     raters: int | None,
@@ -74,19 +75,20 @@ def demo(
     prefer: str | None,
     strength: float,
     seed: int | None,
-    overrides: tuple[str, ...],
+    chosen: tuple[str, ...],
 ) -> None:
     """Rate embedded models on this machine, now.
 
     Without --raters it prints a link and waits for people; with it, simulated raters go through the same pages' protocol
-    and the report is printed. OVERRIDES are settings as for `launch`.
+    and the report is printed. Confs and settings are as for `launch`. Without --prefer simulated raters answer at random.
     """
     if prefer is not None and raters is None:
         raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
     seed = secrets.randbelow(2**31) if seed is None else seed
     what = f"{task}-{metric}" if metric else task
     task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    chosen = [
+    conf, overrides = split_settings(chosen)
+    settings_of_demo = [
         *([f"mephisto.blueprint.models=[{models}]"] if models else []),
         *([f"mephisto.blueprint.metric={metric}"] if metric else []),
         f"mephisto.blueprint.dialogues_per_group={dialogues}",
@@ -100,7 +102,7 @@ def demo(
         with collector_off():
             from mephisto_tasks import launching, settings
 
-        config = settings.compose_config(task, "local", chosen)
+        config = settings.compose_config(task, conf, settings_of_demo)
         blueprint = config.mephisto.blueprint
         _check_preference(prefer, [*blueprint.models, *(model for group in blueprint.groups for model in group)])
         stop = launching.stop_on_signals()

@@ -84,9 +84,16 @@ class LiveAgentState(AgentState):
         os.replace(draft, path)
 
     def append(self, event: BaseModel) -> None:
-        """Write an event down, now."""
+        """Write an event down, now.
+
+        Raises:
+            UnicodeEncodeError: a text that UTF-8 cannot hold; nothing has changed.
+            OSError: the file could not be written.
+        """
+        message = event.model_dump(mode="json")
+        json.dumps(message, ensure_ascii=False).encode()  # what cannot be written must not stand among what was
         with self._lock:
-            self.messages.append(event.model_dump(mode="json"))
+            self.messages.append(message)
             self._save_data()
 
     def show(self, update: dict[str, Any]) -> None:

@@ -15,14 +15,19 @@ _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 A = TypeVar("A", bound=BaseModel)
 
 
-def read_answer(packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...]) -> tuple[A | None, str | None]:
-    """The answer in a packet, where it is one of ``kinds`` to the step ``step_id``; else None and a sentence."""
+def read_answer(
+    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = MAX_TEXT
+) -> tuple[A | None, str | None]:
+    """The answer in a packet, where it is one of ``kinds`` to the step ``step_id``; else None and a sentence.
+
+    ``max_chars``: what the step allows, for the words on a text that is far too long to be read.
+    """
     if packet is EARLY_SUBMIT:
         return None, NOT_FINISHED
     try:
         answer = _ANSWER.validate_python(packet)
     except ValidationError as error:
-        return None, _unreadable(error)
+        return None, _unreadable(error, max_chars)
     if answer.step_id != step_id:
         return None, "That answer belongs to an earlier step, which is already finished. Nothing has changed."
     for kind in kinds:
@@ -31,11 +36,11 @@ def read_answer(packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...]
     return None, "That is not the kind of answer that this step asks for. Please answer the question below."
 
 
-def _unreadable(error: ValidationError) -> str:
+def _unreadable(error: ValidationError, max_chars: int) -> str:
     """What a rater is told of a packet that is no answer at all; a page of ours never sends one."""
     for problem in error.errors():
         if problem["type"] == "string_too_long":
-            return f"That text is too long to be sent: at most {MAX_TEXT:,} characters. Please shorten it."
+            return f"That text is too long to be sent: at most {max_chars:,} characters. Please shorten it."
         if "values" in problem["loc"]:
             return "A rating must be a number on its scale. Please rate the statements below again."
     return "That answer could not be read. Please answer the question below again."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from parlai_humaneval.protocol.steps import (
     ActionAnswer,
     ChooseAnswer,
@@ -20,7 +22,7 @@ from parlai_humaneval.protocol.steps import (
     WriteAnswer,
     WriteStep,
 )
-from parlai_humaneval.quality.text import count_words, plain
+from parlai_humaneval.quality.text import count_words
 
 MAX_TOPIC_CHARS = 200
 EMPTY_WORDS = frozenset(
@@ -39,12 +41,6 @@ EMPTY_WORDS = frozenset(
         "none",
         "nothing",
         "na",
-        "idk",
-        "dont",
-        "do",
-        "not",
-        "know",
-        "i",
         "it",
         "is",
         "this",
@@ -78,6 +74,24 @@ EMPTY_WORDS = frozenset(
     }
 )
 """A written reply of these words alone fills the field and says nothing."""
+EMPTY_PHRASES = frozenset(
+    {
+        "i dont know",
+        "i do not know",
+        "dont know",
+        "idk",
+        "no idea",
+        "i have no idea",
+        "not sure",
+        "im not sure",
+        "i am not sure",
+        "no comment",
+        "whatever",
+        "does not matter",
+        "doesnt matter",
+    }
+)
+"""So does one of these, whatever the punctuation."""
 
 
 def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
@@ -108,12 +122,13 @@ def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
     problem = _check_text(answer.text, step.max_chars)
     if problem is not None:
         return problem
-    words = [plain(word) for word in answer.text.split() if count_words(word)]
+    words = [_letters(word) for word in answer.text.split() if _letters(word)]
     if count_words(answer.text) < step.min_words:
         return f"Please write at least {_words(step.min_words)}."
-    if plain(answer.text) in {plain(card.text) for card in step.cards}:
+    if _letters(answer.text) in {_letters(card.text) for card in step.cards}:
         return "That is one of the replies that you did not choose. Please write a better one in your own words."
-    if len(set(words)) < min(len(words), step.min_words) or set(words) <= EMPTY_WORDS:
+    few = len(set(words)) < min(len(words), step.min_words)
+    if few or set(words) <= EMPTY_WORDS or " ".join(words) in EMPTY_PHRASES:
         return "Please write what your partner should really have said here, as a full reply."
     return None
 
@@ -174,6 +189,12 @@ def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
     if step.opinions and answer.opinion not in {option.option_id for option in step.opinions}:
         return "Please say what you think of this topic: choose one of the answers below."
     return None
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in small letters: no sign, picture or invisible character makes a copy another text."""
+    levelled = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(character for character in levelled if character.isalnum())
 
 
 def _check_text(text: str, max_chars: int) -> str | None:

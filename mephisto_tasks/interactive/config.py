@@ -6,6 +6,7 @@ all of it. Every field can be overridden on the command line as ``mephisto.bluep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, make_dataclass
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from mephisto_tasks.interactive.config_rules import check_rules, check_settings
 from parlai_humaneval.protocol.criteria import Criterion, criteria_for
+from parlai_humaneval.protocol.materials import in_words
 from parlai_humaneval.protocol.questions import question_for
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
@@ -154,15 +156,16 @@ class InteractiveConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _one_setting(cls, data: Any) -> Any:
-        """With one setting, its variant becomes the configuration itself."""
+        """With one setting, its variant becomes the configuration itself; what was set beside it goes before it."""
         if not isinstance(data, dict) or not data.get("variants"):
             return data
         setting = data.get("setting", "")
         names = [setting] if isinstance(setting, str) else setting
         check_settings(names, data["variants"], str(data.get("technique")))
         if len(names) > 1 or names == ["all"]:
-            return data
-        return {**data, **data["variants"][names[0]], "setting": names[0], "variants": {}}
+            return {**data, "onboarding_qualification": _name_of_several(data, names)}
+        variant = {key: value for key, value in data["variants"][names[0]].items() if not _was_set(cls, data, key)}
+        return {**data, **variant, "setting": names[0], "variants": {}}
 
     @model_validator(mode="after")
     def _consistent(self) -> InteractiveConfig:
@@ -211,6 +214,17 @@ class InteractiveConfig(BaseModel):
         return criteria_for(self.final_scale, self.final_criteria)
 
 
+def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
+    """Whether a setting has another value than the engine's default."""
+    return name in data and data[name] != model.model_fields[name].get_default(call_default_factory=True)
+
+
+def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
+    """The practice's qualification, where its name holds a list of settings: the same in whichever order they stand."""
+    name = data.get("onboarding_qualification")
+    return name.replace(str(list(names)), "-".join(sorted(names))) if isinstance(name, str) else name
+
+
 def read_config(data: dict[str, Any]) -> InteractiveConfig:
     """Settings as composed by hydra → checked.
 
@@ -227,10 +241,11 @@ def read_config(data: dict[str, Any]) -> InteractiveConfig:
 
 def _explain(problem: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"])
-    message = str(problem["msg"]).removeprefix("Value error, ")
+    message = in_words(problem)
     if not place:
         return message
-    return f"mephisto.blueprint.{place}: {message} (got {problem['input']!r})"
+    got = "" if "got " in message else f" (got {problem['input']!r})"
+    return f"mephisto.blueprint.{place}: {message}{got}"
 
 
 def hydra_arguments(name: str, blueprint_type: str, bases: tuple[type, ...]) -> type:

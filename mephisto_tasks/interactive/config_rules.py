@@ -96,10 +96,15 @@ def _choices(config: InteractiveConfig) -> None:
 
 
 def _asked(config: InteractiveConfig) -> None:
+    ticks = config.ticks()
+    if ticks and config.turn_question != "tick":
+        raise ValueError(
+            f"turn_criteria are ticked with turn_question=tick only; this study has {config.turn_question}"
+        )
     if config.turn_question == "tick":
         if config.group_size != 1:
             raise ValueError("ticking is about one reply: group_size must be 1")
-        if not config.ticks():
+        if not ticks:
             raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
     config.scales()
     if config.turn_question == "none" and not config.final_criteria and not config.verdict:
@@ -136,6 +141,8 @@ def _units(config: InteractiveConfig) -> None:
 
 
 def _topics(config: InteractiveConfig) -> None:
+    if config.context_kind != "jsonl" and not config.context_file:
+        raise ValueError(f"context_kind={config.context_kind} needs the context_file of that kind")
     if config.ask_opinion and config.topic != "free":
         raise ValueError("ask_opinion goes with topic=free: it is about the topic that the rater named")
     if isinstance(config.bot_persona, list):

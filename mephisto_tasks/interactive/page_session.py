@@ -29,6 +29,7 @@ from mephisto_tasks.interactive.agent_state import LiveAgentState
 from mephisto_tasks.interactive.answer_reading import read_answer
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
+    MAX_TEXT,
     ActionAnswer,
     ChooseAnswer,
     ChooseStep,
@@ -211,7 +212,7 @@ class PageSession:
         self.notice = None
         while True:
             packet = self._next_packet()
-            answer, problem = read_answer(packet, step.step_id, kinds)
+            answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", MAX_TEXT))
             if answer is not None:
                 problem = check(answer)
             update_id = packet.get("update_id")

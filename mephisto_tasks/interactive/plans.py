@@ -149,6 +149,12 @@ class Planner:
         self._contexts = Deck(contexts, f"contexts:{seed}") if contexts else None
         self._openers = Deck(openers, f"openers:{seed}") if openers else None
 
+    @property
+    def begun(self) -> bool:
+        """Whether lines stand on the page before the rater writes, from a context or an opener."""
+        contexts = self._contexts.items if self._contexts else ()
+        return self._openers is not None or any(context.opening for context in contexts)
+
     def plan(self, unit: str, cells: Sequence[Cell]) -> UnitPlan:
         """The unit called ``unit`` with one dialogue for each of ``cells``; the quality-control model's comes among them."""
         cells = [*cells, *self._control(cells)]
@@ -190,6 +196,6 @@ class Planner:
         )
         if self._config.topic == "icebreaker":
             record.topic, record.topic_source = chance.choice(given.bot_persona), "icebreaker"
-        elif given.topic:
+        elif given.topic and self._config.topic == "none":
             record.topic, record.topic_source = given.topic, "context"
         return record

@@ -28,6 +28,7 @@ from mephisto_tasks.interactive.study import Study
 from mephisto_tasks.interactive.unit import HeldUnit
 from mephisto_tasks.interactive.words import (
     AGAIN,
+    AGAIN_OF_SEVERAL,
     ALL_DONE,
     AWAY,
     AWAY_FOR_GOOD,
@@ -36,6 +37,7 @@ from mephisto_tasks.interactive.words import (
     PRACTICE_PASSED,
     STOPPED,
     THANKS,
+    filled,
 )
 from parlai_humaneval.models.pool import ModelFailed
 from parlai_humaneval.protocol.events import Interrupted
@@ -87,7 +89,7 @@ class InteractiveTaskRunner(TaskRunner):
             raise AgentReturnedError(agent.db_id)
         held = HeldUnit(self.study, UnitPlan.restored(stored), page)
         if self.study.allocator.take_cut_off(agent.worker_id):
-            page.notice = AGAIN
+            page.notice = AGAIN if held.plan.conversations == 1 else AGAIN_OF_SEVERAL
         elif agent.worker_id in self._passed_just_now:
             page.notice = PRACTICE_PASSED
         self._passed_just_now.discard(agent.worker_id)
@@ -141,7 +143,7 @@ class InteractiveTaskRunner(TaskRunner):
         self.study.note_failure(reason)
         try:
             held.fail(reason)
-        except OSError:
+        except Exception:  # the rater must be told and paid, whatever cannot be written
             logger.exception("the end of dialogue %s could not be written down", held.dialogue_id)
         self._goodbye(held.page, STOPPED, "submit")
         try:
@@ -161,7 +163,8 @@ class InteractiveTaskRunner(TaskRunner):
 
     def _goodbye(self, page: PageSession, words: tuple[str, str], next_: Any) -> None:
         title, text = words
-        page.end(title, text.format(pay=self.study.instructions.pay), next_)
+        several = self.study.config.conversations_per_unit
+        page.end(title, filled(text, conversations=several, pay=self.study.instructions.pay), next_)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""

@@ -66,9 +66,10 @@ class HeldUnit:
     def ask_feedback(self) -> None:
         """The comment box after the last dialogue; the unit is complete whatever happens here."""
         self.page.progress = self.page.within = None
+        over = "That was the conversation" if self.plan.conversations == 1 else "Those were all conversations"
         step = FeedbackStep(
             step_id="feedback",
-            label="That was the conversation, thank you! Is there anything you would like to tell us? (optional)",
+            label=f"{over}, thank you! Is there anything you would like to tell us? (optional)",
         )
         text = self.page.ask_feedback(step).text
         if text.strip():

@@ -204,7 +204,7 @@ class ConversationWorld:
     def _message_step(self, turn: int) -> MessageStep:
         return MessageStep(
             step_id=f"message-{turn}",
-            label="Write your next message" if turn > 1 else "Write your first message",
+            label="Write your next message" if self.page.transcript else "Write your first message",
             min_words=self.config.min_message_words,
             max_chars=self.config.max_message_chars,
             suggestions=self._suggestions,

@@ -42,7 +42,7 @@ class BotSpeakerAgent(Agent):
     accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged.
 
     Every model has one candidate in each turn. Those whose shown texts are equal share a card: the first shown has
-    it, the others are the ``same_as`` it and have its ``position``. (With independent histories each has a card.)
+    it, the others are the ``same_as`` it and have its ``position``. (Side by side each has a card.)
     A model that gave only blank replies is ``failed``: it has no card, and position 0. Cards count 1, 2, … without holes.
 
     Clones share the models' weights and nothing else. Not for use by two threads at once.
@@ -122,6 +122,7 @@ class BotSpeakerAgent(Agent):
         self._order = shown_order(self._order_kind, len(self._models), self._seed)
         self._children = self._pool.children(self._models, self._seed, self._personas)
         self._histories = Histories(self._children, independent=self._history == "independent")
+        self._side_by_side = self._histories.independent and self._order_kind == "fixed"
 
     def observe(self, observation: Mapping[str, Any]) -> Message:
         """Hear the person's message; all models hear it.
@@ -249,7 +250,7 @@ class BotSpeakerAgent(Agent):
         names = list(self._pool.specs)
         each = [to_candidate(model, answer, names) for model, answer in zip(self._models, answers, strict=True)]
         self._replies = [candidate.text for candidate in each]
-        self._candidates = lay_out(each, self._order.of_turn(self._turn), merge=not self._histories.independent)
+        self._candidates = lay_out(each, self._order.of_turn(self._turn), merge=not self._side_by_side)
         texts = [candidate.text for candidate in shown_cards(self._candidates)]
         return Message(
             {

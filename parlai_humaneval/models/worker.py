@@ -216,6 +216,7 @@ class ModelWorker:
     def _text(self, message: Mapping[str, Any]) -> str:
         """The reply as people write: a model of lower-case tokens gets its capitals and spacing back."""
         text = str(message.get("text") or "").strip()
+        text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
         return str(normalize_reply(text)) if text and self._lowercase else text
 
 

@@ -143,6 +143,8 @@ def _json_list(path: Path) -> list[Any]:
         raise MaterialError(f"{path}: is empty; {form}")
     try:
         data = json.loads(text)
+    except RecursionError as error:
+        raise MaterialError(f"{path}: is nested too deeply to be read; {form}") from error
     except json.JSONDecodeError as error:
         hint = "; a list of safe personas goes with an episode file, as safe_personas" if "|" in text else ""
         raise MaterialError(f"{path}, line {error.lineno}: not JSON ({error.msg}); {form}{hint}") from error

@@ -59,6 +59,19 @@ class Instructions(_Material):
 M = TypeVar("M", bound=BaseModel)
 
 
+def in_words(problem: Any) -> str:
+    """One of pydantic's problems in the words of whoever wrote the file or setting."""
+    kind, message = str(problem["type"]), str(problem["msg"]).removeprefix("Value error, ")
+    words = {
+        "missing": "is missing",
+        "extra_forbidden": "is not known here; is it misspelt?",
+        "list_type": f"must be a list, such as [a,b]; got {problem['input']!r}",
+        "model_type": "must be an object of names and values",
+        "model_attributes_type": "must be an object of names and values",
+    }
+    return words.get(kind, message)
+
+
 def validated(model: type[M], data: Any, where: str) -> M:
     """``data`` as ``model``. Raises MaterialError: ``where``, the place in it and what was expected."""
     try:
@@ -66,7 +79,7 @@ def validated(model: type[M], data: Any, where: str) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the top"
-        message = str(first["msg"]).removeprefix("Value error, ")
+        message = in_words(first)
         raise MaterialError(f"{where}: at {place}: {message}") from error
 
 

@@ -26,7 +26,7 @@ TELLING_NAMES = (
     "ChatGPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR", "Godel-large",
     "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
     "Vicuna", "Llama 2", "Llama 3", "Code Llama", "DeepSeek", "Qwen", "ChatGLM", "Mixtral", "Bing Chat",
-    "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
+    "EVA2.0", "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
 )  # fmt: skip
 """Well-known models that no chat means otherwise. A version that follows (``GPT-4``, ``BlenderBot 3``) goes with them."""
 
@@ -50,6 +50,8 @@ _BEFORE = (
     r"(?:\s+(?:the|a|an|your))?\s+)"
 )
 _KIND = r"(?:chat\s?bot|bot|model|language\s+model|assistant|a\.?i\.?)"
+_ADDRESS = r"(?:\byou(?:\s+are|['’]re)\s+(?:now\s+)?(?:talking|speaking|chatting)\s+(?:to|with)\s+)"
+_START = r"(?:(?:^|[.!?,;])\s*|\b(?:hi|hello|hey)\s+(?:there\s+)?)"
 _MAKING = (
     r"(?:\b(?:made|built|trained|created|developed|designed|programmed|invented|released|published|powered)"
     r"\s+(?:by|at)(?:\s+(?:the\s+)?(?:people|researchers|engineers|team)\s+(?:at|of|from))?(?:\s+the)?\s+)"
@@ -97,9 +99,21 @@ def _patterns(names: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]
         (_whole(_any_of(TELLING_MAKERS)), MAKER_MASK),
         (_whole(named + _VERSION), NAME_MASK),
         (
-            re.compile(rf"{_BEFORE}(?P<name>{speaker}{_VERSION})(?=\s*(?:[.,;:!?)]|$|and\b|from\b|{_KIND}\b))", re.I),
+            re.compile(
+                rf"{_BEFORE}(?P<name>{speaker}{_VERSION})(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
+                re.I,
+            ),
             NAME_MASK,
         ),
+        (re.compile(rf"{_ADDRESS}(?P<name>{speaker}{_VERSION})(?!\w)", re.I), NAME_MASK),
+        (
+            re.compile(
+                rf"{_START}(?P<name>{speaker}{_VERSION})(?=\s+here\s*(?:[.,;!?]|$)|\s+at\s+your\s+service\b)",
+                re.I | re.M,
+            ),
+            NAME_MASK,
+        ),
+        (re.compile(rf"^\s*(?P<name>{speaker}{_VERSION})(?=\s*:)", re.I | re.M), NAME_MASK),
         (re.compile(rf"{_MAKING}(?P<name>{_any_of(ORDINARY_MAKERS)})\b", re.I), MAKER_MASK),
     )
 

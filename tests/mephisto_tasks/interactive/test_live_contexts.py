@@ -187,7 +187,7 @@ async def test_parlais_own_files(start: Launch, tmp_path: Path, played: Played) 
             "context 'c' has no persona for the bot",
         ),
         ({"openers": "{file}"}, ["Hello!", "", "Hi."], "line 2: the line is empty"),
-        ({"context_kind": "bst", "bot_persona": True}, [], "bst is not packaged; name its file"),
+        ({"context_kind": "bst", "bot_persona": True}, [], "context_kind=bst needs the context_file"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, settings: dict[str, Any], lines: list[str], said: str) -> None:

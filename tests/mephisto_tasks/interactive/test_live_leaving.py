@@ -9,7 +9,7 @@ import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
 from mephisto_tasks.interactive.explain import BUSY, DONE_ALL
-from mephisto_tasks.interactive.words import AWAY, AWAY_FOR_GOOD, THANKS
+from mephisto_tasks.interactive.words import AWAY, AWAY_FOR_GOOD, THANKS, filled
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.core import OTHER_WINDOW
 from mephisto_tasks.router.page_client import PageError
@@ -158,7 +158,7 @@ async def test_with_another_pair_to_rate_the_idle_are_invited_back(start: Launch
             state = await rater.talk_until("message", turn=2)
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == AWAY[1]
+            assert ended.step.text == filled(AWAY[1], conversations=1, pay="")
             await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Rater(run, "idler") as rater:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 
@@ -150,9 +151,10 @@ async def test_the_written_reply_is_every_models_own(user_run: Launched) -> None
         state = await rater.pick()
         assert isinstance(state.step, WriteStep)
         assert len(state.step.cards) == 3, "the replies that did not fit stay in sight"
+        await asyncio.sleep(0.4)
         state = await rater.answer(kind="write", text=f"  {better} \n")
         assert texts(state) == ["Do you have pets?", better]
-        await rater.say("What are they called?")
+        await rater.say("  What are they called?\n")
         for model in THREE:
             assert heard_by(model, 3) == [
                 ("human", "Do you have pets?"), ("bot", better), ("human", "What are they called?"),
@@ -163,6 +165,8 @@ async def test_the_written_reply_is_every_models_own(user_run: Launched) -> None
     record = rater.record(user_run)
     first, second = record.turns
     assert (first.selected, first.none_said, first.continued, first.written) == ([], True, None, better)
+    assert first.seconds is not None
+    assert first.seconds >= 0.4, "the time of writing is part of the turn's"
     assert (second.none_said, second.written, len(second.selected)) == (False, None, 2)
     assert sum(record.points.values()) == 2
 
@@ -181,7 +185,7 @@ async def test_written_replies_that_say_nothing_are_refused_and_the_step_stays(u
             "i like BIG dogs - you know": "you did not choose",
             "ok ok ok": "as a full reply",
             "I do not know": "as a full reply",
-            "many words " * 9_500: "too long to be sent: at most 20,000 characters",
+            "many words " * 9_500: "too long to be sent: at most 2,000 characters",
             "many more words " * 200: "shorten your text to 2000 characters",
         }
         for text, said in refusals.items():

@@ -9,7 +9,7 @@ import scripted_models
 from hands import Hands, always, by_model, cards, heard_by, picked_models, texts
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.interactive.words import STOPPED
+from mephisto_tasks.interactive.words import STOPPED, filled
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep
@@ -106,7 +106,8 @@ async def test_blank_to_the_end_leaves_nothing_to_compare(start: Launch) -> None
         async with Rater(run) as rater:
             state = await rater.state()
             assert isinstance(state.step, EndStep)
-            assert (state.step.title, state.step.text, state.step.next) == (*STOPPED, "submit")
+            told = filled(STOPPED[1], conversations=1, pay="")
+            assert (state.step.title, state.step.text, state.step.next) == (STOPPED[0], told, "submit")
             await rater.client.submit_task()
         await eventually(lambda: not run.live_run.task_runner.running_units)
         (record,) = records(run)
@@ -162,3 +163,15 @@ async def test_side_by_side_a_silent_model_is_not_an_empty_column(start: Launch)
         await rater.client.submit_task()
         await eventually(lambda: rater.record(run).status == "failed")
         assert len(rater.record(run).complete_turns) == 1
+
+
+async def test_half_of_a_surrogate_pair_neither_stops_a_dialogue_nor_spoils_its_file(start: Launch) -> None:
+    """Some tokenizers cut an emoji in two; such a text can be neither stored nor sent as it is."""
+    always({"alpha": "\ud83d so nice", "beta": "Quite nice"})
+    async with start(turns=1) as run:
+        async with Rater(run) as rater:
+            state = await rater.state()
+            assert sorted(cards(state)) == ["? so nice", "Quite nice"]
+            await rater.finish()
+        await eventually(run.is_done)
+        assert records(run)[0].status == "complete"

@@ -39,3 +39,12 @@ def test_other_seeds_and_dialogues_differ(tmp_path: Path) -> None:
     first, second = plans(tmp_path, 7), plans(tmp_path, 8)
     assert len({plan.seed for plan in first}) == 5
     assert {plan.seed for plan in first}.isdisjoint(plan.seed for plan in second)
+
+
+def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> None:
+    config = config_of(tmp_path, dialogues_per_worker=3, dialogues_per_group=5)
+    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
+    assert isinstance(settings, dict)
+    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
+    made = build_study(read_config(known), "pw_turn", tmp_path, "study", 1.0)
+    assert (made.allocator.per_worker, made.allocator.per_unit) == (3, 1)

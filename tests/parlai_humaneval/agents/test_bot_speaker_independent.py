@@ -96,11 +96,22 @@ def test_accept_all_needs_replies_and_leaves_no_visible_line(recalling_pool: Any
 
 def test_equal_replies_stay_two_side_by_side(scripted_pool: Any) -> None:
     """Guards that a partner never vanishes from its column because it said the same."""
-    speaker = scripted_pool({"a": str.upper, "b": str.upper}).speaker(["a", "b"], seed=0, history="independent")
+    pool = scripted_pool({"a": str.upper, "b": str.upper})
+    speaker = pool.speaker(["a", "b"], seed=0, history="independent", order="fixed")
     speaker.observe(human("Hi"))
     message = speaker.act()
     assert message["text_candidates"] == ["HI", "HI"]
     assert [candidate["position"] for candidate in message["candidates"]] == [1, 2]
+
+
+def test_equal_replies_to_choose_from_are_one_card(scripted_pool: Any) -> None:
+    """Whoever chooses among replies sees one of two that are the same, whatever the models hear."""
+    speaker = scripted_pool({"a": str.upper, "b": str.upper}).speaker(["a", "b"], seed=0, history="independent")
+    speaker.observe(human("Hi"))
+    message = speaker.act()
+    assert message["text_candidates"] == ["HI"]
+    speaker.accept(message["candidates"][0]["candidate_id"])
+    assert speaker.dialogue_of("a") == speaker.dialogue_of("b") == [("human", "Hi"), ("bot", "HI")]
 
 
 def test_a_blank_turn_is_missing_in_one_history_only(scripted_pool: Any) -> None:

@@ -103,7 +103,7 @@ def test_retrieval_shares_its_index_and_loads_in_a_second() -> None:
         ("", "is empty"),
         ('{"dialogue_id": "1", "turns": ["one"]}', r"corpus\.jsonl, line 1: at turns: .*at least 2"),
         ('{"dialogue_id": "1", "turns": ["a", "b"]}\nnot json', r"corpus\.jsonl, line 2: not JSON"),
-        ('{"turns": ["a", "b"]}', r"at dialogue_id: Field required; expected"),
+        ('{"turns": ["a", "b"]}', r"at dialogue_id: is missing; expected"),
     ],
 )
 def test_an_ill_formed_corpus_is_told_file_line_and_form(tmp_path: Path, text: str, said: str) -> None:

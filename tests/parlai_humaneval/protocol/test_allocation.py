@@ -292,3 +292,15 @@ def test_a_unit_held_in_two_visits_counts_once_for_its_worker() -> None:
     allocator.claim("w1", "u3")
     allocator.complete("u3")
     assert allocator.has_done_all("w1")
+
+
+def test_what_remains_is_what_the_neediest_cell_lacks() -> None:
+    """Two cells a unit: one that lacks four dialogues needs four units, however few the others lack."""
+    every = cells(3)
+    allocator = Allocator(every, 4, per_unit=2)
+    allocator.restore(
+        PastDialogue(cell, f"w{number}{cell}", complete=True, rated_turns=6)
+        for cell in every[1:]
+        for number in range(4)
+    )
+    assert allocator.remaining == 4

@@ -88,7 +88,7 @@ def test_safe_personas_are_matched_as_parlai_does(put: Put, tmp_path: Path) -> N
         ([EPISODE, {**EPISODE, "personas": [["I ski."]]}], "episode 2: at personas: .*at least 2"),
         ([{**EPISODE, "personas": [["I ski.", " "], ["I swim."]]}], "episode 1: at personas.0.1"),
         ([{**EPISODE, "guided_turker_utterance": ""}], "episode 1: at guided_turker_utterance"),
-        ([{key: EPISODE[key] for key in ("personas", "context_dataset")}], "at free_turker_utterance: Field required"),
+        ([{key: EPISODE[key] for key in ("personas", "context_dataset")}], "at free_turker_utterance: is missing"),
         (["text"], "episode 1: at the top"),
     ],
 )

@@ -74,7 +74,7 @@ def test_marks_and_rare_line_ends_are_no_trouble(put: Put) -> None:
         (lines(PERSONA) + "\n\n" + lines({**PERSONA, "persona_id": "p2"}), "line 2: the line is empty"),
         (lines(PERSONA) + "\nnot json", "line 2: not JSON"),
         (lines(PERSONA, PERSONA), "stand twice: p1"),
-        (lines({"persona_id": "p1"}), "line 1: at sentences: Field required"),
+        (lines({"persona_id": "p1"}), "line 1: at sentences: is missing"),
         (lines({**PERSONA, "sentences": []}), "line 1: at sentences"),
         (lines({**PERSONA, "sentences": ["ok", "  "]}), "line 1: at sentences.1"),
         (lines({**PERSONA, "mood": "good"}), "line 1: at mood"),
@@ -104,7 +104,7 @@ def test_wrong_personas(put: Put, text: str, said: str) -> None:
             json.dumps({"metric": "m", "items": [{**ITEM, "good": f" {ITEM['bad']} "}]}),
             "at items.0.choose: two replies are the same",
         ),
-        (json.dumps({"metric": "m"}), "at items: Field required"),
+        (json.dumps({"metric": "m"}), "at items: is missing"),
         (
             json.dumps({"metric": "m", "items": [{"human": "h", "replies": ["a", "b"], "why": "w"}]}),
             "at items.0: this item says no right answer",
@@ -136,7 +136,7 @@ def test_wrong_practice_items(put: Put, text: str, said: str) -> None:
         (yaml.safe_dump({**INSTRUCTIONS, "preview": {"sections": []}}), "at preview.sections"),
         (
             yaml.safe_dump({key: INSTRUCTIONS[key] for key in INSTRUCTIONS if key != "consent"}),
-            "at consent: Field required",
+            "at consent: is missing",
         ),
         ("", "at the top"),
     ],

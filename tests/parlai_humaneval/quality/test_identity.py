@@ -30,6 +30,12 @@ ZOO = ("eliza", "retrieval", "tiny_generator", "blender_3B", "blender_3B-M0", "g
         ("This is the Gemini assistant.", "This is the [name] assistant."),
         ("I was trained by the people at Google.", "I was trained by the people at [maker]."),
         ("I’m Llama 2.", "I’m [name]."),
+        ("Hi, Eliza here. What is up?", "Hi, [name] here. What is up?"),
+        ("Eliza: hello", "[name]: hello"),
+        ("You are talking to Eliza.", "You are talking to [name]."),
+        ("Claude at your service!", "[name] at your service!"),
+        ("This is Bard speaking.", "This is [name] speaking."),
+        ("I am EVA2.0.", "I am [name]."),
     ],
 )
 def test_names_and_makers_are_masked(text: str, shown: str) -> None:
@@ -50,6 +56,9 @@ def test_names_and_makers_are_masked(text: str, shown: str) -> None:
         "Elizabeth and Elizas are other names.",
         "My sister Eliza is here.",
         "The generator is tiny.",
+        "I saw a llama here.",
+        "Information retrieval here is hard.",
+        "Come here, Claude!",
     ],
 )
 def test_ordinary_speech_is_left_alone(text: str) -> None:

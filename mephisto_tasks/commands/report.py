@@ -123,6 +123,8 @@ def report_of(
     records: list[DialogueRecord] = [record for name in names for record in read_records(data_dir, name)]
     technique = {"technique": records[0].technique} if records else {}
     known: dict[str, object] = {"practice": _practice(data_dir, names)}
+    if not records:
+        known["tasks"] = names
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
         known["excluded"] = excluded

@@ -63,7 +63,7 @@ def _name_topic(rater: Rater, looks: Looks, number: int) -> None:
     rater.write(TOPICS[number - 1])
     if number == 1:
         rater.press("Continue")
-        expect(page.get_by_role("alert")).to_have_text("Choose an answer before you go on.")
+        expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you go on.")
         looks.look(page, "direct-assessment-topic")
     rater.choose(OPINION_KEYS[OPINIONS[number - 1]])
     if number == 2:

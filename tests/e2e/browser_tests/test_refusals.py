@@ -57,7 +57,7 @@ def test_reload_in_the_second_try_gives_no_third(visit: Callable[..., Rater], em
     rater.progress("Practice 1 of 4")
     expect(rater.page.get_by_role("alert")).to_contain_text("You have one more try.")
     rater.practise(is_bad)
-    _turned_away(rater, FAILED)
+    _turned_away(rater, FAILED, title=PRACTICE_ENDS)
 
 
 def test_worker_who_took_part(visit: Callable[..., Rater], odd_study: Study) -> None:

@@ -74,7 +74,7 @@ def _practise(rater: Rater, looks: Looks) -> None:
 
     def on_item(number: int) -> None:
         if number == 2:
-            expect(page.get_by_text(f"That was {NOT_RIGHT}")).to_be_visible()
+            expect(page.get_by_text(f"Your last answer was {NOT_RIGHT}")).to_be_visible()
             expect(page.get_by_text(PRACTICE.items[0].why)).to_be_visible()
             looks.look(page, "sata-practice-feedback")
         elif number > 2:

@@ -64,7 +64,7 @@ class Tour(Looks):
         self.look(page, "chosen")
         rater.write("Nice.")
         rater.send("Continue")
-        expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.get_by_role("alert").last).to_be_visible()
         self.look(page, "missing-reason")
         rater.write(" It is friendly.")
         rater.send("Continue")

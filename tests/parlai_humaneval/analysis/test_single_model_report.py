@@ -44,7 +44,7 @@ def test_success_rates_by_hand(group):
     assert engaging.rate.details["n_workers"] == 2
     assert rate(group.all_turns, "b", E).rate.estimate == 0.25
     assert rate(group.all_turns, "b", "interesting").ticked == 0
-    assert rate(group.turns_2_to_last, "a", E).rate.estimate == 0.5
+    assert rate(group.later_turns, "a", E).rate.estimate == 0.5
     assert group.all_turns.none["a"].estimate == 0.25
 
 

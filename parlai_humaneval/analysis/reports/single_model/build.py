@@ -49,6 +49,8 @@ OF_PAIRS = (
     "Paper's p of pairs: two-sided t test of independent turns or dialogues (Smith et al. 2022, App. C.7). Clustered p "
     "of pairs: of the difference of two models."
 )
+FIRST_LATER = {"quality": 3}
+"""Metric → first of the later turns. Smith et al. 2022 (Table 2) give turns 3 to 6; Liu et al. 2023 leave the first out."""
 HOLM = "Holm: clustered p, corrected for all pairs and criteria of the report."
 
 
@@ -111,7 +113,7 @@ def _group(
         n_dialogues=int(both["dialogue_id"].nunique()),
         n_workers=int(both["worker_id"].nunique()),
         all_turns=_span(counted, cells, 1),
-        turns_2_to_last=_span(counted, cells, 2),
+        later_turns=_span(counted, cells, FIRST_LATER.get(metric, 2)),
         ratings=[_mean(cell) for cell in marks],
         tick_pairs=_pairs(cells),
         rating_pairs=_pairs(marks),

@@ -48,8 +48,8 @@ def parts(report: SingleModelReport) -> Iterator[RenderableType]:
         yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
         if group.all_turns.rates:
             yield _rates(group.all_turns, "All turns")
-            later = group.turns_2_to_last
-            yield _rates(later, f"Turns 2–{ABSENT if later.last_turn is None else later.last_turn}")
+            later = group.later_turns
+            yield _rates(later, f"Turns {later.first_turn}–{ABSENT if later.last_turn is None else later.last_turn}")
         if group.tick_pairs:
             yield _share_pairs(group.tick_pairs)
         if group.ratings:

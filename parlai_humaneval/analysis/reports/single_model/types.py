@@ -65,7 +65,7 @@ class SingleModelGroup(Group):
     n_dialogues: int
     n_workers: int
     all_turns: TickSpan
-    turns_2_to_last: TickSpan
+    later_turns: TickSpan
     ratings: list[MeanRating]
     tick_pairs: list[CriterionPair]
     rating_pairs: list[CriterionPair]

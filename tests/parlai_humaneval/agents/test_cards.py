@@ -19,6 +19,8 @@ from parlai_humaneval.protocol.records import Candidate
 TEXTS = st.sampled_from(["Yes.", " Yes. ", "No.", "I  do.", "I\ndo.", "yes.", "Well", "", " ", "\u200b"]) | st.text()
 REPLIES = st.lists(TEXTS, min_size=1, max_size=8)
 
+SIDE_BY_SIDE: dict[str, Any] = {"history": "independent", "order": "fixed"}
+
 
 def placed(*texts: str, merge: bool = True) -> list[Candidate]:
     """Texts of models m0, m1, … as a turn shows them, in that order; an empty text is a failed one."""
@@ -93,11 +95,13 @@ def reading_pool(scripted_pool: Any) -> Any:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=REPLIES, seed=st.integers(0, 99), independent=st.booleans())
-def test_any_replies_of_any_number_of_models(reading_pool: Any, texts: list[str], seed: int, independent: bool) -> None:
+@given(texts=REPLIES, seed=st.integers(0, 99), side_by_side=st.booleans())
+def test_any_replies_of_any_number_of_models(
+    reading_pool: Any, texts: list[str], seed: int, side_by_side: bool
+) -> None:
     """Guards the whole of a turn: nobody is lost, nobody stands twice, cards are numbered without holes."""
     models = [f"m{place}" for place in range(len(texts))]
-    speaker = reading_pool.speaker(models, seed=seed, history="independent" if independent else "shared")
+    speaker = reading_pool.speaker(models, seed=seed, **(SIDE_BY_SIDE if side_by_side else {}))
     speaker.observe({"text": json.dumps(texts), "episode_done": False})
     spoke = {model for model, text in zip(models, texts, strict=True) if not is_blank(text)}
     if len(spoke) < min(2, len(models)):
@@ -120,6 +124,6 @@ def test_any_replies_of_any_number_of_models(reading_pool: Any, texts: list[str]
     assert set(shown_for) == spoke
     assert {candidate.model for candidate in turn if candidate.failed} == set(models) - spoke
     distinct = {" ".join(card.text.split()) for card in cards}
-    assert len(cards) == (len(spoke) if independent else len(distinct))
+    assert len(cards) == (len(spoke) if side_by_side else len(distinct))
     at = {candidate.candidate_id: candidate.position for candidate in cards}
     assert all(candidate.position == at[candidate.same_as] for candidate in turn if candidate.same_as)

@@ -40,8 +40,10 @@ class TurnRating:
         elif self.config.turn_question == "tick":
             self._tick(turn, shown[0])
         elif self.config.turn_question == "none":
+            reply = shown[0]
+            now = time.time()
             self._continue(
-                Answered(at=time.time(), turn=turn, selected=[], continued=_id(shown), reason=None, seconds=0), shown
+                Answered(at=now, turn=turn, selected=[], continued=reply.candidate_id, reason=None, seconds=0), [reply]
             )
         elif len(shown) == 1 and self.config.min_choices > 0:
             self._all_the_same(turn, shown[0], candidates)
@@ -146,7 +148,3 @@ class TurnRating:
         self.speaker.accept(event.continued)
         line = next(c for c in shown if c.candidate_id == event.continued)
         self.page.say("partner", line.text, entry_id=line.candidate_id)
-
-
-def _id(shown: Sequence[Candidate]) -> str:
-    return shown[0].candidate_id

@@ -62,7 +62,10 @@ class RandomReplies:
 
 @register_agent("parlai_humaneval/degraded")
 class DegradedAgent(DialogueAgent):
-    """Answers at random from a dialogue file. Same dialogue, same seed: same reply."""
+    """Answers at random from a dialogue file, with its meaning distorted (Ji et al. 2022, §3.2 and App. A.1).
+
+    Same dialogue, same seed: same reply.
+    """
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:

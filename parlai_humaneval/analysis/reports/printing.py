@@ -46,6 +46,12 @@ def heading(text: str) -> Text:
     return Text(text, style="bold underline")
 
 
+def group_heading(setting: str, metric: str, n_dialogues: int, n_workers: int) -> Text:
+    """What a group of a report is about, and what it rests on."""
+    basis = f"{counted(n_dialogues, 'dialogue')}, {counted(n_workers, 'worker')}"
+    return heading(", ".join(part for part in (setting, metric, basis) if part))
+
+
 def titled_table(title: str) -> Table:
     """A light table under its title; add columns with :func:`model_column` and ``add_column``."""
     return Table(title=Text(title), title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1))

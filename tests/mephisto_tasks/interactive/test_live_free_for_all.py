@@ -11,7 +11,7 @@ from live import Launch, eventually, launch, records
 
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.openers import load_topics
-from parlai_humaneval.protocol.steps import MessageStep
+from parlai_humaneval.protocol.steps import ChooseStep, MessageStep
 
 THREE = ["alpha", "beta", "gamma"]
 
@@ -57,7 +57,8 @@ async def test_points_and_ranks_are_in_the_record(run: Launched) -> None:
 async def test_exactly_one_is_picked(run: Launched) -> None:
     async with Hands(run, "many") as rater:
         step = (await rater.say()).step
-        ids = [card.candidate_id for card in step.cards]  # type: ignore[union-attr]
+        assert isinstance(step, ChooseStep)
+        ids = [card.candidate_id for card in step.cards]
         assert "choose one reply" in await rater.refused(selected=ids[:2])
         assert "choose one reply" in await rater.refused(selected=[])
         assert "choose one reply" in await rater.refused(selected=[], none=True)

@@ -17,7 +17,7 @@ from mephisto_tasks.interactive.words import THANKS
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.results import past_practices
 from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.steps import EndStep, PageState, RateStep, TickStep
+from parlai_humaneval.protocol.steps import ChooseStep, EndStep, PageState, RateStep, TickStep
 
 WHY = "Because it says so."
 CHOICES: list[dict[str, Any]] = [
@@ -74,7 +74,8 @@ def given(run: Launched) -> list[list[Any]]:
 async def pick_texts(rater: Hands, *wanted: str) -> PageState:
     """The cards with these texts, wherever they stand."""
     step = (await rater.state()).step
-    selected = [card.candidate_id for card in step.cards if card.text in wanted]  # type: ignore[union-attr]
+    assert isinstance(step, ChooseStep)
+    selected = [card.candidate_id for card in step.cards if card.text in wanted]
     assert len(selected) == len(wanted)
     return await rater.answer(kind="choose", selected=selected, none=not selected)
 

@@ -19,6 +19,7 @@ from parlai_humaneval.protocol.events import (
     FeedbackGiven,
     Finished,
     HumanMessage,
+    Interrupted,
     PracticeAnswered,
     PracticeEnded,
     Refused,
@@ -176,3 +177,9 @@ def test_practice_events_round_trip() -> None:
         PracticeEnded(at=2.0, passed=False, attempts=2),
     ]
     assert parse_events(stored(events)) == events
+
+
+def test_only_a_dialogue_that_was_cut_off_is_interrupted() -> None:
+    """A launch that ends while its rater reads the thanks has cut nothing off: nobody gets that dialogue again."""
+    assert build_record([*whole(), Interrupted(at=99.0)]).interrupted is False
+    assert build_record([*whole()[:4], Interrupted(at=99.0)]).interrupted is True

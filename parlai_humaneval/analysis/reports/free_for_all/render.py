@@ -10,7 +10,7 @@ from rich.text import Text
 
 from parlai_humaneval.analysis.reports.free_for_all.types import FreeForAllGroup, FreeForAllReport
 from parlai_humaneval.analysis.reports.printing import (
-    heading,
+    group_heading,
     holm_title,
     model_column,
     number_columns,
@@ -19,15 +19,14 @@ from parlai_humaneval.analysis.reports.printing import (
     share_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.wording import counted, points_range, points_words, signed, signed_range
+from parlai_humaneval.analysis.wording import points_range, points_words, signed, signed_range
 
 
 def parts(report: FreeForAllReport) -> Iterator[RenderableType]:
     """The tables of each group."""
     for group in report.groups:
         yield Text()
-        basis = f"{counted(group.n_dialogues, 'dialogue')}, {counted(group.n_workers, 'worker')}"
-        yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
+        yield group_heading(group.setting, group.metric, group.n_dialogues, group.n_workers)
         yield _skills(group)
         yield _points(group)
         yield _gaps(group)

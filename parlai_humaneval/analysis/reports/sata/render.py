@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from parlai_humaneval.analysis.reports.printing import (
-    heading,
+    group_heading,
     holm_title,
     model_column,
     number_columns,
@@ -22,7 +22,6 @@ from parlai_humaneval.analysis.reports.sata.types import SataGroup, SataReport, 
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import (
     ABSENT,
-    counted,
     number_words,
     p_words,
     points_range,
@@ -34,9 +33,7 @@ def parts(report: SataReport) -> Iterator[RenderableType]:
     """The tables of each group."""
     for group in report.groups:
         yield Text()
-        span = group.all_turns
-        basis = f"{counted(span.n_dialogues, 'dialogue')}, {counted(span.n_workers, 'worker')}"
-        yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
+        yield group_heading(group.setting, group.metric, group.all_turns.n_dialogues, group.all_turns.n_workers)
         yield _wins(group)
         for part in (group.all_turns, group.turns_2_to_last):
             if part.test is not None:

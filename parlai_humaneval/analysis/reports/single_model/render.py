@@ -10,7 +10,7 @@ from rich.text import Text
 
 from parlai_humaneval.analysis.reports.printing import (
     criterion_column,
-    heading,
+    group_heading,
     holm_title,
     model_column,
     number_columns,
@@ -27,7 +27,6 @@ from parlai_humaneval.analysis.reports.single_model.types import (
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import (
     ABSENT,
-    counted,
     p_cell,
     percent,
     percent_range,
@@ -44,8 +43,7 @@ def parts(report: SingleModelReport) -> Iterator[RenderableType]:
     """The tables of each group."""
     for group in report.groups:
         yield Text()
-        basis = f"{counted(group.n_dialogues, 'dialogue')}, {counted(group.n_workers, 'worker')}"
-        yield heading(", ".join(part for part in (group.setting, group.metric, basis) if part))
+        yield group_heading(group.setting, group.metric, group.n_dialogues, group.n_workers)
         if group.all_turns.rates:
             yield _rates(group.all_turns, "All turns")
             later = group.later_turns

@@ -106,6 +106,8 @@ class PracticeWorld:
                 return self._rate(step_id, item)
             case VerdictItem():
                 return self._compare(step_id, item)
+            case _:
+                raise AssertionError("practice_rules let an item of another engine through")
 
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
         self.page.say("you", item.human)
@@ -160,7 +162,5 @@ def _feedback(wrong: list[PracticeItem], tries_left: int, shuffled: bool) -> Not
     return Notice(
         level="info",
         text=f"{count} not what we look for. {again} Please answer again.{order}",
-        points=[
-            f"After “{item.lines[-1] if isinstance(item, RateItem) else item.human}”: {item.why}" for item in wrong
-        ],
+        points=[f"After “{item.human if hasattr(item, 'human') else item.lines[-1]}”: {item.why}" for item in wrong],
     )

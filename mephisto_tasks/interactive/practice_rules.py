@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from mephisto_tasks.interactive.config import InteractiveConfig
-from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
+from parlai_humaneval.protocol.practice import (
+    ChooseItem,
+    PairItem,
+    Practice,
+    PracticeItem,
+    RateItem,
+    SegmentItem,
+    TickItem,
+    VerdictItem,
+)
 
 
 def check_practice(practice: Practice, config: InteractiveConfig) -> str | None:
@@ -30,6 +39,8 @@ def _unfit(item: PracticeItem, config: InteractiveConfig) -> str | None:
             return _unknown(list(item.sides), [criterion.name for criterion in config.scales()])
         case VerdictItem():
             return None if config.verdict else "compares two partners, which this study does not"
+        case PairItem() | SegmentItem():
+            return "judges finished chats, which this study does not"
 
 
 def _unknown(named: list[str], known: list[str]) -> str | None:

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parlai_humaneval.protocol.dialogue_files import Dialogue, load_dialogues
+from parlai_humaneval.protocol.dialogue_files import load_dialogues
+from parlai_humaneval.protocol.dialogues import Dialogue
 from parlai_humaneval.protocol.materials import MaterialError, Sentence, read_jsonl, read_text, text_lines, validated
 from parlai_humaneval.protocol.persona_lines import persona_line
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval.protocol.dialogues import Dialogue, SaidLine
 from parlai_humaneval.protocol.materials import MaterialError, Sentence, read_text, text_lines, validated
 from parlai_humaneval.protocol.persona_lines import persona_line
 
@@ -34,27 +35,6 @@ FORMATS = (
 
 Numbered = tuple[int, str]
 """A line of the file under its number, from 1."""
-
-
-@dataclass(frozen=True)
-class SaidLine:
-    """One line of a dialogue."""
-
-    speaker: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Dialogue:
-    """A dialogue of a file: at least two lines, none blank.
-
-    ``context`` holds what nobody said (persona lines with their prefix, topics); ``line_number`` where it begins.
-    """
-
-    dialogue_id: str
-    lines: tuple[SaidLine, ...]
-    context: tuple[str, ...]
-    line_number: int
 
 
 def load_dialogues(path: Path) -> list[Dialogue]:
@@ -117,7 +97,9 @@ class _Draft:
                 f"{path}, line {self.line_number}: a dialogue with {len(self.lines)} line(s) begins here; "
                 "expected at least 2"
             )
-        return Dialogue(self.dialogue_id or default_id, tuple(self.lines), tuple(self.context), self.line_number)
+        return Dialogue(
+            self.dialogue_id or default_id, tuple(self.lines), tuple(self.context), self.line_number, source=str(path)
+        )
 
 
 Reader = Callable[[Path, Sequence[Numbered]], Iterator[_Draft]]

@@ -1,6 +1,7 @@
-"""What happens in a live dialogue, as it is written down.
+"""What happens while somebody rates, as it is written down.
 
-Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.rebuilding` turns them into records.
+Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.rebuilding` turns those of a live dialogue
+into records, :mod:`parlai_humaneval.protocol.judging` those of a judgement of finished dialogues.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from parlai_humaneval.protocol.judgements import AskedQuestion, GivenAnswer, ShownDialogue
 from parlai_humaneval.protocol.records import (
     Candidate,
     ContextRecord,
@@ -154,6 +156,34 @@ class Interrupted(_Event):
     event: Literal["interrupted"] = "interrupted"
 
 
+class JudgingStarted(_Event):
+    """An item is shown: see :class:`~parlai_humaneval.protocol.judgements.JudgementRecord` for the fields."""
+
+    event: Literal["judging_started"] = "judging_started"
+    schema_version: int
+    judgement_id: str
+    item_id: str
+    technique: str
+    setting: str = ""
+    settings: dict[str, Any]
+    metric: str
+    group: list[str]
+    dialogues: list[ShownDialogue]
+    questions: list[AskedQuestion]
+    expected: dict[str, str] | None = None
+    seed: int
+    session: str
+    number: int = 1
+    numbers: int = 1
+
+
+class Judged(_Event):
+    """A step of an item was answered; the item ends with ``finished``."""
+
+    event: Literal["judged"] = "judged"
+    answers: list[GivenAnswer]
+
+
 class PracticeAnswered(_Event):
     """``choice``: good where the answer was right, else bad; ``given`` is the answer itself, as JSON."""
 
@@ -186,6 +216,8 @@ Event = Annotated[
     | FeedbackGiven
     | Failed
     | Interrupted
+    | JudgingStarted
+    | Judged
     | PracticeAnswered
     | PracticeEnded,
     Field(discriminator="event"),

@@ -7,6 +7,9 @@ A file is ``{"metric": …, "items": […]}``. What an item asks follows from it
 - ``human, reply, must, must_not``: what must be ticked of the reply, and what must not.
 - ``lines, sides``: a finished chat, and for each criterion the end of the scale (``low`` or ``high``) that is right.
 - ``human, replies, better``: which of two partners: ``a``, ``b``, ``tie`` or ``both_bad``.
+- ``conversations, judged, better``: two finished chats, and in which of them (1 or 2) the judged speaker is better.
+- ``lines, labels``: a finished chat, and for each of its two speakers what they can be taken for: ``human``, ``unsure``,
+  ``bot``, or a list of those that are right.
 """
 
 from __future__ import annotations
@@ -88,7 +91,39 @@ class VerdictItem(_Item):
     better: Literal["a", "b", "tie", "both_bad"]
 
 
-_KINDS = {"better": "verdict", "sides": "rate", "must": "tick", "must_not": "tick", "right": "choose", "good": "choose"}
+class PairItem(_Item):
+    """Two finished chats. ``judged``: the place of the judged speaker in both (2: who answers)."""
+
+    conversations: Annotated[list[Annotated[list[Sentence], Field(min_length=2)]], Field(min_length=2, max_length=2)]
+    judged: Literal[1, 2] = 2
+    better: Literal[1, 2]
+
+
+Label = Literal["human", "unsure", "bot"]
+
+
+class SegmentItem(_Item):
+    """``labels``: the right ones for the speaker of the first line and for the other (Deriu et al. 2020, §3.1)."""
+
+    lines: Annotated[list[Sentence], Field(min_length=2)]
+    labels: Annotated[list[Label | Annotated[list[Label], Field(min_length=1)]], Field(min_length=2, max_length=2)]
+
+    @property
+    def right(self) -> list[set[str]]:
+        """The right labels of each speaker."""
+        return [{one} if isinstance(one, str) else set(one) for one in self.labels]
+
+
+_KINDS = {
+    "conversations": "pair",
+    "labels": "segment",
+    "better": "verdict",
+    "sides": "rate",
+    "must": "tick",
+    "must_not": "tick",
+    "right": "choose",
+    "good": "choose",
+}
 
 
 def _kind(data: Any) -> str | None:
@@ -102,11 +137,13 @@ PracticeItem = Annotated[
     Annotated[ChooseItem, Tag("choose")]
     | Annotated[TickItem, Tag("tick")]
     | Annotated[RateItem, Tag("rate")]
-    | Annotated[VerdictItem, Tag("verdict")],
+    | Annotated[VerdictItem, Tag("verdict")]
+    | Annotated[PairItem, Tag("pair")]
+    | Annotated[SegmentItem, Tag("segment")],
     Discriminator(
         _kind,
         custom_error_type="no_right_answer",
-        custom_error_message="this item says no right answer: it needs right, must or must_not, sides, or better",
+        custom_error_message="this item says no right answer: it needs right, must or must_not, sides, labels, or better",
     ),
 ]
 

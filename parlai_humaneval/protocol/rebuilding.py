@@ -15,6 +15,8 @@ from parlai_humaneval.protocol.events import (
     Finished,
     HumanMessage,
     Interrupted,
+    Judged,
+    JudgingStarted,
     NoneChosen,
     PracticeAnswered,
     PracticeEnded,
@@ -33,10 +35,10 @@ class EventLogError(ValueError):
 
 
 def split_dialogues(events: Iterable[Event]) -> list[list[Event]]:
-    """The events of each dialogue of one unit; what stands before the first ``started`` makes a part of its own."""
+    """The events of each dialogue or judgement of one unit; what stands before the first makes a part of its own."""
     parts: list[list[Event]] = []
     for event in events:
-        if not parts or isinstance(event, Started):
+        if not parts or isinstance(event, (Started, JudgingStarted)):
             parts.append([])
         parts[-1].append(event)
     return parts
@@ -97,6 +99,8 @@ def _apply(record: DialogueRecord, event: Event) -> None:
             record.refused_answers += 1
         case Started():
             raise EventLogError("a dialogue's log has 'started' twice")
+        case JudgingStarted() | Judged():
+            raise EventLogError(f"{event.event!r} stands in a dialogue's log, but belongs to a judgement")
         case Delayed() | PracticeAnswered() | PracticeEnded():
             pass
 

@@ -13,11 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 2
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """Nothing but what is declared is stored."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class Mask(_Record):
+class Mask(Record):
     """A span that named a model or its maker and was replaced before showing. Offsets are into ``raw_text``."""
 
     start: int
@@ -26,7 +28,7 @@ class Mask(_Record):
     replacement: str
 
 
-class Candidate(_Record):
+class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
     ``raw_text`` is the model's own text where masking changed it, else None. ``same_as``: the id of the candidate that
@@ -45,7 +47,7 @@ class Candidate(_Record):
     failed: bool = False
 
 
-class ModelRecord(_Record):
+class ModelRecord(Record):
     """A model as it took part: its name, ParlAI options, and where it came from."""
 
     name: str
@@ -54,7 +56,7 @@ class ModelRecord(_Record):
     source: str = ""
 
 
-class Turn(_Record):
+class Turn(Record):
     """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered.
 
     ``selected``: ids of the chosen candidates, all of those whose equal texts were shown as one. ``ticks``: what the
@@ -88,21 +90,21 @@ class Turn(_Record):
         return self.answered_at is not None and went_on
 
 
-class TopicChange(_Record):
+class TopicChange(Record):
     """The rater noted a new topic before their message of ``turn``."""
 
     turn: int
     text: str
 
 
-class OpeningLine(_Record):
+class OpeningLine(Record):
     """A line that was said before the rater's first message, by nobody who takes part."""
 
     speaker: Literal["human", "bot"]
     text: str
 
 
-class ContextRecord(_Record):
+class ContextRecord(Record):
     """What the dialogue was about, and who the speakers were to be.
 
     ``persona``: the Human Speaker's sentences. ``bot_personas``: model → its sentences, of those that were given any.
@@ -119,7 +121,7 @@ class ContextRecord(_Record):
     topic_changes: list[TopicChange] = Field(default_factory=list)
 
 
-class CriterionRecord(_Record):
+class CriterionRecord(Record):
     """A criterion as it was put to the rater, rated in [minimum, maximum]. ``reversed``: a high rating is a bad one."""
 
     name: str
@@ -130,7 +132,7 @@ class CriterionRecord(_Record):
     maximum: float = 1
 
 
-class OnboardingRecord(_Record):
+class OnboardingRecord(Record):
     """How the worker did in practice: tries begun, and the choices (good or bad) of each; passed None: not ended."""
 
     passed: bool | None
@@ -141,7 +143,7 @@ class OnboardingRecord(_Record):
 Status = Literal["running", "complete", "partial", "failed"]
 
 
-class DialogueRecord(_Record):
+class DialogueRecord(Record):
     """One dialogue of a live technique.
 
     ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).

@@ -12,24 +12,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-MAX_TEXT = 20_000
-"""Most characters of any text that a page may send in one answer."""
+from parlai_humaneval.protocol.panels import FormAnswer, FormStep, Panel, RankAnswer, RankStep
+from parlai_humaneval.protocol.wire import MAX_TEXT, Card, Name, Option, ReasonField, Text, Wire, WireAnswer
 
-
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+__all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField"]
 
 
-class Card(_Wire):
-    """One candidate reply; cards are shown in list order, numbered from 1."""
-
-    candidate_id: str
-    text: str
-
-
-class Entry(_Wire):
+class Entry(Wire):
     """One line of the transcript. ``note`` is a small remark below it (practice feedback, say).
 
     ``column``: where two partners stand side by side, the index into :attr:`PageState.columns`; None: in both.
@@ -42,30 +33,23 @@ class Entry(_Wire):
     column: int | None = None
 
 
-class Option(_Wire):
-    """Something to tick or to choose that is not a reply."""
-
-    option_id: str
-    label: str
-
-
-class Progress(_Wire):
+class Progress(Wire):
     """“turn 3 of 6”; ``total`` None when the rater decides when to end, ``minimum`` then says from when on."""
 
-    unit: Literal["turn", "conversation", "practice"]
+    unit: Literal["turn", "conversation", "pair", "practice"]
     current: int
     total: int | None
     minimum: int | None = None
 
 
-class Context(_Wire):
+class Context(Wire):
     """The foldable card above the transcript: a persona or a topic."""
 
     title: str
     lines: list[str]
 
 
-class Notice(_Wire):
+class Notice(Wire):
     """A message about the last answer: why it was refused, or practice feedback with a point for each item."""
 
     level: Literal["info", "success", "error"]
@@ -73,15 +57,7 @@ class Notice(_Wire):
     points: list[str] = Field(default_factory=list)
 
 
-class ReasonField(_Wire):
-    """The written reason below a choice."""
-
-    label: str
-    required: bool = True
-    min_words: int = 1
-
-
-class WaitStep(_Wire):
+class WaitStep(Wire):
     """The partner is typing, or something takes longer (``slow``)."""
 
     kind: Literal["wait"] = "wait"
@@ -89,7 +65,7 @@ class WaitStep(_Wire):
     slow: bool = False
 
 
-class Action(_Wire):
+class Action(Wire):
     """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
 
     Actions of one ``group`` stand together under its name. ``enabled`` False shows it with the reason in ``hint``
@@ -105,7 +81,7 @@ class Action(_Wire):
     confirm: str | None = None
 
 
-class MessageStep(_Wire):
+class MessageStep(Wire):
     """Write the next message, or do one of ``actions``. A button offers ``suggestions``: one is put into the field."""
 
     kind: Literal["message"] = "message"
@@ -117,7 +93,7 @@ class MessageStep(_Wire):
     actions: list[Action] = Field(default_factory=list)
 
 
-class WriteStep(_Wire):
+class WriteStep(Wire):
     """Write a better reply in the partner's place. ``cards`` are the replies that none was chosen of, to look at."""
 
     kind: Literal["write"] = "write"
@@ -128,7 +104,7 @@ class WriteStep(_Wire):
     max_chars: int = 2000
 
 
-class ChooseStep(_Wire):
+class ChooseStep(Wire):
     """Choose ``min_choices`` to ``max_choices`` cards; with 0 allowed, ``none_label`` is the explicit “none”."""
 
     kind: Literal["choose"] = "choose"
@@ -141,7 +117,7 @@ class ChooseStep(_Wire):
     reason: ReasonField | None = None
 
 
-class TickStep(_Wire):
+class TickStep(Wire):
     """Tick what applies to ``reply`` (None: to the whole conversation).
 
     With 0 allowed, ``none_label`` is the explicit “none”. With ``max_choices`` 1 it is one choice among options and “none”.
@@ -158,11 +134,12 @@ class TickStep(_Wire):
     reason: ReasonField | None = None
 
 
-class Scale(_Wire):
+class Scale(Wire):
     """One statement to rate.
 
     ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no number shown, and no position
-    until it is touched. ``points``: one radio button a whole number; ``labels`` names each where there are names.
+    until it is touched. ``points``: one radio button a whole number; ``labels`` names each where there are names, and
+    ``hints`` says of each what it means, where that is told.
     """
 
     scale_id: str
@@ -173,9 +150,10 @@ class Scale(_Wire):
     left: str
     right: str
     labels: list[str] = Field(default_factory=list)
+    hints: list[str] = Field(default_factory=list)
 
 
-class RateStep(_Wire):
+class RateStep(Wire):
     """Rate every scale; one that was not touched is unanswered."""
 
     kind: Literal["rate"] = "rate"
@@ -184,7 +162,7 @@ class RateStep(_Wire):
     scales: list[Scale]
 
 
-class TopicStep(_Wire):
+class TopicStep(Wire):
     """Name what to talk about, and what one thinks of it. No ``opinions``: it is not asked."""
 
     kind: Literal["topic"] = "topic"
@@ -195,7 +173,7 @@ class TopicStep(_Wire):
     max_chars: int = 200
 
 
-class FeedbackStep(_Wire):
+class FeedbackStep(Wire):
     """Free text at the end; may be left empty."""
 
     kind: Literal["feedback"] = "feedback"
@@ -204,7 +182,7 @@ class FeedbackStep(_Wire):
     max_chars: int = 5000
 
 
-class EndStep(_Wire):
+class EndStep(Wire):
     """Nothing more to do here.
 
     ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding`` sends the practice in
@@ -218,17 +196,28 @@ class EndStep(_Wire):
 
 
 Step = Annotated[
-    WaitStep | MessageStep | WriteStep | ChooseStep | TickStep | RateStep | TopicStep | FeedbackStep | EndStep,
+    WaitStep
+    | MessageStep
+    | WriteStep
+    | ChooseStep
+    | TickStep
+    | RateStep
+    | FormStep
+    | RankStep
+    | TopicStep
+    | FeedbackStep
+    | EndStep,
     Field(discriminator="kind"),
 ]
 
 
-class PageState(_Wire):
+class PageState(Wire):
     """All that the page shows.
 
     ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
-    whose transcripts stand side by side. ``confirmed`` holds the ``update_id`` of the last answers that the server has
-    dealt with (taken or refused): the page keeps resending an answer until it stands here.
+    whose transcripts stand side by side. ``panels`` hold finished dialogues, in the transcript's place. ``confirmed`` holds
+    the ``update_id`` of the last answers that the server has dealt with (taken or refused): the page keeps resending an
+    answer until it stands here.
     """
 
     version: int
@@ -239,40 +228,36 @@ class PageState(_Wire):
     topic: str | None = None
     columns: list[str] = Field(default_factory=list)
     transcript: list[Entry] = Field(default_factory=list)
+    panels: list[Panel] = Field(default_factory=list)
     step: Step
     notice: Notice | None = None
     confirmed: list[str] = Field(default_factory=list)
 
 
-class _Answer(_Wire):
-    update_id: Annotated[str, Field(min_length=1, max_length=100)]
-    step_id: Annotated[str, Field(min_length=1, max_length=100)]
-
-
-class MessageAnswer(_Answer):
+class MessageAnswer(WireAnswer):
     kind: Literal["message"]
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    text: Text
 
 
-class WriteAnswer(_Answer):
+class WriteAnswer(WireAnswer):
     kind: Literal["write"]
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    text: Text
 
 
-class ActionAnswer(_Answer):
+class ActionAnswer(WireAnswer):
     """An action of a message step, with its text where it asks for one."""
 
     kind: Literal["action"]
-    action_id: Annotated[str, Field(max_length=100)]
-    text: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    action_id: Name
+    text: Text = ""
 
 
-class _Selection(_Answer):
+class _Selection(WireAnswer):
     """What was selected, the reason as typed (empty where none is asked), and ``none``: that nothing applies was said."""
 
-    selected: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)]
+    selected: Annotated[list[Name], Field(max_length=50)]
     none: bool = False
-    reason: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    reason: Text = ""
 
 
 class ChooseAnswer(_Selection):
@@ -290,27 +275,36 @@ class TickAnswer(_Selection):
 Rating = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
-class RateAnswer(_Answer):
+class RateAnswer(WireAnswer):
     """Scale id → where it was put; scales that were not touched are absent."""
 
     kind: Literal["rate"]
-    values: Annotated[dict[Annotated[str, Field(max_length=100)], Rating], Field(max_length=100)]
+    values: Annotated[dict[Name, Rating], Field(max_length=100)]
 
 
-class TopicAnswer(_Answer):
+class TopicAnswer(WireAnswer):
     """``opinion`` is an option's id, empty where none is asked."""
 
     kind: Literal["topic"]
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
-    opinion: Annotated[str, Field(max_length=100)] = ""
+    text: Text
+    opinion: Name = ""
 
 
-class FeedbackAnswer(_Answer):
+class FeedbackAnswer(WireAnswer):
     kind: Literal["feedback"]
-    text: Annotated[str, Field(max_length=MAX_TEXT)]
+    text: Text
 
 
 Answer = Annotated[
-    MessageAnswer | WriteAnswer | ActionAnswer | ChooseAnswer | TickAnswer | RateAnswer | TopicAnswer | FeedbackAnswer,
+    MessageAnswer
+    | WriteAnswer
+    | ActionAnswer
+    | ChooseAnswer
+    | TickAnswer
+    | RateAnswer
+    | FormAnswer
+    | RankAnswer
+    | TopicAnswer
+    | FeedbackAnswer,
     Field(discriminator="kind"),
 ]

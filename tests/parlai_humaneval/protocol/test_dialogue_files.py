@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from parlai_humaneval.agents.corpus import PACKAGED_CORPUS
-from parlai_humaneval.protocol.dialogue_files import FIRST, SECOND, Dialogue, load_dialogues
+from parlai_humaneval.protocol.dialogue_files import FIRST, SECOND, load_dialogues
+from parlai_humaneval.protocol.dialogues import Dialogue
 from parlai_humaneval.protocol.materials import MaterialError
 
 OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})

@@ -30,6 +30,16 @@ FLAGS: Mapping[str, str] = {
     "topic_icebreaker": "a sentence is given as the topic",
     "topic_changes": "raters note new topics with a button",
     "offer_topics": "a button offers topics",
+    "several_items": "a unit holds several things to judge",
+    "self_chat": "both speakers of what is judged are programs",
+    "human_bot": "what is judged are chats between a person and a program",
+    "labels": "raters say of each speaker whether it is a human or a bot",
+    "features": "raters compare two speakers in several respects",
+    "human_dialogues": "some of the chats are between two people",
+    "replay": "a chat is gone through turn by turn",
+    "ranking": "raters put replies in order",
+    "scales": "raters rate on scales that say what each point means",
+    "ties": "two replies may share a place, or two chats may be called equal",
 }
 """What a line can be made to depend on. With several settings, a flag is on where it is on in one of them."""
 

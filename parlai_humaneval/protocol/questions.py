@@ -1,4 +1,5 @@
-"""The wordings of what raters are asked about replies; those of scales stand in :mod:`.criteria`.
+"""The wordings of what raters are asked, by technique. Those about finished dialogues stand in :mod:`.judging_questions`, those
+of scales in :mod:`.criteria` and :mod:`.dimensions`.
 
 Sources: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval), word for word; for SM-Turn
 “Please answer the following:”, from the code that they published (ParlAI's single_model_eval), with what ticking means
@@ -8,6 +9,8 @@ They fit two replies as well as more.
 """
 
 from __future__ import annotations
+
+from parlai_humaneval.protocol.judging_questions import DIMENSIONS_QUESTION, PW_DIALOG_QUESTIONS, RANK_QUESTION
 
 PW_TURN_QUESTIONS: dict[str, str] = {
     "preference": "Which next response from your partner would you prefer in a long conversation?",
@@ -40,6 +43,8 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "direct_assessment": {
         "quality": "How much do you agree with each statement about the conversation that you just had?",
     },
+    "pw_dialog": PW_DIALOG_QUESTIONS,
+    "third_party": {"rank": RANK_QUESTION, "dimensions": DIMENSIONS_QUESTION},
 }
 """technique, or technique/setting, → metric → question."""
 

@@ -127,7 +127,7 @@ class CriterionRecord(Record):
     name: str
     text: str
     reversed: bool = False
-    scale: Literal["tick", "likert", "slider"]
+    scale: Literal["tick", "likert", "slider", "points"]
     minimum: float = 0
     maximum: float = 1
 

@@ -48,6 +48,7 @@ setup(
         "statsmodels>=0.14",
         "scikit-learn>=1.3",
         "trueskill>=0.4.5",
+        "krippendorff>=0.7",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
         "pyobscenity>=0.2,<0.3",

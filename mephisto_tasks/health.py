@@ -98,7 +98,7 @@ def mephisto_imports() -> Finding:
 
 
 def page() -> Finding:
-    from mephisto_tasks.interactive.blueprint import WebAppMissing, webapp_dist
+    from mephisto_tasks.engine.blueprint import WebAppMissing, webapp_dist
 
     try:
         folder = webapp_dist()

@@ -21,17 +21,18 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks.interactive.blueprint import InteractiveSharedState, webapp_dist
-from mephisto_tasks.interactive.config import read_config
-from mephisto_tasks.interactive.explain import StudyDoor
-from mephisto_tasks.interactive.study import Study
+from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
+from mephisto_tasks.engine.building import NothingToDo
+from mephisto_tasks.engine.config import read_config
+from mephisto_tasks.engine.explain import StudyDoor
+from mephisto_tasks.engine.study import Study
 from mephisto_tasks.operator import StudyOperator
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
-from mephisto_tasks.study_building import NothingToDo, build_study
+from mephisto_tasks.settings import blueprint_of
 from mephisto_tasks.task_lock import task_lock
 from parlai_humaneval.models.quiet import quiet_parlai
 
-__all__ = ["Launched", "NothingToDo", "StudyBroken", "build_study", "launched", "stop_on_signals"]
+__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Launched:
         """True when every dialogue asked for is complete and no rater is on a page any more, or nothing can go on."""
         if self.study.broken is not None:
             return True
-        return self.study.allocator.remaining == 0 and not self.live_run.task_runner.running_units
+        return self.study.remaining == 0 and not self.live_run.task_runner.running_units
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
         """Block until done or until ``stop`` is set."""
@@ -69,25 +70,28 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
     Raises:
-        what :func:`build_study` raises; PortInUse; WebAppMissing; on leaving, StudyBroken.
+        what a blueprint's ``build_study`` raises; PortInUse; WebAppMissing; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
     assert isinstance(blueprint, dict)
-    settings = read_config({str(key): (None if value == "???" else value) for key, value in blueprint.items()})
+    blueprint_class = blueprint_of(task)
+    settings = read_config(
+        blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
+    )
     task_name = str(config.mephisto.task.task_name)
     data_dir.mkdir(parents=True, exist_ok=True)
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        study = build_study(settings, task, data_dir, task_name, reward)
+        study = blueprint_class.build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         with quiet_parlai():  # it logs every option of every model between people and the link they wait for
-            stack.enter_context(study.pool)
+            stack.enter_context(study.resources())
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
-        shared_state = InteractiveSharedState(study=study, task_config=_page_config(study, config))
+        shared_state = StudySharedState(study=study, task_config=_page_config(study, config))
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run

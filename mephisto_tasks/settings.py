@@ -15,26 +15,29 @@ compat.prepare()
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
+from mephisto.operations.registry import get_blueprint_from_type
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mephisto_tasks.embedded_models import OVERRIDE, use_embedded
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig
+from mephisto_tasks.engine.blueprint import StudyBlueprint
+from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.launcher import MOCK_PROVIDER
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
 
-TASKS = {
-    name: f"mephisto_tasks.{name}"
-    for name in ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
-}
+LIVE = ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
+"""Tasks in which a rater talks to models (engine 1)."""
+STATIC = ("pw_dialog", "self_chat", "spot_the_bot", "third_party")
+"""Tasks in which a rater judges finished dialogues (engine 2)."""
+TASKS = {name: f"mephisto_tasks.{name}" for name in (*LIVE, *STATIC)}
 """Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
 
-SHARED_CONFS = Path(__file__).parent / "interactive" / "hydra_configs" / "conf"
-"""What the live tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+SHARED_CONFS = Path(__file__).parent / "engine" / "hydra_configs" / "conf"
+"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
 
 PLACE = "place"
 BLUEPRINT = "mephisto.blueprint."
-_PARTS = ("base", "live")
+_PARTS = ("base", "live", "static")
 """Confs that others are made of."""
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
@@ -65,6 +68,18 @@ def task_dir(task: str) -> Path:
     return Path(module.__file__).parent
 
 
+def blueprint_of(task: str) -> type[StudyBlueprint]:
+    """The blueprint of a task, which is registered with Mephisto by this.
+
+    Raises:
+        ConfigError: there is no such task.
+    """
+    task_dir(task)
+    import_module(f"{TASKS[task]}.blueprint")
+    found: type[StudyBlueprint] = get_blueprint_from_type(task)
+    return found
+
+
 def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
     folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
@@ -80,11 +95,11 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     confs = task_dir(task) / "hydra_configs" / "conf"
-    import_module(f"{TASKS[task]}.blueprint")
+    config_fields = blueprint_of(task).CONFIG.model_fields
     embedded = OVERRIDE in overrides
     overrides = [override for override in overrides if override != OVERRIDE]
     for override in overrides:
-        _check_name(override)
+        _check_name(override, [BLUEPRINT + name for name in config_fields])
     config_dir, config_name = confs, conf
     if conf.endswith((".yaml", ".yml")):
         own = Path(conf).expanduser().resolve()
@@ -118,7 +133,7 @@ def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
     """A setting of the command line rules over the variants of the technique, which would set it again."""
     for override in overrides:
         name = override.partition("=")[0].lstrip("+").removeprefix(BLUEPRINT)
-        for variant in config.mephisto.blueprint.variants.values():
+        for variant in config.mephisto.blueprint.get("variants", {}).values():
             if name in variant:
                 variant[name] = config.mephisto.blueprint[name]
 
@@ -149,17 +164,12 @@ def _check_address(config: DictConfig) -> None:
         )
 
 
-def setting_names() -> list[str]:
-    """Every setting of a live task, with the prefix that the command line needs."""
-    return [BLUEPRINT + name for name in InteractiveConfig.model_fields]
-
-
 def describe_settings(task: str) -> list[tuple[str, str, str]]:
     """Of every setting: full name, the task's default as text, one line of what it is."""
     composed = compose_config(task, "local")
     blueprint = composed.mephisto.blueprint
     described = []
-    for name, info in InteractiveConfig.model_fields.items():
+    for name, info in blueprint_of(task).CONFIG.model_fields.items():
         value = None if OmegaConf.is_missing(blueprint, name) else blueprint[name]
         described.append((BLUEPRINT + name, _as_text(value), (info.description or "").replace("``", "")))
     others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
@@ -176,7 +186,7 @@ def _as_text(value: object) -> str:
     )
 
 
-def _check_name(override: str) -> None:
+def _check_name(override: str, setting_names: Sequence[str]) -> None:
     """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
     name, _, value = override.partition("=")
     name = name.lstrip("+~")
@@ -190,9 +200,9 @@ def _check_name(override: str) -> None:
             raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
         return
     of_variant = name.startswith(BLUEPRINT + "variants.")
-    if of_variant or name in setting_names() or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
+    if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
         return
-    short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names()]}
+    short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names]}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
     meant = f" Did you mean {short[near[0]]}=…?" if near else ""
     raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")

@@ -135,7 +135,7 @@ def _simulate(
 
     from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 
-    units = run.study.allocator.remaining
+    units = run.study.remaining
     behaviour = Behaviour(
         model_of=run.study.model_of,
         prefer=prefer,

@@ -86,11 +86,14 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
 def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes on.") -> None:
     """Where raters go, and how to stop."""
     out = console()
-    allocation = run.study.allocator.progress()
-    dialogues = "1 dialogue" if allocation.wanted == 1 else f"{allocation.wanted} dialogues"
-    out.print(f"\n[bold]{run.task_name}[/bold] is running: {dialogues} each of")
-    for cell in allocation.completed:
-        out.print(f"  {cell}" + (f", {done} done already" if (done := allocation.completed[cell]) else ""))
+    groups = run.study.progress()
+    wanted = sorted({group.wanted for group in groups})
+    many = run.study.unit_words.many
+    out.print(
+        f"\n[bold]{run.task_name}[/bold] is running: {' to '.join(map(str, wanted[:: len(wanted) - 1 or 1]))} {many} each of"
+    )
+    for group in groups:
+        out.print(f"  {group.label}" + (f", {group.completed} done already" if group.completed else ""))
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 
@@ -99,17 +102,17 @@ def follow(run: Launched, stop: threading.Event) -> None:
     """A progress line until done or stopped."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    cells = run.study.allocator.progress()
-    total = cells.wanted * len(cells.completed)
-    columns = (TextColumn("dialogues"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
+    total = sum(group.wanted for group in run.study.progress())
+    many = run.study.unit_words.many
+    columns = (TextColumn(many), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
-        bar = progress.add_task("dialogues", total=total, running="")
+        bar = progress.add_task(many, total=total, running="")
         while not stop.is_set() and not run.is_done():
-            now = run.study.allocator.progress()
-            progress.update(bar, completed=sum(now.completed.values()), running=f"{sum(now.running.values())} running")
+            now = run.study.progress()
+            running = sum(group.running for group in now)
+            progress.update(bar, completed=sum(group.completed for group in now), running=f"{running} running")
             stop.wait(0.5)
-        now = run.study.allocator.progress()
-        progress.update(bar, completed=sum(now.completed.values()), running="")
+        progress.update(bar, completed=sum(group.completed for group in run.study.progress()), running="")
     if stop.is_set():
         click.echo("Stopping: raters are told, everything they did is kept…")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mephisto_tasks.interactive.checks import MAX_TOPIC_CHARS
+from mephisto_tasks.engine.checks import MAX_TOPIC_CHARS
 from mephisto_tasks.interactive.config import InteractiveConfig
 from parlai_humaneval.protocol.criteria import RANGES, Criterion
 from parlai_humaneval.protocol.steps import (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from parlai_humaneval.quality.registry import known_checks
-
 if TYPE_CHECKING:
     from mephisto_tasks.interactive.config import InteractiveConfig
 
@@ -59,8 +57,9 @@ def check_rules(config: InteractiveConfig) -> None:
     Raises:
         ValueError: the first rule that is broken.
     """
-    for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns, _blocking):
+    for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns):
         rule(config)
+    config.check_blocking()
 
 
 def _groups(config: InteractiveConfig) -> None:
@@ -154,9 +153,3 @@ def _topics(config: InteractiveConfig) -> None:
 def _turns(config: InteractiveConfig) -> None:
     if config.rater_ends and config.max_turns < config.turns:
         raise ValueError("max_turns is smaller than turns")
-
-
-def _blocking(config: InteractiveConfig) -> None:
-    known_checks(config.blocking_checks)
-    if config.blocking_checks and not config.block_qualification:
-        raise ValueError("blocking_checks need a block_qualification to give to those who fail")

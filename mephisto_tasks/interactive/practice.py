@@ -1,36 +1,28 @@
-"""The practice conversation before a rater's first dialogue, judged on the server.
+"""The practice conversation before a rater's first dialogue.
 
-Smith et al. 2022, App. B.2: a conversation with two replies at each turn, one clearly better for the metric in
-use; all must be chosen right, with two tries. After the first try the rater is told which were wrong, and why. For the
-other techniques the items ask what their tasks ask; feedback may also come at once.
+Smith et al. 2022, App. B.2: a conversation with two replies at each turn, one clearly better for the metric in use. For
+the other techniques the items ask what their tasks ask.
 """
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.words import UnitWords
 from mephisto_tasks.interactive import asking
 from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.interactive.page_session import PageSession
 from parlai_humaneval.protocol.criteria import RANGES
-from parlai_humaneval.protocol.events import PracticeAnswered, PracticeEnded
 from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
-from parlai_humaneval.protocol.steps import Card, Notice, Progress
-
-PASSED_TITLE = "Practice passed"
-FAILED_TITLE = "The practice ends here"
-FAILED_TEXT = (
-    "Thank you for trying. This task needs a particular way of judging, and some of your practice answers differed from "
-    "what we look for. You cannot take part in this one. There is no penalty: please simply return the task."
-)
+from parlai_humaneval.protocol.steps import Card
 
 
-class PracticeWorld:
-    """Shows the items in order; the right reply continues the conversation whatever was chosen.
+class PracticeWorld(PracticeLoop):
+    """The right reply continues the conversation whatever was chosen.
 
     Args:
         practice: the items.
@@ -51,51 +43,21 @@ class PracticeWorld:
         used: int,
         on_verdict: Callable[[bool], None],
     ) -> None:
-        self.practice = practice
+        super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
         self.config = config
         self.question = practice.question or config.question
-        self.tries = config.onboarding_tries
-        self.used = min(used, self.tries - 1)
-        self.page = page
-        self.passed = False
-        self._on_verdict = on_verdict
-        self._shuffles = any(isinstance(item, ChooseItem) for item in practice.items)
+        if any(isinstance(item, ChooseItem) for item in practice.items):
+            self.again = " The replies may stand in another order."
         self._random = random.Random(f"practice:{seed}")
 
-    def run(self) -> bool:
-        """True when all items of one attempt were right."""
-        for attempt in range(self.used + 1, self.tries + 1):
-            wrong = self._attempt(attempt)
-            self.passed, self.used = not wrong, attempt
-            if self.passed or attempt == self.tries:
-                self.page.state.append(PracticeEnded(at=time.time(), passed=self.passed, attempts=attempt))
-                break
-            self.page.notice = _feedback(wrong, self.tries - attempt, self._shuffles)
-        self._on_verdict(self.passed)
-        if self.passed:
-            self.page.end(PASSED_TITLE, "All right! Now the real conversation begins.", "submit_onboarding")
-        else:
-            self.page.end(FAILED_TITLE, FAILED_TEXT, "submit_onboarding")
-        return self.passed
+    def place(self, number: int, item: PracticeItem) -> str:
+        """The line that was answered."""
+        if isinstance(item, (ChooseItem, TickItem, VerdictItem)):
+            return f"After “{item.human}”"
+        assert isinstance(item, RateItem)
+        return f"After “{item.lines[-1]}”"
 
-    def _attempt(self, attempt: int) -> list[PracticeItem]:
-        wrong: list[PracticeItem] = []
-        self.page.clear()
-        for number, item in enumerate(self.practice.items, start=1):
-            self.page.progress = Progress(unit="practice", current=number, total=len(self.practice.items))
-            right, given = self._ask(f"practice-{attempt}-{number}", item)
-            self.page.state.append(
-                PracticeAnswered(
-                    at=time.time(), attempt=attempt, item=number, choice="good" if right else "bad", given=given
-                )
-            )
-            if not right:
-                wrong.append(item)
-            if self.config.onboarding_feedback == "each_item":
-                self.page.notice = _at_once(right, item)
-        return wrong
-
-    def _ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
+    def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
         """Show an item; returns whether the answer was right, and the answer in terms of the item."""
         match item:
             case ChooseItem():
@@ -147,20 +109,3 @@ class PracticeWorld:
             self.page.say("partner", reply, column=column)
         given = self.page.ask_ticks(asking.verdict_step(self.config, step_id, self.question)).selected[0]
         return given == item.better, given
-
-
-def _at_once(right: bool, item: PracticeItem) -> Notice:
-    if right:
-        return Notice(level="success", text=f"Your last answer was right. {item.why}")
-    return Notice(level="info", text=f"Your last answer was not what we look for. {item.why}")
-
-
-def _feedback(wrong: list[PracticeItem], tries_left: int, shuffled: bool) -> Notice:
-    count = "One answer was" if len(wrong) == 1 else f"{len(wrong)} answers were"
-    again = "You have one more try." if tries_left == 1 else f"You have {tries_left} more tries."
-    order = " The replies may stand in another order." if shuffled else ""
-    return Notice(
-        level="info",
-        text=f"{count} not what we look for. {again} Please answer again.{order}",
-        points=[f"After “{item.human if hasattr(item, 'human') else item.lines[-1]}”: {item.why}" for item in wrong],
-    )

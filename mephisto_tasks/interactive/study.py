@@ -1,47 +1,92 @@
-"""What the dialogues of one launch share: settings, models, who gets what, and the words on the page."""
+"""What the dialogues of one launch of engine 1 share: settings, models, who gets what, and the words on the page."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
+from mephisto_tasks.engine import study as engine
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.words import UnitWords, conversations
 from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.plans import Plan, Planner, UnitPlan
+from mephisto_tasks.interactive.practice import PracticeWorld
 from mephisto_tasks.interactive.practice_rules import check_practice
+from mephisto_tasks.interactive.unit import HeldConversations
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
 from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
-from parlai_humaneval.protocol.materials import Instructions
-from parlai_humaneval.protocol.practice import Practice
 from parlai_humaneval.protocol.records import ModelRecord
 
 
-@dataclass
-class Study:
+@dataclass(kw_only=True)
+class Study(engine.Study):
     """One launch. Thread-safe: every rater's world runs in a thread of its own."""
 
     config: InteractiveConfig
-    seed: int
     specs: dict[str, ModelSpec]
     pool: ModelPool
     allocator: Allocator
     planner: Planner
-    practice: Practice | None
-    instructions: Instructions
     topics: list[str] = field(default_factory=list)
     """Openings that the page offers; empty where it offers none."""
     unfinished: dict[str, UnitPlan] = field(default_factory=dict)
     """Mephisto's worker id → what is left of a unit of several conversations that was cut off."""
-    closing: threading.Event = field(default_factory=threading.Event)
-    practice_tries_used: dict[str, int] = field(default_factory=dict)
-    """Mephisto's worker id → failed attempts at the practice, so that leaving it does not give them back."""
-    broken: str | None = None
-    """Why nothing is given out any more: dialogues failed in a row. None while all is well."""
-    _failures: int = 0
-    _models_shown: dict[str, str] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def unit_words(self) -> UnitWords:
+        return conversations(self.config.conversations_per_unit)
+
+    def resources(self) -> AbstractContextManager[Any]:
+        """The loaded models."""
+        return self.pool
+
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        plan = self.take_unit(worker, agent, name)
+        return None if plan is None else plan.stored()
+
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
+        return HeldConversations(self, UnitPlan.restored(stored), page)
+
+    def drop_unit(self, agent: str, held: engine.HeldUnit | None) -> None:
+        begun = held.begun if isinstance(held, HeldConversations) else []
+        self.allocator.abandon(agent, rated=begun)
+
+    def finish_unit(self, agent: str) -> None:
+        self.allocator.complete(agent)
+
+    def take_cut_off(self, worker: str) -> bool:
+        return self.allocator.take_cut_off(worker)
+
+    @property
+    def remaining(self) -> int:
+        return self.allocator.remaining
+
+    def standing(self, worker: str) -> engine.Standing:
+        busy = self.allocator.is_busy(worker)
+        if worker in self.unfinished and not busy:
+            return "open"
+        if self.allocator.has_done_all(worker):
+            return "busy" if busy else "done_all"
+        if busy:
+            return "busy"
+        return "open" if self.allocator.available(worker) else "all_taken"
+
+    def progress(self) -> list[engine.GroupProgress]:
+        now = self.allocator.progress()
+        return [
+            engine.GroupProgress(str(cell), now.wanted, completed, now.running[cell])
+            for cell, completed in now.completed.items()
+        ]
+
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> PracticeWorld:
+        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        return PracticeWorld(self.practice, self.practice_config(), page, seed=seed, used=used, on_verdict=on_verdict)
 
     def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
         """The dialogues of a worker's new unit, or those that an earlier one of theirs still lacks; None: there are none.
@@ -81,27 +126,6 @@ class Study:
         each = [self.config.of(setting) for setting in self.config.settings()]
         return next((one for one in each if check_practice(self.practice, one) is None), each[0])
 
-    def may_begin(self, worker: str) -> bool:
-        """Whether there is something for this worker now."""
-        return worker in self.unfinished or bool(self.allocator.available(worker))
-
-    @property
-    def paused(self) -> bool:
-        """True when nobody new may begin: the launch ends, or its models fail."""
-        return self.closing.is_set() or self.broken is not None
-
-    def note_complete(self) -> None:
-        """A dialogue came to its end: earlier failures were passing ones."""
-        with self._lock:
-            self._failures = 0
-
-    def note_failure(self, reason: str) -> None:
-        """A dialogue failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`."""
-        with self._lock:
-            self._failures += 1
-            if self._failures >= self.config.stop_after_failures:
-                self.broken = reason
-
     def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
         """The models of a plan as one partner; two that stand side by side keep their places."""
         return self.pool.speaker(
@@ -118,22 +142,6 @@ class Study:
             ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
             for spec in (self.specs[name] for name in cell.models)
         ]
-
-    def note_candidates(self, shown: Iterable[tuple[str, str]]) -> None:
-        """Remember which model is behind a candidate (see :meth:`model_of`)."""
-        with self._lock:
-            self._models_shown.update(shown)
-
-    def model_of(self, candidate_id: str) -> str | None:
-        """The model behind a candidate of a running dialogue. Never sent to a page: simulated raters with a stated
-        preference ask here, since nothing that a page receives could tell them."""
-        with self._lock:
-            return self._models_shown.get(candidate_id)
-
-    def forget_candidates(self, candidate_ids: Iterable[str]) -> None:
-        with self._lock:
-            for candidate_id in candidate_ids:
-                self._models_shown.pop(candidate_id, None)
 
 
 def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:

@@ -6,9 +6,9 @@ import random
 import time
 from collections.abc import Sequence
 
+from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.interactive.asking import choose_step, tick_step, write_step
 from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.interactive.page_session import PageSession
 from mephisto_tasks.interactive.plans import Plan
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent, standing_for
 from parlai_humaneval.protocol.events import Answered, NoneChosen

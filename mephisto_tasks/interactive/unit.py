@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from mephisto_tasks.interactive.page_session import PageSession
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.study import HeldUnit
+from mephisto_tasks.engine.words import AGAIN, AGAIN_OF_SEVERAL
 from mephisto_tasks.interactive.plans import Plan, UnitPlan
-from mephisto_tasks.interactive.study import Study
 from mephisto_tasks.interactive.world import ConversationWorld
 from parlai_humaneval.protocol.allocation import Cell
 from parlai_humaneval.protocol.events import FeedbackGiven
 from parlai_humaneval.protocol.steps import FeedbackStep, Notice
 
+if TYPE_CHECKING:
+    from mephisto_tasks.interactive.study import Study
+
 NEXT = Notice(level="success", text="That conversation is saved. Here comes the next one, with another partner.")
 GO_ON = Notice(level="info", text="Welcome back! Your earlier conversations are saved. Here is the next one.")
 
 
-class HeldUnit:
+class HeldConversations(HeldUnit):
     """Runs the dialogues of a plan in order.
 
     Args:
@@ -35,9 +40,14 @@ class HeldUnit:
         self._world: ConversationWorld | None = None
 
     @property
-    def dialogue_id(self) -> str:
+    def name(self) -> str:
         """The dialogue that runs, or ran last."""
-        return self.plan.plans[0].dialogue_id if self._world is None else self._world.plan.dialogue_id
+        plan = self.plan.plans[0] if self._world is None else self._world.plan
+        return f"dialogue {plan.dialogue_id}"
+
+    @property
+    def greeting(self) -> Notice | None:
+        return AGAIN if self.plan.conversations == 1 else AGAIN_OF_SEVERAL
 
     def run(self) -> None:
         """Every dialogue to its end; raises what :meth:`ConversationWorld.run` raises."""

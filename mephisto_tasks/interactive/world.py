@@ -9,12 +9,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
+from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.interactive import asking
-from mephisto_tasks.interactive.page_session import PageSession
 from mephisto_tasks.interactive.plans import Plan
-from mephisto_tasks.interactive.study import Study
 from mephisto_tasks.interactive.turns import TurnRating
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.criteria import criterion_records
@@ -38,6 +37,9 @@ from parlai_humaneval.protocol.steps import (
     MessageStep,
     Progress,
 )
+
+if TYPE_CHECKING:
+    from mephisto_tasks.interactive.study import Study
 
 PARTNER_TYPING = "Your partner is typing…"
 PARTNERS_TYPING = "Your partners are typing…"
@@ -90,7 +92,7 @@ class ConversationWorld:
             self.page.state.append(Finished(at=time.time(), by_rater=by_rater))
             self.finished = True
         finally:
-            self.study.forget_candidates(self._shown)
+            self.study.forget_shown(self._shown)
 
     def _start(self) -> None:
         config, plan = self.config, self.plan
@@ -240,7 +242,7 @@ class ConversationWorld:
             waiting.clear()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
         self._shown += [candidate.candidate_id for candidate in candidates]
-        self.study.note_candidates((candidate.candidate_id, candidate.model) for candidate in candidates)
+        self.study.note_shown((candidate.candidate_id, candidate.model) for candidate in candidates)
         self.page.state.append(CandidatesShown(at=time.time(), turn=turn, candidates=candidates))
         return candidates
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from parlai_humaneval.protocol.events import (
     Event,
@@ -15,8 +15,15 @@ from parlai_humaneval.protocol.events import (
     Refused,
 )
 from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.rebuilding import EventLogError
-from parlai_humaneval.protocol.records import Status
+from parlai_humaneval.protocol.rebuilding import EventLogError, build_record
+from parlai_humaneval.protocol.records import DialogueRecord, Status
+
+
+def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
+    """The record of a live dialogue or of a judgement, whichever the log is of; arguments and errors as for both."""
+    if events and isinstance(events[0], JudgingStarted):
+        return build_judgement(events, unfinished=unfinished)
+    return build_record(events, unfinished=unfinished)
 
 
 def build_judgement(events: Iterable[Event], *, unfinished: Status = "partial") -> JudgementRecord:

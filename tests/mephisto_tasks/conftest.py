@@ -33,7 +33,7 @@ from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
 from mephisto_tasks import launching, operator
-from mephisto_tasks.interactive import blueprint
+from mephisto_tasks.engine import blueprint
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 from mephisto.data_model.worker import Worker
 
 from mephisto_tasks.blocking import BLOCKS_FILE, NOT_RECORDED, BlockError, block, blocked, unblock
-from mephisto_tasks.interactive.explain import BLOCKED
+from mephisto_tasks.engine.explain import BLOCKED
 from mephisto_tasks.results import PSEUDONYM_KEY, ResultsError
 from mephisto_tasks.stores import close_connections
 from parlai_humaneval.cli import main

@@ -23,7 +23,7 @@ from mephisto_tasks.results import read_records
 from mephisto_tasks.task_lock import running_task_run
 
 COMMAND = (
-    "from mephisto_tasks.interactive import blueprint; from mephisto_tasks import launching; from pathlib import Path;"
+    "from mephisto_tasks.engine import blueprint; from mephisto_tasks import launching; from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks import study_building
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
+from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.interactive import building
+from mephisto_tasks.interactive.building import build_study
+from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.study import Study
-from mephisto_tasks.settings import SHARED_CONFS, TASKS, compose_config, conf_names, task_dir
-from mephisto_tasks.study_building import build_study
+from mephisto_tasks.settings import LIVE, SHARED_CONFS, compose_config, conf_names, task_dir
 from parlai_humaneval.models.zoo import load_zoo, zoo_dir
 from parlai_humaneval.protocol.instruction_lines import FLAGS
 
-CONFS = [(task, conf) for task in TASKS for conf in conf_names(task)]
+CONFS = [(task, conf) for task in LIVE for conf in conf_names(task)]
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 SETS_UP_NO_MODELS = ("mturk", "mturk_sandbox")
 PAPERS = [(task, conf) for task, conf in CONFS if conf not in ("local", *SETS_UP_NO_MODELS)]
@@ -48,7 +49,9 @@ def settings_of(task: str, conf: str) -> InteractiveConfig:
 def config_of(composed: DictConfig) -> InteractiveConfig:
     blueprint = OmegaConf.to_container(composed.mephisto.blueprint, resolve=True)
     assert isinstance(blueprint, dict)
-    return read_config({str(key): None if value == "???" else value for key, value in blueprint.items()})
+    return read_config(
+        InteractiveConfig, {str(key): None if value == "???" else value for key, value in blueprint.items()}
+    )
 
 
 def built(tmp_path: Path, task: str, conf: str, *overrides: str) -> Study:
@@ -193,7 +196,7 @@ def test_studies_have_names_of_their_own() -> None:
     assert [name for name, models in names.items() if len(models) > 1] == []
 
 
-@pytest.mark.parametrize("task", list(TASKS))
+@pytest.mark.parametrize("task", LIVE)
 def test_with_and_without_a_character_is_one_word(task: str, tmp_path: Path) -> None:
     played = built(tmp_path, task, "local", "mephisto.blueprint.persona=true")
     free = built(tmp_path, task, "local", "mephisto.blueprint.persona=false")
@@ -238,7 +241,7 @@ def test_soba_alone_has_a_practice_of_its_own(tmp_path: Path) -> None:
 
 
 def test_flags_of_a_study_are_those_that_instructions_know() -> None:
-    on = {flag for task, conf in CONFS for flag in study_building._flags(settings_of(task, conf), begun=False)}
+    on = {flag for task, conf in CONFS for flag in building._flags(settings_of(task, conf), begun=False)}
     assert on <= set(FLAGS)
     assert {"persona", "none_allowed", "several_choices", "several_conversations", "opinion", "topic_icebreaker"} <= on
 

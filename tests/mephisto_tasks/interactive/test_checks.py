@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.interactive.checks import check_choice, check_feedback, check_message
+from mephisto_tasks.engine.checks import check_choice, check_feedback, check_message
 from parlai_humaneval.protocol.steps import (
     Card,
     ChooseAnswer,

@@ -6,32 +6,39 @@ from typing import Any
 
 import pytest
 
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
+from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.interactive.config import InteractiveConfig
 
 GOOD: dict[str, Any] = {"technique": "pw_turn", "metric": "preference", "models": ["a", "b"]}
 
 
 def test_defaults_are_those_of_the_paper() -> None:
     """Smith et al. 2022, §3.1: six turns, “Hi!” first, a persona, a written reason."""
-    config = read_config(GOOD)
+    config = read_config(InteractiveConfig, GOOD)
     assert (config.turns, config.first_message, config.persona, config.reason_required) == (6, "Hi!", True, True)
     assert config.question == "Which next response from your partner would you prefer in a long conversation?"
     assert config.model_groups() == [("a", "b")]
 
 
 def test_every_pair_of_the_models_or_the_groups_as_named() -> None:
-    assert read_config({**GOOD, "models": ["a", "b", "c"]}).model_groups() == [("a", "b"), ("a", "c"), ("b", "c")]
-    groups = read_config({**GOOD, "groups": [["c", "a"], ["b", "c"]]})
+    assert read_config(InteractiveConfig, {**GOOD, "models": ["a", "b", "c"]}).model_groups() == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
+    groups = read_config(InteractiveConfig, {**GOOD, "groups": [["c", "a"], ["b", "c"]]})
     assert groups.model_groups() == [("c", "a"), ("b", "c")]
     assert groups.model_names() == ["c", "a", "b"]
 
 
 def test_a_question_of_ones_own_replaces_the_published_one() -> None:
-    assert read_config({**GOOD, "question": "Which is funnier?"}).question == "Which is funnier?"
+    assert read_config(InteractiveConfig, {**GOOD, "question": "Which is funnier?"}).question == "Which is funnier?"
 
 
 def test_what_mephisto_adds_is_left_alone() -> None:
-    assert read_config({**GOOD, "_blueprint_type": "pw_turn", "block_qualification": None}).models == ["a", "b"]
+    assert read_config(
+        InteractiveConfig, {**GOOD, "_blueprint_type": "pw_turn", "block_qualification": None}
+    ).models == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +70,13 @@ def test_what_mephisto_adds_is_left_alone() -> None:
 )
 def test_wrong_settings(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_config({**GOOD, **wrong})
+        read_config(InteractiveConfig, {**GOOD, **wrong})
     assert said in str(caught.value)
 
 
 def test_every_wrong_setting_is_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_config({**GOOD, "turns": 0, "seed": "x"})
+        read_config(InteractiveConfig, {**GOOD, "turns": 0, "seed": "x"})
     assert len(str(caught.value).splitlines()) == 2
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
+from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.interactive.config import InteractiveConfig
 
 SATA: dict[str, Any] = {
     "technique": "sata",
@@ -62,14 +63,14 @@ def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def refusal(base: dict[str, Any], changes: dict[str, Any]) -> str:
     with pytest.raises(ConfigError) as caught:
-        read_config(changed(base, changes))
+        read_config(InteractiveConfig, changed(base, changes))
     return str(caught.value)
 
 
 @pytest.mark.parametrize("base", [SATA, SINGLE, ARENA, ASSESSMENT], ids=lambda base: str(base["technique"]))
 def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
     """Else the refusals below might have another cause."""
-    assert read_config(base).technique == base["technique"]
+    assert read_config(InteractiveConfig, base).technique == base["technique"]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_the_other_techniques(base: dict[str, Any], changes: dict[str, Any], sai
 
 def test_one_setting_becomes_the_configuration_itself() -> None:
     """What its variant changes stands in the settings; nothing of the others does."""
-    config = read_config({**SATA, "setting": "sata_user"})
+    config = read_config(InteractiveConfig, {**SATA, "setting": "sata_user"})
     assert (config.min_choices, config.max_choices, config.fallback) == (0, None, "write")
     assert (config.variants, config.settings()) == ({}, ["sata_user"])
     assert config.of("sata_user") is config
@@ -142,7 +143,7 @@ def test_one_setting_becomes_the_configuration_itself() -> None:
 @pytest.mark.parametrize("setting", ["all", ["soba", "sata_random", "sata_user"]])
 def test_several_settings_have_each_their_own(setting: str | list[str]) -> None:
     """Question included: that of SOBA is another one."""
-    config = read_config({**SATA, "setting": setting})
+    config = read_config(InteractiveConfig, {**SATA, "setting": setting})
     assert config.settings() == ["soba", "sata_random", "sata_user"]
     each = {name: config.of(name) for name in config.settings()}
     assert [one.fallback for one in each.values()] == ["random", "random", "write"]
@@ -153,21 +154,23 @@ def test_several_settings_have_each_their_own(setting: str | list[str]) -> None:
 
 
 def test_a_question_of_ones_own_holds_for_every_setting() -> None:
-    config = read_config({**SATA, "setting": "all", "question": "Which fit?"})
+    config = read_config(InteractiveConfig, {**SATA, "setting": "all", "question": "Which fit?"})
     assert {config.of(name).question for name in config.settings()} == {"Which fit?"}
 
 
 def test_criteria_of_ones_own_beside_the_papers() -> None:
     wit = {"name": "wit", "text": "My partner was witty."}
-    config = read_config({**ASSESSMENT, "final_criteria": ["fun", wit]})
+    config = read_config(InteractiveConfig, {**ASSESSMENT, "final_criteria": ["fun", wit]})
     assert [criterion.name for criterion in config.scales()] == ["fun", "wit"]
 
 
 def test_models_and_groups() -> None:
     """Three at a time of four: four groups; the quality-control model is loaded, but in none of them."""
-    config = read_config({**SATA, "models": MANY, "group_size": 3})
+    config = read_config(InteractiveConfig, {**SATA, "models": MANY, "group_size": 3})
     assert len(config.model_groups()) == 4
-    control = read_config({**ASSESSMENT, "quality_control_model": "bad", "conversations_per_unit": 3})
+    control = read_config(
+        InteractiveConfig, {**ASSESSMENT, "quality_control_model": "bad", "conversations_per_unit": 3}
+    )
     assert control.model_names() == ["a", "b", "bad"]
     assert control.model_groups() == [("a",), ("b",)]
 
@@ -176,5 +179,5 @@ def test_models_and_groups() -> None:
     ("bot_persona", "playing"), [(True, ["a", "b"]), (False, []), (["b"], ["b"])], ids=["all", "none", "one"]
 )
 def test_who_has_a_persona(bot_persona: bool | list[str], playing: list[str]) -> None:
-    config: InteractiveConfig = read_config({**SATA, "bot_persona": bot_persona})
+    config: InteractiveConfig = read_config(InteractiveConfig, {**SATA, "bot_persona": bot_persona})
     assert [name for name in config.models if config.has_persona(name)] == playing

@@ -11,7 +11,7 @@ from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.blocking import blocked
 from mephisto_tasks.commands.unblock import unblock
-from mephisto_tasks.interactive.explain import BLOCKED
+from mephisto_tasks.engine.explain import BLOCKED
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.steps import EndStep
 

@@ -14,7 +14,7 @@ from hands import Hands, heard_by, texts
 from live import Launch, launch
 from parlai.core.message import Message
 
-from mephisto_tasks.interactive.config import ConfigError
+from mephisto_tasks.engine.config import ConfigError
 from parlai_humaneval.protocol.contexts import load_contexts
 from parlai_humaneval.protocol.materials import MaterialError
 from parlai_humaneval.protocol.openers import load_openers

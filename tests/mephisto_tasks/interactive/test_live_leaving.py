@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
-from mephisto_tasks.interactive.explain import BUSY, DONE_ALL
-from mephisto_tasks.interactive.words import AWAY, AWAY_FOR_GOOD, THANKS, filled
+from mephisto_tasks.engine.explain import BUSY, DONE_ALL
+from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, THANKS, UnitWords, filled
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.core import OTHER_WINDOW
 from mephisto_tasks.router.page_client import PageError
@@ -109,7 +109,7 @@ async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(s
             # A worker never rates a pair twice: the page tells why it ended, for good.
             state = await rater.state()
             assert isinstance(state.step, EndStep)
-            assert (state.step.title, state.step.text, state.step.next) == (*AWAY_FOR_GOOD, "stay")
+            assert (state.step.title, state.step.text, state.step.next) == (AWAY_FOR_GOOD[0], filled(AWAY_FOR_GOOD[1], UnitWords()), "stay")
         async with Rater(run, "leaver", "another") as rater:
             assert rater.client.refused == DONE_ALL
         await whole_dialogue(run, "other")
@@ -141,7 +141,7 @@ async def test_silence_ends_a_dialogue(start: Launch) -> None:
             state = await rater.talk_until("message", turn=2)
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert (ended.step.title, ended.step.text, ended.step.next) == (*AWAY_FOR_GOOD, "stay")
+            assert (ended.step.title, ended.step.text, ended.step.next) == (AWAY_FOR_GOOD[0], filled(AWAY_FOR_GOOD[1], UnitWords()), "stay")
             await eventually(lambda: rater.client.status == "timeout")
         (record,) = records(run)
         assert (record.status, len(record.complete_turns)) == ("partial", 1)
@@ -158,7 +158,7 @@ async def test_with_another_pair_to_rate_the_idle_are_invited_back(start: Launch
             state = await rater.talk_until("message", turn=2)
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == filled(AWAY[1], conversations=1, pay="")
+            assert ended.step.text == filled(AWAY[1], UnitWords())
             await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Rater(run, "idler") as rater:

@@ -11,8 +11,8 @@ import pytest
 import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
-from mephisto_tasks.interactive.explain import PAUSED
-from mephisto_tasks.interactive.words import STOPPED
+from mephisto_tasks.engine.explain import PAUSED
+from mephisto_tasks.engine.words import STOPPED
 from mephisto_tasks.interactive.world import PARTNER_SLOW
 from mephisto_tasks.launching import StudyBroken
 from parlai_humaneval.agents.dialogue_agent import Line

@@ -9,12 +9,12 @@ import pytest
 from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
 from mephisto_tasks.commands.report import report_of
-from mephisto_tasks.interactive.explain import BUSY, PRACTICE_FAILED
-from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE
-from mephisto_tasks.interactive.words import PRACTICE_PASSED
+from mephisto_tasks.engine.explain import BUSY, PRACTICE_FAILED
+from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.engine.words import PRACTICE_PASSED, UnitWords, filled
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.practice import ChooseItem
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep
+from parlai_humaneval.protocol.steps import ChooseStep, EndStep, Notice
 
 QUALIFICATION = "pw-practice"
 WRONG = ["good", "bad", "good", "good"]
@@ -59,7 +59,8 @@ async def test_wrong_then_right_passes_with_feedback_between(run: Launched, good
         details = await rater.client.submit_onboarding()
         assert details["failure_reason"] is None
         state = await rater.state()
-        assert (state.phase, state.notice) == ("task", PRACTICE_PASSED)
+        assert state.phase == "task"
+        assert state.notice == Notice(level="success", text=filled(PRACTICE_PASSED, UnitWords()))
         assert (await rater.choose()).notice is None, "said once"
         await rater.finish()
     assert granted(run.data_dir, "second-try") == {QUALIFICATION: 1}

@@ -11,9 +11,9 @@ import pytest
 from hands import Hands, texts
 from live import Launch, launch
 
-from mephisto_tasks.interactive.config import ConfigError
-from mephisto_tasks.interactive.practice import FAILED_TITLE, PASSED_TITLE
-from mephisto_tasks.interactive.words import THANKS
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
+from mephisto_tasks.engine.words import THANKS
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.results import past_practices
 from parlai_humaneval.protocol.materials import MaterialError

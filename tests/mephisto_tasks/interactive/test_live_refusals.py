@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from live import REASON, Rater, eventually, launch, records, same_but_for_the_notice
 
-from mephisto_tasks.interactive.answer_reading import NOT_FINISHED
-from mephisto_tasks.interactive.page_session import MAX_REFUSED_STORED
+from mephisto_tasks.engine.answer_reading import NOT_FINISHED
+from mephisto_tasks.engine.page_session import MAX_REFUSED_STORED
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep
@@ -174,7 +174,7 @@ async def test_a_unit_handed_in_early_is_refused_and_goes_on(run: Launched, stag
 
 async def test_a_flood_of_wrong_answers_does_not_fill_the_disk(run: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first refusals are written down; the page still gets its sentence each time."""
-    monkeypatch.setattr("mephisto_tasks.interactive.page_session.MAX_REFUSED_STORED", 3)
+    monkeypatch.setattr("mephisto_tasks.engine.page_session.MAX_REFUSED_STORED", 3)
     assert MAX_REFUSED_STORED > 3
     async with Rater(run, "flood") as rater:
         await rater.talk_until("message", turn=2)

@@ -24,7 +24,7 @@ from live import (
     whole_dialogue,
 )
 
-from mephisto_tasks.interactive.words import AGAIN, PAUSED
+from mephisto_tasks.engine.words import AGAIN, PAUSED
 from mephisto_tasks.launching import NothingToDo
 from mephisto_tasks.results import read_records
 from mephisto_tasks.router.thread import PortInUse

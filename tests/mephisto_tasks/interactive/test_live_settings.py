@@ -9,7 +9,7 @@ from pathlib import Path
 from hands import Hands
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.interactive.explain import DONE_ALL
+from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.simulated_raters import Behaviour, run_raters
 from parlai_humaneval.protocol.steps import ChooseStep
 

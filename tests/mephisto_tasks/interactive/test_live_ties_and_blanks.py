@@ -9,7 +9,7 @@ import scripted_models
 from hands import Hands, always, by_model, cards, heard_by, picked_models, texts
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.interactive.words import STOPPED, filled
+from mephisto_tasks.engine.words import STOPPED, UnitWords, filled
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep
@@ -106,7 +106,7 @@ async def test_blank_to_the_end_leaves_nothing_to_compare(start: Launch) -> None
         async with Rater(run) as rater:
             state = await rater.state()
             assert isinstance(state.step, EndStep)
-            told = filled(STOPPED[1], conversations=1, pay="")
+            told = filled(STOPPED[1], UnitWords())
             assert (state.step.title, state.step.text, state.step.next) == (STOPPED[0], told, "submit")
             await rater.client.submit_task()
         await eventually(lambda: not run.live_run.task_runner.running_units)

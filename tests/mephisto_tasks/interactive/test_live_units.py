@@ -13,8 +13,8 @@ import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
+from mephisto_tasks.engine.words import AWAY, PAUSED, STOPPED, conversations, filled
 from mephisto_tasks.interactive.unit import GO_ON
-from mephisto_tasks.interactive.words import AWAY, PAUSED, STOPPED, filled
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.records import DialogueRecord
@@ -104,7 +104,7 @@ async def test_a_silent_rater_is_told_that_they_may_go_on(start: Launch) -> None
             state = await rater.state()
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert (ended.step.title, ended.step.text) == (AWAY[0], filled(AWAY[1], conversations=3, pay=""))
+            assert (ended.step.title, ended.step.text) == (AWAY[0], filled(AWAY[1], conversations(3)))
         await eventually(lambda: idle(run))
         run.study.config.answer_timeout_s = 60
         async with Hands(run, "idler") as rater:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mephisto_tasks.interactive import checks
+from mephisto_tasks.engine import checks
 from mephisto_tasks.simulated_answers import COMMENT, Answers, Behaviour, by_kind
 from parlai_humaneval.protocol.criteria import CRITERIA
 from parlai_humaneval.protocol.practice import Practice

@@ -7,10 +7,11 @@ from pathlib import Path
 from live import config_of
 from omegaconf import OmegaConf
 
-from mephisto_tasks.interactive.config import read_config
+from mephisto_tasks.engine.config import read_config
+from mephisto_tasks.interactive.building import build_study
+from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.plans import Plan
 from mephisto_tasks.interactive.study import Study
-from mephisto_tasks.launching import build_study
 from parlai_humaneval.protocol.allocation import Cell
 
 CELL = Cell(models=("alpha", "beta"), metric="preference")
@@ -21,7 +22,7 @@ def study(folder: Path, seed: int) -> Study:
     settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
     assert isinstance(settings, dict)
     known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
-    return build_study(read_config(known), "pw_turn", folder, "study", 1.0)
+    return build_study(read_config(InteractiveConfig, known), "pw_turn", folder, "study", 1.0)
 
 
 def plans(folder: Path, seed: int) -> list[Plan]:
@@ -46,5 +47,5 @@ def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> Non
     settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
     assert isinstance(settings, dict)
     known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
-    made = build_study(read_config(known), "pw_turn", tmp_path, "study", 1.0)
+    made = build_study(read_config(InteractiveConfig, known), "pw_turn", tmp_path, "study", 1.0)
     assert (made.allocator.per_worker, made.allocator.per_unit) == (3, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mephisto_tasks.interactive.checks import check_write
+from mephisto_tasks.engine.checks import check_write
 from parlai_humaneval.protocol.steps import Card, WriteAnswer, WriteStep
 
 STEP = WriteStep(

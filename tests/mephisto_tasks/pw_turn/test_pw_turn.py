@@ -13,8 +13,9 @@ from mephisto_tasks import launching
 from mephisto_tasks.commands.launch import launch as launch_command
 from mephisto_tasks.commands.launch import run_task
 from mephisto_tasks.commands.report import report as report_command
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, read_config
-from mephisto_tasks.launching import build_study
+from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.interactive.building import build_study
+from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.settings import compose_config, conf_names
 from parlai_humaneval.protocol.allocation import Cell
 
@@ -22,7 +23,9 @@ from parlai_humaneval.protocol.allocation import Cell
 def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
     blueprint = OmegaConf.to_container(compose_config("pw_turn", conf, overrides).mephisto.blueprint, resolve=True)
     assert isinstance(blueprint, dict)
-    return read_config({str(key): None if value == "???" else value for key, value in blueprint.items()})
+    return read_config(
+        InteractiveConfig, {str(key): None if value == "???" else value for key, value in blueprint.items()}
+    )
 
 
 def test_the_local_conf_is_the_papers_setting_on_embedded_models() -> None:
@@ -128,7 +131,7 @@ def test_wrong_commands_say_what_to_do_without_a_traceback(tmp_path: Path, argum
 
 
 def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mephisto_tasks.interactive.blueprint import WebAppMissing
+    from mephisto_tasks.engine.blueprint import WebAppMissing
 
     def missing() -> Path:
         raise WebAppMissing("the rater's page is not built. In a clone of the repository run: make install")

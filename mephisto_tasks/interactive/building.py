@@ -5,26 +5,30 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from mephisto_tasks.interactive.config import ConfigError, InteractiveConfig, resolve_file
+from mephisto_tasks.engine.building import (
+    NUMBERS,
+    NothingToDo,
+    instructions_of,
+    pay_in_words,
+    restore_practice,
+    tries_in_words,
+)
+from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.interactive.config import InteractiveConfig
 from mephisto_tasks.interactive.plans import Planner, UnitPlan
 from mephisto_tasks.interactive.practice_rules import check_practice
 from mephisto_tasks.interactive.study import Study, restore_allocation
-from mephisto_tasks.practice_results import failed_tries
-from mephisto_tasks.results import past_dialogues, past_practices
+from mephisto_tasks.results import past_dialogues
 from mephisto_tasks.settings import task_dir
 from mephisto_tasks.unfinished import unfinished_units
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.contexts import SpeakerContext, load_contexts
-from parlai_humaneval.protocol.materials import Instructions, load_instructions, load_personas
+from parlai_humaneval.protocol.materials import load_personas
 from parlai_humaneval.protocol.openers import load_openers, load_topics
 from parlai_humaneval.protocol.practice import Practice, load_practice
 
 PACKAGED = "packaged"
-
-
-class NothingToDo(Exception):
-    """Every dialogue that the settings ask for is there already."""
 
 
 def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
@@ -49,13 +53,11 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         allocator=allocator,
         planner=planner,
         practice=practice,
-        instructions=_instructions(config, own, reward, planner.begun),
+        instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun)),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
         unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
-    if practice is not None:
-        for worker_id, past in past_practices(data_dir, task_name).items():
-            study.practice_tries_used[worker_id] = failed_tries(past, len(practice.items))
+    restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
         raise NothingToDo(
             f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
@@ -123,35 +125,23 @@ def _practice(config: InteractiveConfig, own: Path) -> Practice | None:
     return practice
 
 
-def _instructions(config: InteractiveConfig, own: Path, reward: float, begun: bool) -> Instructions:
-    of_metric = own / f"instructions_{config.metric}.yaml"
-    path = resolve_file(config.instructions_file, of_metric if of_metric.is_file() else own / "instructions.yaml")
-    return load_instructions(path, _values(config, reward), _flags(config, begun))
-
-
-_WORDS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
-
-
 def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
     unit = (
         "conversation"
         if config.conversations_per_unit == 1
         else f"set of {config.conversations_per_unit} conversations"
     )
-    practice = ", practice included" if config.onboarding_qualification else ""
     return {
         "question": config.question or config.of(config.settings()[0]).question,
         "turns": str(config.turns),
         "max_turns": str(config.max_turns),
-        "models": _WORDS[config.group_size],
+        "models": NUMBERS[config.group_size],
         "conversations": str(config.conversations_per_unit),
         "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
-        "tries": "one try"
-        if config.onboarding_tries == 1
-        else f"{_WORDS.get(config.onboarding_tries, config.onboarding_tries)} tries",
+        "tries": tries_in_words(config),
         "settings": str(len(config.settings())),
-        "pay": config.pay or f"${reward:.2f} for one complete {unit}{practice}",
+        "pay": pay_in_words(config, reward, unit),
     }
 
 

@@ -1,4 +1,4 @@
-"""Mephisto's task runner of engine 1: gives a rater a dialogue, runs it, and says how it ended."""
+"""Mephisto's task runner of both engines: gives a rater a unit, runs it, and says how it ended."""
 
 from __future__ import annotations
 
@@ -20,15 +20,10 @@ from mephisto.data_model.exceptions import (
     AgentShutdownError,
 )
 
-from mephisto_tasks.interactive.blocked_workers import block_if_failed
-from mephisto_tasks.interactive.page_session import PageSession, SubmittedEarly
-from mephisto_tasks.interactive.plans import UnitPlan
-from mephisto_tasks.interactive.practice import PracticeWorld
-from mephisto_tasks.interactive.study import Study
-from mephisto_tasks.interactive.unit import HeldUnit
-from mephisto_tasks.interactive.words import (
-    AGAIN,
-    AGAIN_OF_SEVERAL,
+from mephisto_tasks.engine.blocked_workers import block_if_failed
+from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
+from mephisto_tasks.engine.study import HeldUnit, Study
+from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
     AWAY_FOR_GOOD,
@@ -41,6 +36,7 @@ from mephisto_tasks.interactive.words import (
 )
 from parlai_humaneval.models.pool import ModelFailed
 from parlai_humaneval.protocol.events import Interrupted
+from parlai_humaneval.protocol.steps import Notice
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent
@@ -52,7 +48,7 @@ SUBMIT_TIMEOUT_S = 60
 """How long a finished dialogue waits for the page to hand the unit in; every answer is stored by then."""
 
 
-class InteractiveTaskRunner(TaskRunner):
+class StudyTaskRunner(TaskRunner):
     """One thread a rater (Mephisto's way); what they share is the :class:`Study`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -69,33 +65,33 @@ class InteractiveTaskRunner(TaskRunner):
     def get_init_data_for_agent(self, agent: Agent) -> dict[str, Any]:
         """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
         if agent.state.init_data is None:
-            unit = self.study.take_unit(agent.worker_id, agent.db_id, f"{agent.task_run_id}-{agent.db_id}")
+            stored = self.study.begin_unit(agent.worker_id, agent.db_id, f"{agent.task_run_id}-{agent.db_id}")
             try:
-                agent.state.set_init_state({"nothing_left": True} if unit is None else unit.stored())
+                agent.state.set_init_state({"nothing_left": True} if stored is None else stored)
             except BaseException:  # nobody would ever end a unit that did not begin
-                self.study.allocator.abandon(agent.db_id, rated=[])
+                self.study.drop_unit(agent.db_id, None)
                 raise
         page_data = agent.state.get_init_state()
         assert isinstance(page_data, dict)
         return page_data
 
     def run_unit(self, unit: Unit, agent: Agent) -> None:
-        """The dialogues of a unit. An exception that leaves here is the rater's absence: the unit is given out again."""
+        """A unit. An exception that leaves here is the rater's absence: the unit is given out again."""
         page = self._page(agent, "task")
         stored = agent.state.init_data
         assert stored is not None, "a unit must be planned before it runs"
         if stored.get("nothing_left"):
             self._goodbye(page, NOTHING_LEFT, "stay")
             raise AgentReturnedError(agent.db_id)
-        held = HeldUnit(self.study, UnitPlan.restored(stored), page)
-        if self.study.allocator.take_cut_off(agent.worker_id):
-            page.notice = AGAIN if held.plan.conversations == 1 else AGAIN_OF_SEVERAL
+        held = self.study.hold_unit(stored, agent.db_id, page)
+        if self.study.take_cut_off(agent.worker_id) and held.greeting is not None:
+            page.notice = held.greeting
         elif agent.worker_id in self._passed_just_now:
-            page.notice = PRACTICE_PASSED
+            page.notice = Notice(level="success", text=filled(PRACTICE_PASSED, self.study.unit_words))
         self._passed_just_now.discard(agent.worker_id)
         try:
             held.run()
-            self.study.allocator.complete(agent.db_id)
+            self.study.finish_unit(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
             held.leave(agent.worker_id, agent.db_id)
@@ -107,7 +103,7 @@ class InteractiveTaskRunner(TaskRunner):
             self._stop(agent, held, f"models failed: {error}")
             return
         except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
-            logger.exception("dialogue %s failed", held.dialogue_id)
+            logger.exception("%s failed", held.name)
             self._stop(agent, held, f"{type(error).__name__}: {error}")
             return
         self._finish(agent, held)
@@ -118,38 +114,37 @@ class InteractiveTaskRunner(TaskRunner):
 
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):
-            return PAUSED if self.study.allocator.remaining else ALL_DONE
+            return PAUSED if self.study.remaining else ALL_DONE
         return AWAY if self.study.may_begin(worker_id) else AWAY_FOR_GOOD
 
     def _finish(self, agent: Agent, held: HeldUnit) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
-        block_if_failed(
-            self.study.config, agent.get_worker(), page.state.messages, agent.get_task_run().get_task().task_name
-        )
+        task_name = agent.get_task_run().get_task().task_name
+        block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
         try:
             held.ask_feedback()
             self._goodbye(page, THANKS, "submit")
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
-            logger.info("unit %s is complete; its rater left before the end page", held.plan.session)
+            logger.info("%s is complete; its rater left before the end page", held.name)
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
     def _stop(self, agent: Agent, held: HeldUnit, reason: str) -> None:
         """End a unit that cannot go on: keep everything, tell the rater, and give the work out again."""
-        logger.error("dialogue %s stopped: %s", held.dialogue_id, reason)
-        self.study.allocator.abandon(agent.db_id, rated=held.begun)
+        logger.error("%s stopped: %s", held.name, reason)
+        self.study.drop_unit(agent.db_id, held)
         self.study.note_failure(reason)
         try:
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written
-            logger.exception("the end of dialogue %s could not be written down", held.dialogue_id)
+            logger.exception("the end of %s could not be written down", held.name)
         self._goodbye(held.page, STOPPED, "submit")
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
-            logger.info("the rater of the stopped dialogue %s had left", held.dialogue_id)
+            logger.info("the rater of %s, which was stopped, had left", held.name)
         self._mark_completed(agent)
         if not self.study.paused:
             agent.get_live_run().task_launcher.add_one(one_unit())
@@ -161,10 +156,10 @@ class InteractiveTaskRunner(TaskRunner):
         agent.get_unit().set_db_status(AssignmentState.COMPLETED)
         agent.mark_done()
 
-    def _goodbye(self, page: PageSession, words: tuple[str, str], next_: Any) -> None:
-        title, text = words
-        several = self.study.config.conversations_per_unit
-        page.end(title, filled(text, conversations=several, pay=self.study.instructions.pay), next_)
+    def _goodbye(self, page: PageSession, title_and_text: tuple[str, str], next_: Any) -> None:
+        title, text = title_and_text
+        words = self.study.unit_words
+        page.end(filled(title, words), filled(text, words, self.study.instructions.pay), next_)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""
@@ -172,15 +167,11 @@ class InteractiveTaskRunner(TaskRunner):
 
     def run_onboarding(self, agent: OnboardingAgent) -> None:
         """The practice conversation, then the page's submit, which asks for the verdict."""
-        practice = self.study.practice
-        assert practice is not None, "onboarding runs only where practice items are configured"
         used = self.study.practice_tries_used
         page = self._page(agent, "practice")
         blueprint = agent.get_live_run().blueprint
         blueprint.remember_onboarding(agent)
-        world = PracticeWorld(
-            practice,
-            self.study.practice_config(),
+        world = self.study.practice_loop(
             page,
             seed=int(agent.db_id),
             used=used.get(agent.worker_id, 0),

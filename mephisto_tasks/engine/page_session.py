@@ -24,9 +24,9 @@ compat.prepare()
 
 from mephisto.data_model.exceptions import AgentShutdownError
 
-from mephisto_tasks.interactive import checks
-from mephisto_tasks.interactive.agent_state import LiveAgentState
-from mephisto_tasks.interactive.answer_reading import read_answer
+from mephisto_tasks.engine import checks
+from mephisto_tasks.engine.agent_state import LiveAgentState
+from mephisto_tasks.engine.answer_reading import read_answer
 from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
 from parlai_humaneval.protocol.steps import (
     MAX_TEXT,

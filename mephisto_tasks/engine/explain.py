@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mephisto_tasks.interactive.study import Study
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.engine.words import filled
 
 PAUSED = "The researchers have paused this study. Please come back later, or return the task."
 PRACTICE_FAILED = (
@@ -14,10 +15,10 @@ PRACTICE_FAILED = (
 )
 DONE_ALL = "You have already taken part in this study as often as one person may. Thank you! Please return the task."
 ALL_TAKEN = (
-    "All conversations are being done by other people right now. If somebody leaves, one becomes free again: you may try "
+    "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."
 )
-ALL_DONE = "All conversations of this study are done. Thank you for your interest! Please return the task."
+ALL_DONE = "All {many} of this study are done. Thank you for your interest! Please return the task."
 BLOCKED = "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
 BUSY = (
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the other one "
@@ -41,18 +42,20 @@ class StudyDoor:
     def why_not(self, worker_id: str) -> str | None:
         study, worker = self._study, self._worker_of(worker_id)
         practice, blocking = study.config.onboarding_qualification, study.config.block_qualification
-        if study.allocator.remaining == 0:
-            return ALL_DONE
+        if study.remaining == 0:
+            return filled(ALL_DONE, study.unit_words)
         if study.paused:
             return PAUSED
         if practice and worker.is_disqualified(practice):
             return PRACTICE_FAILED
         if blocking and worker.is_qualified(blocking):
             return BLOCKED
-        if worker_id in study.unfinished and not study.allocator.is_busy(worker_id):
-            return None
-        if study.allocator.has_done_all(worker_id):
-            return BUSY if study.allocator.is_busy(worker_id) else DONE_ALL
-        if study.allocator.is_busy(worker_id):
-            return BUSY
-        return None if study.allocator.available(worker_id) else ALL_TAKEN
+        match study.standing(worker_id):
+            case "busy":
+                return BUSY
+            case "done_all":
+                return DONE_ALL
+            case "all_taken":
+                return filled(ALL_TAKEN, study.unit_words)
+            case "open":
+                return None

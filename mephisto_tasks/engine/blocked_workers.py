@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.blocking import block
-from mephisto_tasks.interactive.config import InteractiveConfig
+from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.results import worker_records
 from parlai_humaneval.protocol.events import parse_events
-from parlai_humaneval.protocol.rebuilding import build_record, split_dialogues
+from parlai_humaneval.protocol.judging import build_rated
+from parlai_humaneval.protocol.rebuilding import split_dialogues
 from parlai_humaneval.quality import CHECKS, check_dialogue, check_workers
 from parlai_humaneval.quality.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 
 
-def block_if_failed(config: InteractiveConfig, worker: Any, messages: Sequence[dict[str, Any]], task_name: str) -> None:
+def block_if_failed(config: TaskConfig, worker: Any, messages: Sequence[dict[str, Any]], task_name: str) -> None:
     """Judge a unit that is complete by the study's ``blocking_checks``; the first that fails blocks its worker.
 
     Checks on workers look at all that the worker has done in the task (Ji et al. 2022: all units pooled).
@@ -44,7 +45,7 @@ def block_if_failed(config: InteractiveConfig, worker: Any, messages: Sequence[d
 def _first_failure(
     names: Sequence[str], worker: Any, messages: Sequence[dict[str, Any]], task_name: str
 ) -> Verdict | None:
-    records = [build_record(events) for events in split_dialogues(parse_events(messages))]
+    records = [build_rated(events) for events in split_dialogues(parse_events(messages))]
     verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
     if any(CHECKS[name].scope == "worker" for name in names):
         all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)

@@ -1,0 +1,48 @@
+"""What making a study of settings has in common for both engines: practice, words, and what earlier launches did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mephisto_tasks.engine.config import TaskConfig, resolve_file
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.practice_results import failed_tries
+from mephisto_tasks.results import past_practices
+from parlai_humaneval.protocol.materials import Instructions, load_instructions
+
+NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
+
+
+class NothingToDo(Exception):
+    """Everything that the settings ask for is there already."""
+
+
+def tries_in_words(config: TaskConfig) -> str:
+    """“two tries”."""
+    tries = config.onboarding_tries
+    return "one try" if tries == 1 else f"{NUMBERS.get(tries, tries)} tries"
+
+
+def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
+    """As configured, or the reward for a complete ``unit``."""
+    practice = ", practice included" if config.onboarding_qualification else ""
+    return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
+
+
+def instructions_of(config: TaskConfig, own: Path, values: dict[str, str], flags: set[str]) -> Instructions:
+    """The words of the page: a file of one's own, or the task's for the metric, or the task's.
+
+    Raises:
+        MaterialError: a file that cannot be used.
+    """
+    of_metric = own / f"instructions_{config.metric}.yaml"
+    path = resolve_file(config.instructions_file, of_metric if of_metric.is_file() else own / "instructions.yaml")
+    return load_instructions(path, values, flags)
+
+
+def restore_practice(study: Study, data_dir: Path, task_name: str) -> None:
+    """Failed tries of earlier launches stay failed."""
+    if study.practice is None:
+        return
+    for worker_id, past in past_practices(data_dir, task_name).items():
+        study.practice_tries_used[worker_id] = failed_tries(past, len(study.practice.items))

@@ -1,0 +1,177 @@
+"""What the raters of one launch share, whichever engine it is of."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mephisto_tasks.engine.config import TaskConfig
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.words import UnitWords
+from parlai_humaneval.protocol.materials import Instructions
+from parlai_humaneval.protocol.practice import Practice
+from parlai_humaneval.protocol.steps import Notice
+
+Standing = Literal["open", "busy", "done_all", "all_taken"]
+"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves."""
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """How far one of the things to be rated has come; ``label`` for people."""
+
+    label: str
+    wanted: int
+    completed: int
+    running: int
+
+
+class HeldUnit(ABC):
+    """One rater's unit of work while it runs."""
+
+    page: PageSession
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What runs, or ran last, for logs."""
+
+    @property
+    @abstractmethod
+    def greeting(self) -> Notice | None:
+        """What is said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """All of it, to its end.
+
+        Raises:
+            mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
+        """
+
+    @abstractmethod
+    def leave(self, worker: str, agent: str) -> None:
+        """The rater went away: what is left is given out again."""
+
+    @abstractmethod
+    def ask_feedback(self) -> None:
+        """The comment box at the end; the unit is complete whatever happens here."""
+
+    @abstractmethod
+    def fail(self, reason: str) -> None:
+        """Write down that it could not go on through no fault of the rater."""
+
+
+@dataclass(kw_only=True)
+class Study(ABC):
+    """One launch. Thread-safe: every rater's unit runs in a thread of its own. Workers go by Mephisto's ids."""
+
+    config: TaskConfig
+    seed: int
+    practice: Practice | None
+    instructions: Instructions
+    closing: threading.Event = field(default_factory=threading.Event)
+    practice_tries_used: dict[str, int] = field(default_factory=dict)
+    """Worker → failed attempts at the practice, so that leaving it does not give them back."""
+    broken: str | None = None
+    """Why nothing is given out any more: units failed in a row. None while all is well."""
+    _failures: int = 0
+    _models_shown: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    @abstractmethod
+    def unit_words(self) -> UnitWords:
+        """What a unit is called on its rater's page."""
+
+    @abstractmethod
+    def resources(self) -> AbstractContextManager[Any]:
+        """What has to be open while the launch runs (loaded models, say)."""
+
+    @abstractmethod
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        """The plan of a worker's unit as JSON, to be stored with it; None: there is nothing for them.
+
+        Args:
+            worker: who takes it.
+            agent: the key under which it is counted.
+            name: of a new unit, in records.
+        """
+
+    @abstractmethod
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldUnit:
+        """The unit of a stored plan, ready to run."""
+
+    @abstractmethod
+    def drop_unit(self, agent: str, held: HeldUnit | None) -> None:
+        """A unit that could not begin (``held`` None) or go on: it is given out again."""
+
+    @abstractmethod
+    def finish_unit(self, agent: str) -> None:
+        """A unit was done to its end."""
+
+    @abstractmethod
+    def take_cut_off(self, worker: str) -> bool:
+        """True, once, for a worker whose earlier unit was ended by the end of its launch."""
+
+    @property
+    @abstractmethod
+    def remaining(self) -> int:
+        """Units that are still to be done."""
+
+    @abstractmethod
+    def standing(self, worker: str) -> Standing:
+        """Whether the worker can begin, apart from practice and blocks."""
+
+    @abstractmethod
+    def progress(self) -> list[GroupProgress]:
+        """How far every group has come."""
+
+    @abstractmethod
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> PracticeLoop:
+        """The practice on a rater's page; only where there is one."""
+
+    def may_begin(self, worker: str) -> bool:
+        """Whether there is something for this worker now."""
+        return self.standing(worker) == "open"
+
+    @property
+    def paused(self) -> bool:
+        """True when nobody new may begin: the launch ends, or its units fail."""
+        return self.closing.is_set() or self.broken is not None
+
+    def note_complete(self) -> None:
+        """A unit came to its end: earlier failures were passing ones."""
+        with self._lock:
+            self._failures = 0
+
+    def note_failure(self, reason: str) -> None:
+        """A unit failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`."""
+        with self._lock:
+            self._failures += 1
+            if self._failures >= self.config.stop_after_failures:
+                self.broken = reason
+
+    def note_shown(self, shown: Iterable[tuple[str, str]]) -> None:
+        """Remember which model is behind an id that a page is sent (see :meth:`model_of`)."""
+        with self._lock:
+            self._models_shown.update(shown)
+
+    def model_of(self, shown_id: str) -> str | None:
+        """The model behind a reply or line that is on a page. Never sent to a page: simulated raters with a stated
+        preference ask here, since nothing that a page receives could tell them."""
+        with self._lock:
+            return self._models_shown.get(shown_id)
+
+    def forget_shown(self, shown_ids: Iterable[str]) -> None:
+        """They are on no page any more."""
+        with self._lock:
+            for shown_id in shown_ids:
+                self._models_shown.pop(shown_id, None)

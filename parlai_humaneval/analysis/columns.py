@@ -52,6 +52,8 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if empty.any() and not column.empty_ok:
         raise TableError(f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).")
     if column.kind == "text":
+        if column.allowed:
+            _refuse(table, column, values, ~(values.isin(column.allowed) | empty), _one_of(column))
         return _text(["" if none else str(value) for value, none in zip(values, empty, strict=True)], frame.index)
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
     _refuse(table, column, values, numbers.isna() & ~empty, "a number")
@@ -60,6 +62,8 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     _refuse(table, column, values, (numbers % 1 != 0).fillna(False).astype(bool), "a whole number")
     if column.kind == "flag":
         _refuse(table, column, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
+    if column.allowed:
+        _refuse(table, column, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
     return numbers.astype("Int64")
 
 
@@ -82,6 +86,11 @@ def _refuse(table: TableName, column: Column, values: pd.Series[Any], wrong: pd.
     if wrong.any():
         row = _first(wrong)
         raise TableError(f"{table}.{column.name}: {values.iloc[row - 1]!r} in row {row}, expected {wanted}.")
+
+
+def _one_of(column: Column) -> str:
+    *others, last = map(str, column.allowed)
+    return f"{', '.join(others)} or {last}"
 
 
 def _first(mask: pd.Series[bool]) -> int:

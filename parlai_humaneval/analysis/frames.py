@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import pandas as pd
 
-from parlai_humaneval.analysis.columns import TableError, from_rows
-from parlai_humaneval.analysis.table_rows import Row, comparison_rows, iso_time, point_rows, rating_rows
+from parlai_humaneval.analysis.columns import TableError, TableName, from_rows
+from parlai_humaneval.analysis.judgement_rows import judgement_row, pair_rows, segment_rows
+from parlai_humaneval.analysis.replay_rows import ranking_rows, replay_rating_rows, replay_turn_rows, verdict_rows
+from parlai_humaneval.analysis.table_rows import (
+    Row,
+    comparison_rows,
+    failed_checks,
+    iso_time,
+    point_rows,
+    rating_rows,
+)
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.rated import Rated
 from parlai_humaneval.protocol.records import DialogueRecord
-
-PRACTICE = "practice"
-"""Key of a record's ``checks`` that holds how the worker did in practice."""
 
 
 @dataclass(frozen=True)
 class Tables:
     """The tidy tables; :data:`parlai_humaneval.analysis.columns.COLUMNS` says what every column means.
 
-    Each has all its columns even with no rows. ``turns``: a row per candidate. ``dialogues``: a row per dialogue.
-    ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating at the end.
-    ``points``: a row per dialogue and model that was chosen from several.
+    Each has all its columns even with no rows. ``turns``: a row per candidate. ``dialogues``: a row per live dialogue.
+    ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating on a scale.
+    ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
+    beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues.
     """
 
     turns: pd.DataFrame
@@ -32,25 +41,49 @@ class Tables:
     comparisons: pd.DataFrame
     ratings: pd.DataFrame = field(default_factory=lambda: from_rows("ratings", []))
     points: pd.DataFrame = field(default_factory=lambda: from_rows("points", []))
+    segments: pd.DataFrame = field(default_factory=lambda: from_rows("segments", []))
+    judgements: pd.DataFrame = field(default_factory=lambda: from_rows("judgements", []))
 
 
-def tables(records: Sequence[DialogueRecord]) -> Tables:
-    """Tidy tables of ``records``, in their order; unfinished dialogues are kept and marked as such.
+def tables(records: Sequence[Rated]) -> Tables:
+    """Tidy tables of live dialogues and of judgements of finished ones, in their order.
+
+    What is unfinished is kept and marked as such. Attention checks stand in ``judgements`` only.
 
     Raises:
-        TableError: two records have the same ``dialogue_id``.
+        TableError: two dialogues have the same ``dialogue_id``, or two judgements the same ``judgement_id``.
     """
-    counts = Counter(record.dialogue_id for record in records)
-    repeated = [dialogue for dialogue, count in counts.items() if count > 1]
-    if repeated:
-        raise TableError(f"dialogue_id {repeated[0]!r} stands in {counts[repeated[0]]} records; each must be unique.")
-    return Tables(
-        turns=from_rows("turns", [row for record in records for row in _turn_rows(record)]),
-        dialogues=from_rows("dialogues", [_dialogue_row(record) for record in records]),
-        comparisons=from_rows("comparisons", [row for record in records for row in comparison_rows(record)]),
-        ratings=from_rows("ratings", [row for record in records for row in rating_rows(record)]),
-        points=from_rows("points", [row for record in records for row in point_rows(record)]),
-    )
+    dialogues = [record for record in records if isinstance(record, DialogueRecord)]
+    judgements = [record for record in records if isinstance(record, JudgementRecord)]
+    _unique("dialogue_id", [record.dialogue_id for record in dialogues])
+    _unique("judgement_id", [record.judgement_id for record in judgements])
+    results = [record for record in judgements if record.expected is None]
+    rows: dict[TableName, list[Row]] = {
+        "turns": _all(_turn_rows, dialogues) + _all(replay_turn_rows, results),
+        "dialogues": [_dialogue_row(record) for record in dialogues],
+        "comparisons": [
+            *_all(comparison_rows, dialogues),
+            *(row for make in (pair_rows, ranking_rows, verdict_rows) for row in _all(make, results)),
+        ],
+        "ratings": _all(rating_rows, dialogues) + _all(replay_rating_rows, results),
+        "points": _all(point_rows, dialogues),
+        "segments": _all(segment_rows, results),
+        "judgements": [judgement_row(record) for record in judgements],
+    }
+    return Tables(**{name: from_rows(name, found) for name, found in rows.items()})
+
+
+R = TypeVar("R")
+
+
+def _all(make: Callable[[R], Iterator[Row]], records: Sequence[R]) -> list[Row]:
+    return [row for record in records for row in make(record)]
+
+
+def _unique(name: str, ids: Sequence[str]) -> None:
+    repeated = next(((one, count) for one, count in Counter(ids).items() if count > 1), None)
+    if repeated is not None:
+        raise TableError(f"{name} {repeated[0]!r} stands in {repeated[1]} records; each must be unique.")
 
 
 def _turn_rows(record: DialogueRecord) -> Iterator[Row]:
@@ -140,15 +173,6 @@ def _dialogue_row(record: DialogueRecord) -> Row:
         "assignment_id": record.assignment_id,
         "schema_version": record.schema_version,
     }
-
-
-def failed_checks(checks: Mapping[str, Any]) -> list[str]:
-    """Names of the quality checks that did not pass; the practice, which stands beside them, is none."""
-    return [
-        name
-        for name, outcome in checks.items()
-        if name != PRACTICE and isinstance(outcome, dict) and outcome.get("passed") is False
-    ]
 
 
 def _json(value: object) -> str:

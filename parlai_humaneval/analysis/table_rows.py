@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,9 @@ from parlai_humaneval.protocol.records import Candidate, CriterionRecord, Dialog
 
 TIE = "tie"
 """``winner`` where both candidates were chosen, or none."""
+
+PRACTICE = "practice"
+"""Key of a record's ``checks`` that holds how the worker did in practice."""
 
 Row = dict[str, Any]
 
@@ -138,3 +141,12 @@ def point_rows(record: DialogueRecord) -> Iterator[Row]:
 def iso_time(seconds_since_epoch: float) -> str:
     """ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds_since_epoch, tz=timezone.utc).isoformat(timespec="milliseconds")
+
+
+def failed_checks(checks: Mapping[str, Any]) -> list[str]:
+    """Names of the quality checks that did not pass; the practice, which stands beside them, is none."""
+    return [
+        name
+        for name, outcome in checks.items()
+        if name != PRACTICE and isinstance(outcome, dict) and outcome.get("passed") is False
+    ]

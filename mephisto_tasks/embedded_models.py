@@ -16,6 +16,9 @@ def use_embedded(config: DictConfig) -> None:
     fewer conversations, where there are not enough of them.
     """
     blueprint = config.mephisto.blueprint
+    if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
+        blueprint.models, blueprint.groups = list(EMBEDDED[:3]), []
+        return
     control = str(blueprint.quality_control_model)
     free = [name for name in EMBEDDED if name != control]
     size = min(int(blueprint.group_size), len(free))

@@ -96,7 +96,7 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         # Mephisto grants and asks for the practice's qualification by what stands here.
-        config.mephisto.blueprint.onboarding_qualification = settings.onboarding_qualification
+        config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
         lock.name_run(str(live_run.task_run.db_id))
         try:

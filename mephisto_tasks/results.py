@@ -20,8 +20,12 @@ from mephisto_tasks.startup import collector_off
 from mephisto_tasks.stored_state import StateFile
 from mephisto_tasks.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation import Cell, PastDialogue
+from parlai_humaneval.protocol.items import PastJudgement
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.judging import build_rated
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.rebuilding import EventLogError, build_record, split_dialogues
+from parlai_humaneval.protocol.rated import Rated
+from parlai_humaneval.protocol.rebuilding import EventLogError, split_dialogues
 from parlai_humaneval.protocol.records import DialogueRecord, OnboardingRecord, Status
 from parlai_humaneval.quality.registry import checked
 
@@ -134,14 +138,14 @@ def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent,
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, DialogueRecord]]:
+def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
     for agent, state in stored_states(data_dir, task_name):
         at_work = agent.task_run_id == alive and agent.status in _AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
             for events in split_dialogues(state.outputs.messages):
-                yield agent, build_record(events, unfinished=unfinished)
+                yield agent, build_rated(events, unfinished=unfinished)
         except EventLogError as error:
             raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
 
@@ -150,8 +154,8 @@ def _first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
-    """All dialogues of a task, complete and partial, oldest first; workers as pseudonyms.
+def read_records(data_dir: Path, task_name: str) -> list[Rated]:
+    """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
@@ -174,8 +178,8 @@ def read_records(data_dir: Path, task_name: str) -> list[DialogueRecord]:
     return records
 
 
-def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[DialogueRecord]:
-    """All dialogues of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
+def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
+    """All dialogues or judgements of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
 
     Raises:
         ResultsError: as :func:`read_records`.
@@ -197,7 +201,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
-    found = list(_records(data_dir, task_name))
+    found = [(agent, one) for agent, one in _records(data_dir, task_name) if isinstance(one, DialogueRecord)]
     held: dict[str, set[int]] = {}
     for _, record in found:
         if record.status == "complete":
@@ -215,3 +219,38 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
         )
         for agent, record in found
     ]
+
+
+def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[tuple[str, str]]]:
+    """What earlier launches of a task on finished dialogues did, for the next; workers by Mephisto's id.
+
+    Returns the judgements, and the attention checks that each worker has met as (worker, item id). No database, or no
+    such task, is an empty past.
+    """
+    judgements: list[PastJudgement] = []
+    golds: list[tuple[str, str]] = []
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return judgements, golds
+    for agent, state in stored_states(data_dir, task_name):
+        wanted = int((state.inputs or {}).get("wanted", 0))
+        for events in split_dialogues(state.outputs.messages):
+            record = build_rated(events)
+            if not isinstance(record, JudgementRecord):
+                continue
+            if record.expected is not None:
+                golds.append((agent.worker_id, record.item_id))
+                continue
+            judgements.append(_past(agent.worker_id, record, wanted))
+    return judgements, golds
+
+
+def _past(worker: str, record: JudgementRecord, wanted: int) -> PastJudgement:
+    return PastJudgement(
+        item_id=record.item_id,
+        cell=Cell(models=tuple(record.group), metric=record.metric, setting=record.setting),
+        dialogues=tuple(shown.dialogue_id for shown in record.dialogues),
+        worker=worker,
+        session=record.session,
+        complete=record.status == "complete",
+        numbers=wanted,
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mephisto_tasks.simulated_forms import form_answer, rank_answer
 from parlai_humaneval.protocol.criteria import CRITERIA
+from parlai_humaneval.protocol.panels import FormStep, PanelLine, RankStep
 from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.protocol.steps import (
     ChooseStep,
@@ -61,6 +63,7 @@ class Behaviour:
         practice: the practice with its right answers (a person can tell).
         position_bias: probability of choosing the first card without looking.
         more_turns: turns that the rater goes on for after the fewest, where they may end the dialogue.
+        taste: of a text, 0–1: for raters who know no more than their page; in place of ``model_of`` and ``prefer``.
         think_s: mean pause before an answer, in seconds (exponential); 0: at once.
     """
 
@@ -70,14 +73,23 @@ class Behaviour:
     practice: Practice | None = None
     position_bias: float = 0.0
     more_turns: int = 0
+    taste: Callable[[str], float] | None = None
     think_s: float = 0.0
 
-    def liking(self, candidate_id: str) -> float:
+    def liking(self, candidate_id: str, text: str = "") -> float:
         """How probable it is that the rater likes a reply, 0–1."""
+        if self.taste is not None:
+            return self.taste(text)
         model = self.model_of(candidate_id)
         if self.prefer is None or model is None:
             return 0.5
         return self.strength if model == self.prefer else 1 - self.strength
+
+    def liking_of(self, lines: Sequence[PanelLine]) -> float:
+        """How much the rater likes what a speaker said in a finished dialogue, 0–1."""
+        if self.taste is not None:
+            return sum(self.taste(line.text) for line in lines) / len(lines)
+        return self.liking(lines[0].line_id)
 
 
 class Answers:
@@ -164,7 +176,10 @@ class Answers:
             ends = {"low": 0.05, "high": 0.95}
             return {"kind": "rate", "values": {s.scale_id: _at(s, ends[item.sides[s.scale_id]]) for s in step.scales}}
         partner = [entry.entry_id for entry in state.transcript if entry.speaker == "partner"]
-        liking = self.behaviour.liking(partner[-1]) if partner else 0.5
+        judged = [line for panel in state.panels for line in panel.lines if line.judged]
+        liking = (
+            self.behaviour.liking(partner[-1]) if partner else (self.behaviour.liking_of(judged) if judged else 0.5)
+        )
         return {"kind": "rate", "values": {s.scale_id: _at(s, self._agreement(s, liking)) for s in step.scales}}
 
     def _agreement(self, scale: Scale, liking: float) -> float:
@@ -174,6 +189,14 @@ class Answers:
 
     def _shaken(self, share: float) -> float:
         return min(1.0, max(0.0, self._chance.gauss(share, 0.12)))
+
+    def form(self, step: FormStep, state: PageState) -> dict[str, Any]:
+        """All questions about one or two finished dialogues."""
+        return form_answer(step, state.panels, self.behaviour, self._chance, self._practised(state))
+
+    def rank(self, step: RankStep, state: PageState) -> dict[str, Any]:
+        """A place for every reply."""
+        return rank_answer(step, self.behaviour, self._chance)
 
     def write(self, step: WriteStep, state: PageState) -> dict[str, Any]:
         """A better reply."""
@@ -205,5 +228,5 @@ MakeAnswer = Mapping[str, Callable[[Any, PageState], dict[str, Any]]]
 
 def by_kind(answers: Answers) -> MakeAnswer:
     """Kind of step → what makes its answer."""
-    kinds = ("message", "choose", "tick", "rate", "write", "topic", "feedback")
+    kinds = ("message", "choose", "tick", "rate", "form", "rank", "write", "topic", "feedback")
     return {kind: getattr(answers, kind) for kind in kinds}

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,14 @@ from mephisto_tasks.startup import collector_off
 if TYPE_CHECKING:
     from mephisto_tasks.launching import Launched
 
+HOW_MANY = {
+    "pw_dialog": "judgements_per_group",
+    "self_chat": "judgements_per_group",
+    "spot_the_bot": "num_dialogues",
+    "third_party": "sample",
+}
+"""Task → the setting that ``--dialogues`` is of, where it is not that of the live tasks."""
+
 EPILOG = """\b
 Examples:
   parlai-humaneval demo
@@ -26,6 +35,9 @@ Examples:
   parlai-humaneval demo --task sata mephisto.blueprint.setting=sata_user
   parlai-humaneval demo --task sata conf=liu2023_mm models=embedded --raters 4 --dialogues 3
   parlai-humaneval demo --task direct_assessment --raters 4 --dialogues 8 --json > report.json
+  parlai-humaneval demo --task self_chat --raters 4 --dialogues 20
+  parlai-humaneval demo --task spot_the_bot
+  parlai-humaneval demo --task third_party 'mephisto.blueprint.dialogues=[{task: NAME}]'
 """
 
 
@@ -34,7 +46,8 @@ Examples:
     "--task",
     default="pw_turn",
     show_default=True,
-    help="Technique, as for `launch`: pw_turn, sata, single_model, free_for_all, arena, direct_assessment.",
+    help="Technique, as for `launch`: pw_turn, sata, single_model, free_for_all, arena, direct_assessment, self_chat, "
+    "spot_the_bot; and, on dialogues that you name, pw_dialog and third_party.",
 )
 @click.option(
     "--raters",
@@ -46,7 +59,8 @@ Examples:
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Dialogues to collect, of each group.",
+    help="Dialogues to collect, of each group. For self_chat and pw_dialog: judgements of each pair of models; for "
+    "spot_the_bot: dialogues of each pair; for third_party: dialogues to rate.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
 @data_dir_option
@@ -91,7 +105,7 @@ def demo(
     settings_of_demo = [
         *([f"mephisto.blueprint.models=[{models}]"] if models else []),
         *([f"mephisto.blueprint.metric={metric}"] if metric else []),
-        f"mephisto.blueprint.dialogues_per_group={dialogues}",
+        f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues}",
         f"mephisto.blueprint.seed={seed}",
         f"mephisto.blueprint.onboarding_qualification={task_name}",
         f"mephisto.architect.port={port}",
@@ -135,7 +149,6 @@ def _simulate(
 
     from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 
-    units = run.study.remaining
     behaviour = Behaviour(
         model_of=run.study.model_of,
         prefer=prefer,
@@ -143,29 +156,39 @@ def _simulate(
         practice=run.study.practice,
     )
     with Progress(console=console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(f"{raters} simulated raters", total=units)
+        bar = progress.add_task(f"{raters} simulated raters", total=run.study.remaining)
 
-        async def study() -> None:
+        async def round_of(number: int) -> list[Outcome]:
             work = asyncio.ensure_future(
-                run_raters(run.url, behaviour, raters=raters, dialogues=units, seed=seed, on_outcome=on_outcome)
+                run_raters(
+                    run.url,
+                    behaviour,
+                    raters=raters,
+                    dialogues=run.study.remaining,
+                    seed=seed,
+                    name=f"sim{number}",
+                    on_outcome=lambda outcome: progress.advance(bar),
+                )
             )
             while not work.done() and not stop.is_set():
                 await asyncio.wait([work], timeout=0.2)
             if not work.done():
                 work.cancel()
-                return
-            outcomes = await work
+                return []
+            return await work
+
+        # One who may not judge what is left (a dialogue that they know, say) leaves it to others: rounds until all is done.
+        for number in count(1):
+            outcomes = asyncio.run(round_of(number))
             turned_away = [outcome for outcome in outcomes if not outcome.finished]
-            if turned_away:
+            if stop.is_set() or run.study.remaining == 0:
+                break
+            if len(turned_away) == len(outcomes):
                 raise click.ClickException(
                     f"{len(turned_away)} of {len(outcomes)} simulated raters could not finish: "
                     f"{turned_away[0].refused or turned_away[0].stopped}"
                 )
-
-        def on_outcome(outcome: Outcome) -> None:
-            progress.advance(bar)
-
-        asyncio.run(study())
+            progress.update(bar, total=progress.tasks[bar].completed + run.study.remaining)
 
 
 def _print_report(run: Launched, as_json: bool) -> None:

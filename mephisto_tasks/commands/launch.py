@@ -24,6 +24,8 @@ Examples:
       mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
   parlai-humaneval launch pw_turn conf=./my_study.yaml
   parlai-humaneval launch sata conf=liu2023_mm models=embedded
+  parlai-humaneval launch self_chat 'mephisto.blueprint.models=[a,b,c]'
+  parlai-humaneval launch pw_dialog 'mephisto.blueprint.dialogues=[{task: single-model}]'
 """
 
 
@@ -37,7 +39,8 @@ Examples:
 def launch(
     task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
 ) -> None:
-    """Launch TASK: pw_turn, sata, single_model, free_for_all, arena or direct_assessment.
+    """Launch TASK: pw_turn, sata, single_model, free_for_all, arena or direct_assessment, in which people talk to models;
+    pw_dialog, self_chat, spot_the_bot or third_party, in which they judge finished dialogues.
 
     Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 

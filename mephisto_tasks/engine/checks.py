@@ -10,8 +10,12 @@ from parlai_humaneval.protocol.steps import (
     ChooseStep,
     FeedbackAnswer,
     FeedbackStep,
+    FormAnswer,
+    FormStep,
     MessageAnswer,
     MessageStep,
+    RankAnswer,
+    RankStep,
     RateAnswer,
     RateStep,
     ReasonField,
@@ -178,6 +182,41 @@ def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
             )
         if scale.style == "points" and value != int(value):
             return "Please choose one of the points of the scale."
+    return None
+
+
+def check_form(step: FormStep, answer: FormAnswer) -> str | None:
+    """Why a form is refused, or None: an unknown question or option, one without an answer, a missing reason."""
+    questions = {question.question_id: question for question in step.questions}
+    if not {*answer.values, *answer.reasons} <= set(questions):
+        return "That is not among the questions that you were shown. Please answer the ones below."
+    open_ = len(questions) - len(answer.values)
+    if open_:
+        return f"Please answer every question: {'one is' if open_ == 1 else f'{open_} are'} still without an answer."
+    for name, question in questions.items():
+        if answer.values[name] not in {option.option_id for option in question.options}:
+            return "That answer is not among the ones that you were shown. Please choose one of the answers below."
+        if question.reason is not None and question.reason.required:
+            problem = _check_reason(question.reason, answer.reasons.get(name, ""))
+            if problem is not None:
+                return problem
+    return None
+
+
+def check_ranking(step: RankStep, answer: RankAnswer) -> str | None:
+    """Why a ranking is refused, or None: an unknown reply, one without a place, or a place that is not possible."""
+    shown = {card.candidate_id for card in step.cards}
+    if not set(answer.ranks) <= shown:
+        return "That reply is not among the ones that you were shown. Please give a place to each of the replies below."
+    open_ = len(shown) - len(answer.ranks)
+    if open_:
+        return f"Please give every reply a place: {'one has' if open_ == 1 else f'{open_} have'} none yet."
+    if max(answer.ranks.values()) > len(shown):
+        return f"Places go from 1 to {len(shown)}. Please give every reply one of these."
+    if not step.ties and len(set(answer.ranks.values())) < len(shown):
+        return "Two replies have the same place. Please give each a place of its own."
+    if step.reason is not None and step.reason.required:
+        return _check_reason(step.reason, answer.reason)
     return None
 
 

@@ -38,11 +38,16 @@ from parlai_humaneval.protocol.steps import (
     Entry,
     FeedbackAnswer,
     FeedbackStep,
+    FormAnswer,
+    FormStep,
     MessageAnswer,
     MessageStep,
     Notice,
     PageState,
+    Panel,
     Progress,
+    RankAnswer,
+    RankStep,
     RateAnswer,
     RateStep,
     Step,
@@ -66,9 +71,9 @@ _GONE = ("disconnect", "returned", "timeout", "expired")
 T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
-S = TypeVar("S", WriteStep, ChooseStep, TickStep, RateStep, TopicStep, FeedbackStep)
+S = TypeVar("S", WriteStep, ChooseStep, TickStep, RateStep, FormStep, RankStep, TopicStep, FeedbackStep)
 
-Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | TopicStep | FeedbackStep
+Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | FormStep | RankStep | TopicStep | FeedbackStep
 """Steps that wait for an answer."""
 
 
@@ -111,6 +116,7 @@ class PageSession:
         self.within: Progress | None = None
         self.topic: str | None = None
         self.columns: list[str] = []
+        self.panels: list[Panel] = []
         self.notice: Notice | None = None
         """Said above the next question, once."""
         self.shown_at = 0.0
@@ -124,7 +130,7 @@ class PageSession:
 
     def clear(self) -> None:
         """Another conversation begins: nothing of the last one stays in sight."""
-        self.transcript, self.columns = [], []
+        self.transcript, self.columns, self.panels = [], [], []
         self.context = self.topic = self.within = None
 
     def say(
@@ -152,6 +158,7 @@ class PageSession:
             topic=self.topic,
             columns=self.columns,
             transcript=self.transcript,
+            panels=self.panels,
             step=step,
             notice=notice,
             confirmed=list(self._confirmed),
@@ -194,6 +201,12 @@ class PageSession:
 
     def ask_ratings(self, step: RateStep) -> RateAnswer:
         return self._ask_one(step, RateAnswer, checks.check_ratings)
+
+    def ask_form(self, step: FormStep) -> FormAnswer:
+        return self._ask_one(step, FormAnswer, checks.check_form)
+
+    def ask_ranking(self, step: RankStep) -> RankAnswer:
+        return self._ask_one(step, RankAnswer, checks.check_ranking)
 
     def ask_topic(self, step: TopicStep) -> TopicAnswer:
         return self._ask_one(step, TopicAnswer, checks.check_topic)

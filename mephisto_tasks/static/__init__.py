@@ -1,0 +1,1 @@
+"""Engine 2: a person judges finished dialogues."""

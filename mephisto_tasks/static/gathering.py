@@ -1,0 +1,124 @@
+"""The dialogues of a study, from files, tasks and models that talk first; and the items that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.protocol.dialogue_sources import load_sources
+from parlai_humaneval.protocol.pairing import NotEnough, pair_items
+from parlai_humaneval.protocol.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.protocol.segments import segment_items
+
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.results import read_records
+from mephisto_tasks.static.config import StaticConfig
+from mephisto_tasks.static.generating import generated_files
+from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
+from parlai_humaneval.protocol.items import Item
+from parlai_humaneval.protocol.records import DialogueRecord
+
+PACKAGED = "packaged"
+"""Names the dialogues between two people that come with this project."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a study shows: ``dialogues`` by all items, ``items`` in a fixed order."""
+
+    dialogues: list[Dialogue]
+    items: list[Item]
+
+    def wanted(self, config: StaticConfig) -> Mapping[Cell, int] | None:
+        """Judgements to collect for each group; None: as many as its items need."""
+        if config.judgements_per_group is None:
+            return None
+        return {item.cell: config.judgements_per_group for item in self.items}
+
+
+def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
+    """Everything to judge.
+
+    Raises:
+        MaterialError, ZooError: a file or a model that cannot be used.
+        ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
+    """
+    entries = [*config.dialogues, *(str(path) for path in generated_files(config, data_dir))]
+    dialogues = load_sources(entries, lambda task: _rated(data_dir, task))
+    people = _people(config, data_dir) if config.human_dialogues else []
+    try:
+        items = _items(config, dialogues, people, seed)
+    except NotEnough as error:
+        raise ConfigError(str(error)) from error
+    used = {name for item in items for name in item.dialogues}
+    return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+
+
+def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
+    """Complete dialogues of a live task in the same data directory."""
+    records = [record for record in read_records(data_dir, task) if isinstance(record, DialogueRecord)]
+    complete = [record for record in records if record.status == "complete"]
+    if not complete:
+        raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
+    return complete
+
+
+def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
+    """Dialogues between two people, whoever the speakers of their files are called."""
+    entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
+    found = load_sources(entries, lambda task: _rated(data_dir, task))
+    return [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in found]
+
+
+def packaged_dialogues() -> str:
+    """The file of dialogues between two people that comes with this project."""
+    from importlib.resources import files
+
+    return str(files("parlai_humaneval") / "data" / "human_dialogues.jsonl")
+
+
+def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
+    match config.show:
+        case "pair":
+            return pair_items(
+                dialogues,
+                _pairs(config, dialogues),
+                config.metric,
+                config.setting,
+                judged=config.judged_speaker,
+                wanted=config.judgements_per_group or 1,
+                seed=seed,
+            )
+        case "segment":
+            bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
+            return segment_items(
+                bots,
+                people,
+                config.segment_lengths,
+                config.human_share,
+                config.judgements_per_item,
+                config.metric,
+                seed=seed,
+            )
+        case "replay":
+            return replay_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+        case "turn":
+            return turn_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+        case "whole":
+            return whole_items(dialogues, config.judgements_per_item, config.metric, sample=config.sample, seed=seed)
+
+
+def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
+    """The pairs of models as configured; none named: every two that have dialogues."""
+    if config.model_names():
+        return config.pairs()
+    found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
+    if len(found) < 2:
+        raise ConfigError(
+            f"comparing needs dialogues of two models or more; these are of {', '.join(found) or 'none that is named'}"
+        )
+    return list(combinations(found, 2))

@@ -1,0 +1,56 @@
+"""Dialogues that models hold before a launch: the missing ones are made, those of earlier launches are used again."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from mephisto_tasks.static.config import StaticConfig
+from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
+
+FOLDER = "self_chats"
+"""In the data directory."""
+
+
+def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
+    """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
+
+    Raises:
+        ZooError: a model that is not known or cannot be loaded.
+        MaterialError: a file of openers, dialogues or contexts that cannot be used.
+    """
+    if not config.generate:
+        return []
+    from parlai_humaneval.self_chat import SelfChatSettings, generate, pairs_of
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    settings = SelfChatSettings(
+        num_dialogues=config.num_dialogues,
+        exchanges=config.exchanges,
+        start=config.start,
+        start_file=config.start_file,
+        context_kind=config.context_kind,
+        seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
+    )
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
+    folder = data_dir / FOLDER / _name(settings.model_dump_json(exclude={"num_dialogues"}))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
+        made = generate(
+            specs,
+            pairs,
+            settings,
+            folder,
+            batch_size=config.batch_size,
+            on_progress=lambda progress: bar.update(total, completed=progress.done),
+        )
+    return [file.path for file in made]
+
+
+def _name(settings: str) -> str:
+    """The same for the same settings: a folder for each way to make dialogues."""
+    return hashlib.sha256(settings.encode()).hexdigest()[:12]

@@ -1,0 +1,94 @@
+"""A finished dialogue → what is recorded of it, and the panel on a rater's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import uuid4
+
+from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
+from parlai_humaneval.protocol.judgements import ShownDialogue, ShownLine
+from parlai_humaneval.protocol.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
+from parlai_humaneval.protocol.panels import Panel, PanelLine
+from parlai_humaneval.protocol.persona_lines import persona_line
+
+OTHER = "Partner"
+"""What the speaker is called who is not judged."""
+REPLAYED = ("Person", "Partner")
+"""What the two speakers of a dialogue with a chatbot are called where it is rated once more."""
+
+Names = Literal["pair", "segment", "replay"]
+
+
+def shown_dialogue(
+    dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None
+) -> ShownDialogue:
+    """What a record says of a dialogue of which ``k`` exchanges are shown (None: all of it).
+
+    Raises:
+        ValueError: more than two people or models speak, or it is shorter than ``k`` exchanges.
+    """
+    speakers = dialogue.speakers
+    if len(speakers) != 2:
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers; two can be shown")
+    if k is not None and dialogue.exchanges < k:
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k}")
+    lines = dialogue.lines if k is None else dialogue.lines[: 2 * k]
+    return ShownDialogue(
+        dialogue_id=dialogue.dialogue_id,
+        position=position,
+        kind=dialogue.kind,
+        entities=[dialogue.entities.get(speaker, HUMAN) for speaker in speakers],
+        judged=judged,
+        k=k,
+        lines=[ShownLine(speaker=speakers.index(line.speaker), text=line.text) for line in lines],
+        context=list(dialogue.context),
+        source=dialogue.source,
+        settings=dict(dialogue.settings),
+        replayed=dialogue.rating,
+    )
+
+
+def names_of(shown: ShownDialogue, how: Names) -> list[str]:
+    """What the two speakers of a dialogue are called on the page, by their index."""
+    if how == "segment":
+        return list(SPOT_SPEAKERS)
+    if how == "pair":
+        return [PAIR_SPEAKERS[shown.position - 1] if index == shown.judged else OTHER for index in range(2)]
+    return [REPLAYED[0] if entity == HUMAN else REPLAYED[1] for entity in shown.entities]
+
+
+def panel(
+    shown: ShownDialogue, how: Names, *, title: str, lines: Sequence[ShownLine] | None = None, context: bool = False
+) -> Panel:
+    """A dialogue on the page; line ids are random, so that nothing tells who said them.
+
+    Args:
+        shown: the dialogue.
+        how: which names the speakers have.
+        title: of the panel.
+        lines: those to show; None: all.
+        context: whether persona sentences and topics are shown, without ParlAI's words before them.
+    """
+    names = names_of(shown, how)
+    return Panel(
+        title=title,
+        context=[_plain(line) for line in shown.context] if context else [],
+        judged_label=None if shown.judged is None else names[shown.judged],
+        lines=[
+            PanelLine(
+                line_id=uuid4().hex, speaker=names[line.speaker], judged=line.speaker == shown.judged, text=line.text
+            )
+            for line in (shown.lines if lines is None else lines)
+        ],
+    )
+
+
+def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) -> list[tuple[str, str]]:
+    """(line id, who said it) of a panel's lines, for the launch alone."""
+    return [(on_page.line_id, shown.entities[line.speaker]) for on_page, line in zip(panel.lines, lines, strict=True)]
+
+
+def _plain(line: str) -> str:
+    found = persona_line(line)
+    return found[1] if found else line

@@ -1,9 +1,9 @@
 """The wordings of what raters are asked about finished dialogues; those of scales stand in :mod:`.dimensions`.
 
 Sources: Smith et al. 2022, §3.1.3 (PW-Dialog), taken there from Li et al. 2019 (Acute-Eval), word for word. Deriu et al.
-2020, §3.1, describe what they ask, and print no questions; the sentences here keep their words: whether each entity is a human or
-a bot, or whether one is unsure; “grammatically correct and fluent”; “specific to the conversation's given context” and
-“answering sensibly and not with illogical statements”, these two after Adiwardana et al. 2020. Ma et al. 2023, §3.2,
+2020, §3.1, describe what they ask, and print no questions; the sentences here keep their words: whether each entity is a
+human or a bot, or whether one is unsure; “grammatically correct and fluent”; “specific to the conversation's given context”
+and “answering sensibly and not with illogical statements”, these two after Adiwardana et al. 2020. Ma et al. 2023, §3.2,
 rank responses on one context, by their question of a turn (§2.1: most appropriate to continue the conversation).
 """
 

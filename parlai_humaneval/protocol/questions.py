@@ -1,5 +1,5 @@
-"""The wordings of what raters are asked, by technique. Those about finished dialogues stand in :mod:`.judging_questions`, those
-of scales in :mod:`.criteria` and :mod:`.dimensions`.
+"""The wordings of what raters are asked, by technique. Those about finished dialogues stand in :mod:`.judging_questions`,
+those of scales in :mod:`.criteria` and :mod:`.dimensions`.
 
 Sources: Smith et al. 2022, §3.1.2 (PW-Turn), adapted there from Li et al. 2019 (Acute-Eval), word for word; for SM-Turn
 “Please answer the following:”, from the code that they published (ParlAI's single_model_eval), with what ticking means

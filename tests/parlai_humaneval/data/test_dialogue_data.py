@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.protocol.dialogue_files import load_dialogues
+from parlai_humaneval.protocol.dialogues import Dialogue
 from parlai_humaneval.protocol.materials import load_personas
 
 DATA = Path(str(files("parlai_humaneval"))) / "data"
@@ -129,8 +131,32 @@ def test_nothing_shown_to_raters_is_offensive(turns: list[str], unfit: re.Patter
     assert [text for text in [*turns, *sentences] if unfit.search(text)] == []
 
 
+@pytest.fixture(scope="module")
+def people() -> list[Dialogue]:
+    return load_dialogues(DATA / "human_dialogues.jsonl")
+
+
+def test_dialogues_of_people_are_enough_and_hold_five_exchanges_and_more(people: list[Dialogue]) -> None:
+    """Spot The Bot mixes them in, in segments of up to five exchanges (Deriu et al. 2020, §4)."""
+    assert len(people) >= 30
+    assert {dialogue.exchanges for dialogue in people} <= {5, 6, 7}
+    assert all(len(dialogue.lines) % 2 == 0 for dialogue in people)
+    assert {dialogue.kind for dialogue in people} == {"human_human"}
+
+
+def test_dialogues_of_people_are_clean_and_have_nothing_in_common_with_the_corpus(
+    people: list[Dialogue], turns: list[str], unfit: re.Pattern[str]
+) -> None:
+    """The retrieval bot speaks the corpus: its lines would give people away, or the bot."""
+    lines = [line.text for dialogue in people for line in dialogue.lines]
+    assert len({line.casefold() for line in lines}) == len(lines)
+    assert {line.casefold() for line in lines} & {turn.casefold() for turn in turns} == set()
+    assert [line for line in lines if line != " ".join(line.split()) or unfit.search(line)] == []
+
+
 def test_license_of_the_dialogues_is_packaged_with_them() -> None:
     text = (DATA / "LICENSE-corpus.txt").read_text(encoding="utf-8")
     assert "MIT" in text
     assert "corpus.jsonl" in text
+    assert "human_dialogues.jsonl" in text
     assert "personas.jsonl" in text

@@ -16,6 +16,10 @@ from parlai_humaneval.protocol.materials import Instructions, load_instructions
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks"
 FILES = sorted(TASKS.glob("*/task_config/instructions*.yaml"))
+JUDGING = ("pw_dialog", "spot_the_bot", "third_party")
+"""Tasks in which raters judge finished chats (self_chat has the words of pw_dialog); in the others they chat."""
+LIVE_FILES = [path for path in FILES if path.parts[-3] not in JUDGING]
+JUDGING_FILES = [path for path in FILES if path.parts[-3] in JUDGING]
 VALUES = {
     "question": "Which one, do you think?",
     "turns": "17",
@@ -27,6 +31,9 @@ VALUES = {
     "settings": "5",
     "tries": "thirty tries",
     "pay": "three dollars",
+    "items": "nineteen",
+    "judgements": "4321",
+    "units": "six times",
 }
 NONE: frozenset[str] = frozenset()
 ALONE = [frozenset({flag}) for flag in FLAGS]
@@ -34,6 +41,18 @@ ALONE = [frozenset({flag}) for flag in FLAGS]
 
 @pytest.fixture(params=FILES, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture(params=LIVE_FILES, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def live(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture(params=JUDGING_FILES, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def judging(request: pytest.FixtureRequest) -> Path:
     found: Path = request.param
     return found
 
@@ -66,13 +85,13 @@ def test_placeholders_are_those_that_a_study_fills(path: Path) -> None:
     raw = with_shared(yaml.safe_load(path.read_text(encoding="utf-8")), shared_parts())
     used = {name for text in texts(raw) for _, name, _, _ in Formatter().parse(text) if name is not None}
     assert used <= set(VALUES)
-    assert {"turns", "pay"} <= used
+    assert {"items" if path in JUDGING_FILES else "turns", "pay"} <= used
 
 
 @pytest.mark.parametrize("part", ["preview", "instructions"])
-def test_preview_and_instructions_each_tell_the_essentials(part: str, path: Path) -> None:
+def test_preview_and_instructions_each_tell_the_essentials(part: str, live: Path) -> None:
     """Whoever reads only one of the two knows the practice, what the partner is, and what happens when it breaks off."""
-    words = told(read(path, {"practice"}), part)
+    words = told(read(live, {"practice"}), part)
     for essential in (
         VALUES["tries"],
         "chatbot",
@@ -87,15 +106,15 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, path: Path
         assert essential in words, essential
 
 
-def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(path: Path) -> None:
-    assert "leave before its end is not paid" in told(read(path, NONE), "preview")
-    assert "before the last one is rated, there is no pay" in told(read(path, {"several_conversations"}), "preview")
+def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(live: Path) -> None:
+    assert "leave before its end is not paid" in told(read(live, NONE), "preview")
+    assert "before the last one is rated, there is no pay" in told(read(live, {"several_conversations"}), "preview")
 
 
 @pytest.mark.parametrize("part", ["preview", "instructions"])
-def test_who_talks_to_several_chatbots_is_told_of_several(part: str, path: Path) -> None:
-    several = path.parts[-3] in ("arena", "free_for_all", "direct_assessment")
-    words = told(read(path, NONE), part)
+def test_who_talks_to_several_chatbots_is_told_of_several(part: str, live: Path) -> None:
+    several = live.parts[-3] in ("arena", "free_for_all", "direct_assessment")
+    words = told(read(live, NONE), part)
     assert ("Your partner is a chatbot" in words) != several
     assert bool(re.search("Your partners are chatbots|Both partners are chatbots", words)) == several
 
@@ -103,8 +122,9 @@ def test_who_talks_to_several_chatbots_is_told_of_several(part: str, path: Path)
 def test_pay_and_consent(path: Path) -> None:
     words = read(path, NONE)
     assert "three dollars" in words.pay
-    for essential in ("messages", "answers", "timing", "made-up code", "without names", "stop at any time"):
+    for essential in ("answers", "timing", "made-up code", "without names", "stop at any time"):
         assert essential in words.consent, essential
+    assert ("messages" in words.consent) == (path in LIVE_FILES)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +136,10 @@ def test_pay_and_consent(path: Path) -> None:
         ("several_conversations", "paid for all of your chats", "paid for the whole chat"),
     ],
 )
-def test_what_every_task_can_be_switched_to(path: Path, flag: str, said: str, unsaid: str) -> None:
+def test_what_every_task_can_be_switched_to(live: Path, flag: str, said: str, unsaid: str) -> None:
     """With and without a character, and so on: in preview and instructions, the words are there or are not."""
     for part in ("preview", "instructions"):
-        on, off = told(read(path, {flag}), part), told(read(path, NONE), part)
+        on, off = told(read(live, {flag}), part), told(read(live, NONE), part)
         assert said in on
         assert said not in off
         if unsaid:

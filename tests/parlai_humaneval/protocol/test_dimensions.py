@@ -43,7 +43,8 @@ def test_coherence_word_for_word() -> None:
     assert DIMENSIONS["coherence"].hints == (
         "The response is irrelevant to the context of the dialogue. The response is simply a restatement of the context. "
         "There is a contradiction between the response and the context.",
-        "There is a minor conflict between the response and the context. There is a slight logical conflict in the response.",
+        "There is a minor conflict between the response and the context. "
+        "There is a slight logical conflict in the response.",
         "The responses are contextual and consistent.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, median
 from benchmarks.stored_units import TASK_NAME, write_units
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 
 UNITS = 2000
 REPEATS = 5
@@ -50,7 +50,7 @@ def compare(units: int, turns: int, label: str) -> Figure:
         write_units(data_dir, units, turns)
 
         def ours() -> list[Any]:
-            return list(read_records(data_dir, TASK_NAME))
+            return list(read_dialogues(data_dir, TASK_NAME))
 
         def peer() -> list[Any]:
             return browse(data_dir)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.processes import BenchmarkError
-from mephisto_tasks.results import PSEUDONYM_KEY, read_records
+from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues
 from mephisto_tasks.simulated_raters import Outcome, SentTurn
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord, Turn
@@ -25,7 +25,7 @@ def stored_of(data_dir: Path, task_name: str, outcomes: Iterable[Outcome]) -> li
     """
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     found: dict[str, list[DialogueRecord]] = defaultdict(list)
-    for record in read_records(data_dir, task_name):
+    for record in read_dialogues(data_dir, task_name):
         found[record.worker].append(record)
     records = []
     for outcome in outcomes:

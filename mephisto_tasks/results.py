@@ -178,6 +178,16 @@ def read_records(data_dir: Path, task_name: str) -> list[Rated]:
     return records
 
 
+def read_dialogues(data_dir: Path, task_name: str) -> list[DialogueRecord]:
+    """All dialogues of a live task; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, DialogueRecord)]
+
+
+def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
+    """All judgements of a task on finished dialogues; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
+
+
 def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
     """All dialogues or judgements of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
 

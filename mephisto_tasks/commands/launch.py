@@ -90,13 +90,10 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     """Where raters go, and how to stop."""
     out = console()
     groups = run.study.progress()
-    wanted = sorted({group.wanted for group in groups})
-    many = run.study.unit_words.many
-    out.print(
-        f"\n[bold]{run.task_name}[/bold] is running: {' to '.join(map(str, wanted[:: len(wanted) - 1 or 1]))} {many} each of"
-    )
+    out.print(f"\n[bold]{run.task_name}[/bold] is running. {run.study.unit_words.many.capitalize()} to be rated:")
     for group in groups:
-        out.print(f"  {group.label}" + (f", {group.completed} done already" if group.completed else ""))
+        done = f", {group.completed} done already" if group.completed else ""
+        out.print(f"  {group.wanted} of {group.label}{done}")
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 

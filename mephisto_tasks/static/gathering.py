@@ -14,7 +14,7 @@ from parlai_humaneval.protocol.replays import replay_items, turn_items, whole_it
 from parlai_humaneval.protocol.segments import segment_items
 
 from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.static.config import StaticConfig
 from mephisto_tasks.static.generating import generated_files
 from parlai_humaneval.protocol.allocation import Cell
@@ -60,8 +60,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
     """Complete dialogues of a live task in the same data directory."""
-    records = [record for record in read_records(data_dir, task) if isinstance(record, DialogueRecord)]
-    complete = [record for record in records if record.status == "complete"]
+    complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
     return complete

@@ -16,7 +16,7 @@ from benchmarks.__main__ import BENCHMARKS, load, main
 from benchmarks.bundle import gzipped_kb
 from benchmarks.figures import Figure, percentile
 from benchmarks.stored_units import TASK_NAME, dialogue, write_units
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -38,7 +38,7 @@ def test_quick_run_gives_figures(name: str) -> None:
 def test_reading_compares_equal_units(tmp_path: Path) -> None:
     """Guards the synthetic database: what our reader finds in it is what was written."""
     write_units(tmp_path / "data", units=3, turns=6)
-    records = read_records(tmp_path / "data", TASK_NAME)
+    records = read_dialogues(tmp_path / "data", TASK_NAME)
     assert [record.dialogue_id for record in records] == ["1-1", "1-2", "1-3"]
     assert all(record.status == "complete" and len(record.complete_turns) == 6 for record in records)
     assert len({record.worker for record in records}) == 3

@@ -16,7 +16,7 @@ from benchmarks.__main__ import load
 from benchmarks.processes import BenchmarkError, resident_kb
 from benchmarks.stored_turns import TurnsDiffer, compare, slowest, stored_of, without_models
 from benchmarks.stored_units import TASK_NAME, TEXT, write_units
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.simulated_raters import Outcome, SentTurn
 from parlai_humaneval.protocol.records import DialogueRecord, Turn
 
@@ -27,7 +27,7 @@ TURNS = 3
 def records(tmp_path: Path) -> list[DialogueRecord]:
     """Two stored dialogues."""
     write_units(tmp_path / "data", units=2, turns=TURNS)
-    return read_records(tmp_path / "data", TASK_NAME)
+    return read_dialogues(tmp_path / "data", TASK_NAME)
 
 
 def _sent(record: DialogueRecord) -> Outcome:

@@ -18,7 +18,7 @@ from typing_extensions import Self
 
 from mephisto_tasks import launching
 from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.settings import compose_config
 from parlai_humaneval.protocol.practice import ChooseItem
@@ -98,7 +98,7 @@ def good_replies(run: Launched) -> frozenset[str]:
 
 
 def records(run: Launched) -> list[DialogueRecord]:
-    return read_records(run.data_dir, run.task_name)
+    return read_dialogues(run.data_dir, run.task_name)
 
 
 def rows(data_dir: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:

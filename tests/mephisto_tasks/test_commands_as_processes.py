@@ -19,7 +19,7 @@ import pytest
 from live import TASK, Rater
 from scripted_models import zoo_file
 
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.task_lock import running_task_run
 
 COMMAND = (
@@ -104,7 +104,7 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
                 asyncio.run(whole_dialogue_at(url, "completes"))
             asyncio.run(leave_in_turn_two(url, how.name))
             assert running_task_run(data_dir, TASK) is not None
-            assert [record.status for record in read_records(data_dir, TASK)][-1] == "running"
+            assert [record.status for record in read_dialogues(data_dir, TASK)][-1] == "running"
             began = time.monotonic()
             process.send_signal(how)
             rest, _ = process.communicate(timeout=20)
@@ -115,7 +115,7 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
                 assert process.returncode == 0, rest
                 assert "everything they did is kept" in rest
                 assert "Traceback" not in rest
-        found = [(record.status, len(record.complete_turns)) for record in read_records(data_dir, TASK)]
+        found = [(record.status, len(record.complete_turns)) for record in read_dialogues(data_dir, TASK)]
         assert found.count(("partial", 1)) == number
     assert found.count(("complete", 2)) == 1
     assert len(found) == 4

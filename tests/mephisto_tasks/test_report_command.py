@@ -12,7 +12,7 @@ from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.commands.export import OUR_FILES, export
 from mephisto_tasks.commands.report import report
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from parlai_humaneval.analysis.table_files import read_tables
 
 GOOD = {"fluent": 80.0, "topic": 75.0, "robotic": 20.0}
@@ -148,7 +148,7 @@ def test_leaving_out_everything_is_said(stored: Path) -> None:
 def test_nothing_is_deleted(stored: Path) -> None:
     """After any exclusion all dialogues are still there."""
     run(report, stored, "--task-name", "sata", "--exclude", "paper", "--everywhere")
-    assert len(read_records(stored, "sata")) == 6
+    assert len(read_dialogues(stored, "sata")) == 6
 
 
 def test_tasks_are_listed_without_a_name(stored: Path) -> None:

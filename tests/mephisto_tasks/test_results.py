@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from live import TASK, Rater, launch, whole_dialogue
 
-from mephisto_tasks.results import ResultsError, past_dialogues, read_records, stored_agents, task_names
+from mephisto_tasks.results import ResultsError, past_dialogues, read_dialogues, stored_agents, task_names
 
 
 async def _leave_in_turn_two(url: str) -> None:
@@ -35,7 +35,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         asyncio.run(_leave_at_once(run.url))
     with launch(data_dir, task_name="other task"):
         pass
-    read_records(data_dir, TASK)  # makes the key of the pseudonyms
+    read_dialogues(data_dir, TASK)  # makes the key of the pseudonyms
     return data_dir
 
 
@@ -55,7 +55,7 @@ def fingerprint(data_dir: Path) -> dict[str, tuple[str, float]]:
 
 
 def test_complete_and_partial_come_back_as_such(finished: Path) -> None:
-    found = read_records(finished, TASK)
+    found = read_dialogues(finished, TASK)
     assert [(record.status, len(record.complete_turns), len(record.turns)) for record in found] == [
         ("complete", 2, 2),
         ("partial", 1, 2),
@@ -69,7 +69,7 @@ def test_complete_and_partial_come_back_as_such(finished: Path) -> None:
 def test_reading_changes_nothing(data_dir: Path) -> None:
     """Database, files and their times stay as they are, and no journal or lock is left beside them."""
     before = fingerprint(data_dir)
-    read_records(data_dir, TASK)
+    read_dialogues(data_dir, TASK)
     past_dialogues(data_dir, TASK)
     task_names(data_dir)
     assert fingerprint(data_dir) == before
@@ -84,7 +84,7 @@ def test_the_database_is_opened_for_reading_only(data_dir: Path, monkeypatch: py
         return connect(database, **options)  # type: ignore[call-overload,no-any-return]
 
     monkeypatch.setattr("mephisto_tasks.results.sqlite3.connect", spy)
-    read_records(data_dir, TASK)
+    read_dialogues(data_dir, TASK)
     assert opened
     assert all(address.startswith("file:") and address.endswith("?mode=ro") for address in opened)
 
@@ -98,7 +98,7 @@ def test_the_past_of_a_task_for_its_next_launch(finished: Path) -> None:
 
 
 def test_a_task_without_any_rater_is_empty(finished: Path) -> None:
-    assert read_records(finished, "other task") == []
+    assert read_dialogues(finished, "other task") == []
     assert past_dialogues(finished, "other task") == []
 
 
@@ -110,18 +110,18 @@ def test_screening_and_gold_units_are_left_out(data_dir: Path) -> None:
     """Mephisto marks them by negative unit indices; what is answered there tests the worker, not the models."""
     with sqlite3.connect(data_dir / "database.db") as connection:
         connection.execute("UPDATE units SET unit_index = -1 WHERE unit_id = (SELECT unit_id FROM agents LIMIT 1)")
-    assert [record.status for record in read_records(data_dir, TASK)] == ["partial", "partial"]
+    assert [record.status for record in read_dialogues(data_dir, TASK)] == ["partial", "partial"]
 
 
 def test_an_unknown_task_lists_those_there_are(finished: Path) -> None:
     with pytest.raises(ResultsError, match=f"no task 'nothing' in .*; tasks there: other task, {TASK}"):
-        read_records(finished, "nothing")
+        read_dialogues(finished, "nothing")
     assert past_dialogues(finished, "nothing") == []
 
 
 def test_a_directory_without_a_database(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=r"no Mephisto database in .*--data-dir"):
-        read_records(tmp_path, TASK)
+        read_dialogues(tmp_path, TASK)
     assert past_dialogues(tmp_path, TASK) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -130,7 +130,7 @@ def test_a_directory_without_a_database(tmp_path: Path) -> None:
 def test_a_file_that_is_no_mephisto_database(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "database.db").write_bytes(content)
     with pytest.raises(ResultsError, match=r"is not a Mephisto 1\.1 database"):
-        read_records(tmp_path, TASK)
+        read_dialogues(tmp_path, TASK)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,14 @@ def test_a_spoiled_file_is_named(data_dir: Path, spoil: object, said: str) -> No
     assert callable(spoil)
     file.write_text(spoil(file.read_text()))
     with pytest.raises(ResultsError) as caught:
-        read_records(data_dir, TASK)
+        read_dialogues(data_dir, TASK)
     assert str(file) in str(caught.value)
     assert said in str(caught.value)
 
 
 def test_an_agent_without_a_file_left_before_anything_happened(data_dir: Path) -> None:
     state_files(data_dir)[0].unlink()
-    assert len(read_records(data_dir, TASK)) == 2
+    assert len(read_dialogues(data_dir, TASK)) == 2
 
 
 def test_running_and_partial_are_told_apart_while_a_launch_is_alive(tmp_path: Path) -> None:
@@ -168,13 +168,13 @@ def test_running_and_partial_are_told_apart_while_a_launch_is_alive(tmp_path: Pa
                 await asyncio.sleep(0.05)
             async with Rater(run, "at work") as rater:
                 await rater.talk_until("message", turn=2)
-                assert [record.status for record in read_records(tmp_path, TASK)] == ["partial", "running"]
+                assert [record.status for record in read_dialogues(tmp_path, TASK)] == ["partial", "running"]
 
         asyncio.run(both())
-    assert [record.status for record in read_records(tmp_path, TASK)] == ["partial", "partial"]
+    assert [record.status for record in read_dialogues(tmp_path, TASK)] == ["partial", "partial"]
 
 
 def test_pseudonyms_stay_the_same_and_follow_the_worker(finished: Path, data_dir: Path) -> None:
-    assert [r.worker for r in read_records(finished, TASK)] == [r.worker for r in read_records(data_dir, TASK)]
+    assert [r.worker for r in read_dialogues(finished, TASK)] == [r.worker for r in read_dialogues(data_dir, TASK)]
     (data_dir / "pseudonym.key").unlink()
-    assert [r.worker for r in read_records(finished, TASK)] != [r.worker for r in read_records(data_dir, TASK)]
+    assert [r.worker for r in read_dialogues(finished, TASK)] != [r.worker for r in read_dialogues(data_dir, TASK)]

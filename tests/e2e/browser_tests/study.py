@@ -14,7 +14,7 @@ import urllib.request
 from importlib.resources import files
 from pathlib import Path
 
-from mephisto_tasks.results import PSEUDONYM_KEY, read_records
+from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord
 
@@ -88,7 +88,7 @@ class Study:
         """All dialogues of a worker."""
         stored = f"{worker}_sandbox"  # Mephisto's mock provider stores workers so
         pseudonym = Pseudonymizer.load_or_create(self.data_dir / PSEUDONYM_KEY).worker(stored)
-        return [record for record in read_records(self.data_dir, self.task_name) if record.worker == pseudonym]
+        return [record for record in read_dialogues(self.data_dir, self.task_name) if record.worker == pseudonym]
 
     def record_of(self, worker: str) -> DialogueRecord:
         """The one dialogue of a worker."""

@@ -109,7 +109,11 @@ async def test_who_leaves_keeps_complete_turns_and_the_work_is_given_out_again(s
             # A worker never rates a pair twice: the page tells why it ended, for good.
             state = await rater.state()
             assert isinstance(state.step, EndStep)
-            assert (state.step.title, state.step.text, state.step.next) == (AWAY_FOR_GOOD[0], filled(AWAY_FOR_GOOD[1], UnitWords()), "stay")
+            assert (state.step.title, state.step.text, state.step.next) == (
+                AWAY_FOR_GOOD[0],
+                filled(AWAY_FOR_GOOD[1], UnitWords()),
+                "stay",
+            )
         async with Rater(run, "leaver", "another") as rater:
             assert rater.client.refused == DONE_ALL
         await whole_dialogue(run, "other")
@@ -141,7 +145,11 @@ async def test_silence_ends_a_dialogue(start: Launch) -> None:
             state = await rater.talk_until("message", turn=2)
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert (ended.step.title, ended.step.text, ended.step.next) == (AWAY_FOR_GOOD[0], filled(AWAY_FOR_GOOD[1], UnitWords()), "stay")
+            assert (ended.step.title, ended.step.text, ended.step.next) == (
+                AWAY_FOR_GOOD[0],
+                filled(AWAY_FOR_GOOD[1], UnitWords()),
+                "stay",
+            )
             await eventually(lambda: rater.client.status == "timeout")
         (record,) = records(run)
         assert (record.status, len(record.complete_turns)) == ("partial", 1)

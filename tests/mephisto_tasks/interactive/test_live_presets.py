@@ -14,7 +14,7 @@ from live import eventually, rows, threads_of_launches
 from mephisto_tasks import launching
 from mephisto_tasks.commands.report import report
 from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.settings import compose_config
 from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 from parlai_humaneval.analysis.frames import tables
@@ -82,7 +82,7 @@ def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         outcomes = asyncio.run(asyncio.wait_for(raters, timeout=60))
         asyncio.run(eventually(run.is_done))
     assert threads_of_launches() == []
-    return Held(preset, run, outcomes, read_records(data_dir, run.task_name))
+    return Held(preset, run, outcomes, read_dialogues(data_dir, run.task_name))
 
 
 def sent(answers: list[dict[str, Any]]) -> list[Sent]:

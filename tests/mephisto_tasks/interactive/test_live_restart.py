@@ -26,7 +26,7 @@ from live import (
 
 from mephisto_tasks.engine.words import AGAIN, PAUSED
 from mephisto_tasks.launching import NothingToDo
-from mephisto_tasks.results import read_records
+from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.router.thread import PortInUse
 from mephisto_tasks.task_lock import AlreadyRunning
 from parlai_humaneval.protocol.steps import EndStep
@@ -84,7 +84,7 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
             assert rater.client.refused is not None, "once it is complete, the rule of one dialogue a pair holds again"
         await whole_dialogue(run, "new-1")
         await eventually(run.is_done)
-    found = read_records(run.data_dir, TASK)
+    found = read_dialogues(run.data_dir, TASK)
     assert Counter(record.status for record in found) == {"complete": 3, "partial": 1}
     assert len({record.dialogue_id for record in found}) == 4
     with pytest.raises(NothingToDo, match=r"are there already.*dialogues_per_group"):

@@ -1,4 +1,4 @@
-"""Leaving dialogues out of a report by quality checks; nothing is deleted."""
+"""Leaving dialogues and judgements out of a report by quality checks; nothing is deleted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mephisto_tasks.results import read_records, task_names
 from parlai_humaneval.analysis.reports.types import Excluded, Left
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.rated import Rated
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
 
@@ -27,20 +28,22 @@ def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
 def leave_out(
     data_dir: Path,
     tasks: Sequence[str],
-    records: Sequence[DialogueRecord],
+    records: Sequence[Rated],
     checks: Sequence[str] | None,
     scope: Scope,
     everywhere: bool,
-) -> tuple[list[DialogueRecord], Excluded]:
-    """Those of ``records``, the dialogues of ``tasks``, that are kept; and who was left out, by which check and why.
+) -> tuple[list[Rated], Excluded]:
+    """Those of ``records``, all that was rated in ``tasks``, that are kept; and who was left out, by which check and why.
 
-    With ``everywhere`` all tasks of the data directory are judged, and who fails in any is left out.
+    With ``everywhere`` all tasks of the data directory are judged, live ones and those on finished dialogues, and who
+    fails in any is left out.
     """
     judged: list[str] = []
     if everywhere:
         others = [name for name in task_names(data_dir) if name not in tasks]
         judged = [*tasks, *others]
-        everything = {"": list(records), **{name: read_records(data_dir, name) for name in others}}
+        everything: dict[str, Sequence[Rated]] = {"": records}
+        everything |= {name: read_records(data_dir, name) for name in others}
         kept_by_task, exclusions = exclude_everywhere(everything, checks)
         kept = kept_by_task[""]
     else:
@@ -48,13 +51,22 @@ def leave_out(
     return kept, Excluded(**exclusions.model_dump(), tasks=judged, here=_left(records, kept))
 
 
-def _left(records: Sequence[DialogueRecord], kept: Sequence[DialogueRecord]) -> Left:
+def _left(records: Sequence[Rated], kept: Sequence[Rated]) -> Left:
     """What is in ``records`` and not among those ``kept``; a worker counts when nothing of theirs is kept."""
-    ids = {record.dialogue_id for record in kept}
-    gone = [record for record in records if record.dialogue_id not in ids]
+    ids = {_id(record) for record in kept}
+    gone = [record for record in records if _id(record) not in ids]
+    dialogues = [record for record in gone if not isinstance(record, JudgementRecord)]
     staying = {record.worker for record in kept}
     return Left(
-        dialogues=len(gone),
+        dialogues=len(dialogues),
         workers=len({record.worker for record in gone} - staying),
-        turns=sum(len(record.complete_turns) for record in gone),
+        turns=sum(len(record.complete_turns) for record in dialogues),
+        judgements=len(gone) - len(dialogues),
     )
+
+
+def _id(record: Rated) -> tuple[str, str]:
+    """Of a dialogue or of a judgement; the two do not meet."""
+    if isinstance(record, JudgementRecord):
+        return "judgement", record.judgement_id
+    return "dialogue", record.dialogue_id

@@ -15,7 +15,7 @@ Examples:
   parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
 """
 
-TABLES = ("turns", "dialogues", "comparisons", "ratings", "points")
+TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "jsonl")}
 
 
@@ -27,12 +27,13 @@ OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "json
 @data_dir_option
 @json_option
 def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None, as_json: bool) -> None:
-    """Write turns, dialogues, comparisons, ratings and points, with a README of columns. Workers are pseudonyms."""
+    """Write all tidy tables (turns, comparisons, ratings, segments …) with a README of columns. Workers are pseudonyms."""
     with clear_errors():
         from mephisto_tasks.results import read_records
         from parlai_humaneval.analysis.frames import tables
         from parlai_humaneval.analysis.table_files import write_tables
         from parlai_humaneval.analysis.wording import counted
+        from parlai_humaneval.protocol.judgements import JudgementRecord
 
         folder = Path(out).expanduser()
         present = sorted(path.name for path in folder.glob("*") if path.name in OUR_FILES)
@@ -41,10 +42,16 @@ def export(task_name: str, out: str, file_format: str, force: bool, data_dir: st
                 f"{folder} holds {', '.join(present)} already. Name another folder, or replace them with --force."
             )
         records = read_records(data_dir_of(data_dir), task_name)
+        judged = sum(isinstance(record, JudgementRecord) for record in records)
         for name in present:
             (folder / name).unlink()
         written = write_tables(tables(records), folder, "jsonl" if file_format == "jsonl" else "csv")
     if as_json:
-        click.echo(json.dumps({"dialogues": len(records), "files": [str(path) for path in written]}))
+        click.echo(
+            json.dumps(
+                {"dialogues": len(records) - judged, "judgements": judged, "files": [str(path) for path in written]}
+            )
+        )
         return
-    click.echo(f"{counted(len(records), 'dialogue')} → " + ", ".join(str(path) for path in written))
+    what = counted(judged, "judgement") if judged else counted(len(records), "dialogue")
+    click.echo(f"{what} → " + ", ".join(str(path) for path in written))

@@ -13,7 +13,7 @@ from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, 
 
 if TYPE_CHECKING:
     from parlai_humaneval.analysis.reports.types import PracticeCount, Report
-    from parlai_humaneval.protocol.records import DialogueRecord
+    from parlai_humaneval.protocol.rated import Rated
 
 EPILOG = """\b
 Examples:
@@ -21,6 +21,7 @@ Examples:
   parlai-humaneval report --task-name pw-turn-preference --json | jq .headline
   parlai-humaneval report --task-name sata-mm --exclude paper --exclude-scope dialogue
   parlai-humaneval report --task-name sata-mm --exclude greeting,same_position --everywhere
+  parlai-humaneval report --task-name pw-dialog-preference --exclude failed_gold
 """
 
 OF_PAPER = "paper"
@@ -38,7 +39,7 @@ Scope = Literal["worker", "dialogue"]
 )
 @data_dir_option
 @json_option
-@click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished dialogues too.")
+@click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished live dialogues too.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
 @click.option(
     "--exclude",
@@ -64,7 +65,7 @@ def report(
     exclude_scope: Scope,
     everywhere: bool,
 ) -> None:
-    """What the technique's paper prints, with honest intervals, and how many dialogues and turns it rests on."""
+    """What the technique's paper prints, with honest intervals, and how many answers it rests on."""
     with clear_errors():
         directory = data_dir_of(data_dir)
         if not tasks:
@@ -104,7 +105,7 @@ def report_of(
     Args:
         data_dir: of Mephisto's database and the answers.
         task_name: the task or tasks.
-        include_partial: count the answered turns of unfinished dialogues too.
+        include_partial: count the answered turns of unfinished live dialogues too.
         seed: of bootstrap intervals.
         exclude: names of quality checks with commas between, or ``paper``; None leaves nobody out.
         scope: whether a failure leaves out all that the worker did, or the failing dialogue.
@@ -120,7 +121,7 @@ def report_of(
 
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
     checks = None if exclude is None else wanted_checks(exclude, OF_PAPER)
-    records: list[DialogueRecord] = [record for name in names for record in read_records(data_dir, name)]
+    records: list[Rated] = [record for name in names for record in read_records(data_dir, name)]
     technique = {"technique": records[0].technique} if records else {}
     known: dict[str, object] = {"practice": _practice(data_dir, names)}
     if not records:
@@ -128,8 +129,9 @@ def report_of(
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
         known["excluded"] = excluded
-        if excluded.here.dialogues and not records:
-            known |= {"tasks": names, "headline": "Every dialogue was left out by the checks: none remains."}
+        if not records and (excluded.here.dialogues or excluded.here.judgements):
+            what = "judgement" if excluded.here.judgements else "dialogue"
+            known |= {"tasks": names, "headline": f"Every {what} was left out by the checks: none remains."}
     result = study_report(tables(records), include_partial=include_partial, seed=seed, **technique)
     return result.model_copy(update=known)
 

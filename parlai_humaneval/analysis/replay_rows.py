@@ -124,6 +124,7 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
     yield {
         **comparison(record, model_a, model_b, answer),
         "item_id": record.item_id,
+        "metric": rating.metric,
         "dialogue_a": record.dialogues[0].dialogue_id,
         "dialogue_b": record.dialogues[0].dialogue_id,
         "winner": winner,
@@ -165,7 +166,7 @@ def replay_rating_rows(record: JudgementRecord) -> Iterator[Row]:
                 "maximum": about and about.maximum,
                 "session": record.session,
                 "conversation": record.number,
-                "metric": record.metric,
+                "metric": rating.metric if rating and name == "final" else record.metric,
                 "seconds": answer.seconds,
                 "dialogue_status": record.status,
                 "judgement_id": record.judgement_id,

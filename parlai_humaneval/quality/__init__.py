@@ -7,16 +7,19 @@
 from parlai_humaneval.quality.exclusion import CheckCount, Exclusions, Failure, exclude, exclude_everywhere
 from parlai_humaneval.quality.registry import (
     CHECKS,
+    JUDGEMENT_CHECKS,
     check_dialogue,
     check_workers,
     checked,
     default_checks,
     known_checks,
+    needs_all_records,
 )
 from parlai_humaneval.quality.verdicts import Check, CheckError, Verdict
 
 __all__ = [
     "CHECKS",
+    "JUDGEMENT_CHECKS",
     "Check",
     "CheckCount",
     "CheckError",
@@ -30,4 +33,5 @@ __all__ = [
     "exclude",
     "exclude_everywhere",
     "known_checks",
+    "needs_all_records",
 ]

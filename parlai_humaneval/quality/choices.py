@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from parlai_humaneval.protocol.rated import Rated
 from parlai_humaneval.protocol.records import Candidate, DialogueRecord, Turn
 from parlai_humaneval.quality.text import count_words
 from parlai_humaneval.quality.verdicts import Finding
@@ -62,7 +63,7 @@ def same_position(record: DialogueRecord) -> Finding:
     return Finding(True, f"The choices fell on different positions in {len(asked)} turns.")
 
 
-def reading_speed(record: DialogueRecord) -> float:
+def reading_speed(record: Rated) -> float:
     """Words a minute that the settings of a record allow, or the default where they say nothing usable."""
     value = record.settings.get(SPEED_SETTING)
     usable = isinstance(value, int | float) and not isinstance(value, bool) and value > 0

@@ -1,4 +1,4 @@
-"""Leaving dialogues out of the analysis, by checks; nothing is ever deleted, and every exclusion has its reason."""
+"""Leaving out what fails checks; nothing is ever deleted, and every exclusion has its reason."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.rated import AnyRated, Rated
 from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.quality.registry import check_dialogue, check_workers, known_checks, names_for
 from parlai_humaneval.quality.verdicts import Scope, Verdict
@@ -28,9 +30,10 @@ class Failure(_Model):
 class CheckCount(_Model):
     """What one check did. Checks overlap: a dialogue that fails two is counted in both rows.
 
-    ``judged`` and ``not_judged`` count dialogues, or workers for a check on workers. ``dialogues_failed``: dialogues
-    that failed themselves (none for a check on workers). ``workers_failed``: workers with a failure.
-    ``dialogues_removed`` and ``turns_removed``: what this check alone would leave out; complete turns count.
+    ``judged`` and ``not_judged`` count dialogues, or workers for a check on workers (``too_fast`` is both).
+    ``dialogues_failed``: dialogues that failed themselves (none for a check on workers). ``workers_failed``: workers
+    with a failure. ``dialogues_removed``, ``turns_removed`` and ``judgements_removed``: what this check alone would leave
+    out; complete turns count, and judgements of finished dialogues, attention checks among them.
     """
 
     check: str
@@ -40,14 +43,15 @@ class CheckCount(_Model):
     workers_failed: int = 0
     dialogues_removed: int = 0
     turns_removed: int = 0
+    judgements_removed: int = 0
 
 
 class Exclusions(_Model):
     """Who and what is left out, by which check and why.
 
-    ``scope``: worker, where one failure leaves out all dialogues of the worker; dialogue, where a failed dialogue goes
-    alone. ``workers`` and ``dialogues``: ids left out, in order of appearance; a worker stands there only when all of
-    their dialogues go because of them.
+    ``scope``: worker, where one failure leaves out all that the worker did; dialogue, where a failed dialogue goes
+    alone. ``workers``, ``dialogues`` and ``judgements``: ids left out, in order of appearance; a worker stands there only
+    when all that is theirs goes because of them.
     """
 
     scope: Scope
@@ -59,19 +63,21 @@ class Exclusions(_Model):
     workers_total: int = 0
     turns_total: int = 0
     turns_removed: int = 0
+    judgements: list[str] = Field(default_factory=list)
+    judgements_total: int = 0
 
 
 def exclude(
-    records: Sequence[DialogueRecord], checks: Iterable[str] | None = None, scope: Scope = "worker"
-) -> tuple[list[DialogueRecord], Exclusions]:
+    records: Sequence[AnyRated], checks: Iterable[str] | None = None, scope: Scope = "worker"
+) -> tuple[list[AnyRated], Exclusions]:
     """Split off what fails a check.
 
-    A check that cannot be judged excludes nobody. A failed check on the worker leaves out all of their dialogues, in
-    either scope.
+    A check that cannot be judged excludes nobody. A failed check on the worker leaves out all that they did, live and
+    judging, in either scope.
 
     Args:
-        records: dialogues of one task or several; they are not changed.
-        checks: names; None: for each dialogue those of its technique's paper. Empty: nothing is left out.
+        records: dialogues, and judgements of finished ones, of one task or several; they are not changed.
+        checks: names; None: for each record those of its technique's paper. Empty: nothing is left out.
         scope: ``worker`` (Smith et al. 2022, App. B.3: one failed dialogue, and all of the worker's go) or ``dialogue``
             (Liu et al. 2023: only the failed dialogue goes).
 
@@ -94,30 +100,34 @@ def exclude(
         scope=scope,
         failures=failures,
         workers=[worker for worker in judged.of_workers if worker in whole],
-        dialogues=[record.dialogue_id for record in gone],
+        dialogues=[record.dialogue_id for record in gone if not isinstance(record, JudgementRecord)],
         counts=[judged.count(name, scope) for name in names],
-        dialogues_total=len(records),
+        dialogues_total=len(records) - _judgements(records),
         workers_total=len(judged.of_workers),
         turns_total=_turns(records),
         turns_removed=_turns(gone),
+        judgements=[record.judgement_id for record in gone if isinstance(record, JudgementRecord)],
+        judgements_total=_judgements(records),
     )
     return [record for record, is_out in zip(records, out, strict=True) if not is_out], exclusions
 
 
 def exclude_everywhere(
-    tasks: Mapping[str, Sequence[DialogueRecord]], checks: Iterable[str] | None = None
-) -> tuple[dict[str, list[DialogueRecord]], Exclusions]:
+    tasks: Mapping[str, Sequence[AnyRated]], checks: Iterable[str] | None = None
+) -> tuple[dict[str, list[AnyRated]], Exclusions]:
     """Workers who failed a check in any of several tasks are left out of all of them (Smith et al. 2022, App. B.3).
+
+    Who fails a task with live dialogues is left out of those on finished ones too, and the other way round.
 
     With ``checks`` None every task is judged by the checks of its own technique's paper. Workers are compared by
     pseudonym, so all tasks must come from one data directory: another has other pseudonyms for the same people.
 
     Args:
-        tasks: name of the task → its dialogues.
+        tasks: name of the task → its dialogues or judgements.
         checks: names, applied in every task, or None.
 
     Returns:
-        Task → dialogues kept, in their order; and what was excluded, over all tasks.
+        Task → records kept, in their order; and what was excluded, over all tasks.
 
     Raises:
         CheckError: an unknown name.
@@ -128,22 +138,26 @@ def exclude_everywhere(
     return {task: [r for r in records if r.worker not in gone] for task, records in tasks.items()}, exclusions
 
 
-def _turns(records: Iterable[DialogueRecord]) -> int:
-    return sum(len(record.complete_turns) for record in records)
+def _turns(records: Iterable[Rated]) -> int:
+    return sum(len(record.complete_turns) for record in records if not isinstance(record, JudgementRecord))
+
+
+def _judgements(records: Iterable[Rated]) -> int:
+    return sum(isinstance(record, JudgementRecord) for record in records)
 
 
 @dataclass(frozen=True)
 class _Judged:
     """Records, the verdicts on each, and those on their workers."""
 
-    records: Sequence[DialogueRecord]
+    records: Sequence[Rated]
     of_dialogues: Sequence[Sequence[Verdict]]
     of_workers: Mapping[str, Sequence[Verdict]]
 
     def _verdicts(self) -> Iterator[tuple[DialogueRecord, Verdict]]:
         for record, verdicts in zip(self.records, self.of_dialogues, strict=True):
-            for verdict in verdicts:
-                yield record, verdict
+            if isinstance(record, DialogueRecord):  # judgements have none of their own
+                yield from ((record, verdict) for verdict in verdicts)
 
     def _worker_verdicts(self) -> Iterator[tuple[str, Verdict]]:
         for worker, verdicts in self.of_workers.items():
@@ -179,7 +193,7 @@ class _Judged:
     def count(self, check: str, scope: Scope) -> CheckCount:
         on_dialogues = [(record.worker, verdict) for record, verdict in self._verdicts() if verdict.check == check]
         on_workers = [(worker, verdict) for worker, verdict in self._worker_verdicts() if verdict.check == check]
-        found = on_dialogues + on_workers  # a check is on one or the other
+        found = on_dialogues + on_workers
         removed = [record for record, out in zip(self.records, self.left_out(scope, check), strict=True) if out]
         return CheckCount(
             check=check,
@@ -187,6 +201,7 @@ class _Judged:
             not_judged=sum(verdict.passed is None for _, verdict in found),
             dialogues_failed=sum(verdict.passed is False for _, verdict in on_dialogues),
             workers_failed=len({worker for worker, verdict in found if verdict.passed is False}),
-            dialogues_removed=len(removed),
+            dialogues_removed=len(removed) - _judgements(removed),
             turns_removed=_turns(removed),
+            judgements_removed=_judgements(removed),
         )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.rated import Rated
 from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.quality import choices, messages, ratings
-from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, Verdict, WorkerCheck
+from parlai_humaneval.quality import choices, judgements, messages, ratings
+from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
 
 SMITH = "Smith et al. 2022, App. B.4"
 LIU = "Liu et al. 2023, “Experiments”"
 JI = "Ji et al. 2022, §3.2"
+ATTENTION = "attention checks and fixed patterns, as with live dialogues"
 READING = "reading speed: Brysbaert 2019, Carver 1992"
 
 _ALL: tuple[Check, ...] = (
@@ -27,13 +30,33 @@ _ALL: tuple[Check, ...] = (
     WorkerCheck("constant_scores", JI, "All slider ratings of the worker are equal.", ratings.constant_scores),
     WorkerCheck("rank_sum", JI, "The degraded model not rated lower than the others.", ratings.rank_sum),
 )
-CHECKS: dict[str, Check] = {check.name: check for check in _ALL}
-"""Name → check."""
+_JUDGEMENTS = (
+    JudgementCheck(
+        "failed_gold", ATTENTION, "Attention checks answered wrong, more than a third.", judgements.failed_gold
+    ),
+    JudgementCheck("too_fast", READING, "Half of the items answered before they could be read.", judgements.too_fast),
+    JudgementCheck("same_side", ATTENTION, "Always the dialogue on the same side chosen.", judgements.same_side),
+    JudgementCheck(
+        "one_label", ATTENTION, "Every speaker, person or program, labelled the same.", judgements.one_label
+    ),
+)
+JUDGEMENT_CHECKS: dict[str, JudgementCheck] = {check.name: check for check in _JUDGEMENTS}
+"""Name → check on judgements of finished dialogues; all are on workers."""
+
+CHECKS: dict[str, Check] = {check.name: check for check in (*_ALL, *_JUDGEMENTS)} | {
+    check.name: check for check in _ALL
+}
+"""Name → check. ``too_fast`` is one of live dialogues and, in :data:`JUDGEMENT_CHECKS`, one of judgements."""
 
 OF_SMITH = ("short_messages", "greeting", "capitals", "repeats_first", "offensive")
 OF_LIU = ("same_position", "short_tokens")
 OF_LIU_SINGLE = ("short_tokens",)
 OF_JI = ("constant_scores", "rank_sum")
+OF_JUDGEMENTS = {
+    "pw_dialog": ("failed_gold", "same_side"),
+    "spot_the_bot": ("failed_gold",),
+    "third_party": ("failed_gold",),
+}
 EVERYWHERE = ("too_fast",)
 
 
@@ -41,11 +64,12 @@ def default_checks(technique: str, setting: str = "", metric: str = "") -> tuple
     """Names of the checks that the paper of a technique uses, and ``too_fast`` everywhere.
 
     ``single_model`` is Smith's, or Liu's where setting or metric is ``appropriate``; Liu's fixed selection pattern is
-    not for single models.
+    not for single models. The papers on finished dialogues name no checks: there it is attention checks and sides.
     """
     if technique == "single_model":
         return (*(OF_LIU_SINGLE if "appropriate" in (setting, metric) else OF_SMITH), *EVERYWHERE)
-    of_paper = {"pw_turn": OF_SMITH, "sata": OF_LIU, "direct_assessment": OF_JI}.get(technique, ())
+    known = {"pw_turn": OF_SMITH, "sata": OF_LIU, "direct_assessment": OF_JI, **OF_JUDGEMENTS}
+    of_paper = known.get(technique, ())
     return (*of_paper, *EVERYWHERE)
 
 
@@ -63,56 +87,79 @@ def known_checks(names: Iterable[str]) -> tuple[str, ...]:
     return wanted
 
 
-def names_for(record: DialogueRecord, names: Iterable[str] | None) -> tuple[str, ...]:
+def needs_all_records(names: Iterable[str]) -> bool:
+    """Whether any of ``names``, which are known, looks at all that a worker did: live, or judging finished dialogues."""
+    return any(name in JUDGEMENT_CHECKS or CHECKS[name].scope == "worker" for name in names)
+
+
+def names_for(record: Rated, names: Iterable[str] | None) -> tuple[str, ...]:
     """``names``, or where they are None the defaults of the record's technique. Raises CheckError."""
     if names is None:
         return default_checks(record.technique, record.setting, record.metric)
     return known_checks(names)
 
 
-def check_dialogue(record: DialogueRecord, names: Iterable[str] | None = None) -> list[Verdict]:
+def check_dialogue(record: Rated, names: Iterable[str] | None = None) -> list[Verdict]:
     """Verdicts of the dialogue checks among ``names`` (None: the technique's defaults); checks on workers are skipped.
+
+    A judgement of finished dialogues has none: all of its checks are on workers.
 
     Raises:
         CheckError: an unknown name.
     """
-    found = (CHECKS[name] for name in names_for(record, names))
+    wanted = names_for(record, names)
+    if isinstance(record, JudgementRecord):
+        return []
+    found = (CHECKS[name] for name in wanted)
     return [check.judge(record) for check in found if isinstance(check, DialogueCheck)]
 
 
-def check_workers(records: Sequence[DialogueRecord], names: Iterable[str] | None = None) -> dict[str, list[Verdict]]:
+def check_workers(records: Sequence[Rated], names: Iterable[str] | None = None) -> dict[str, list[Verdict]]:
     """Worker → verdicts of the worker checks among ``names`` (None: the defaults of the worker's techniques).
 
-    All of a worker's ``records`` are judged together, whichever task they come from. Workers stand in order of first
-    appearance; dialogue checks are skipped.
+    All of a worker's ``records`` are judged together, whichever task they come from: live dialogues by the checks on
+    these, judgements of finished ones by theirs. Workers stand in order of first appearance; dialogue checks are skipped.
 
     Raises:
         CheckError: an unknown name.
     """
     wanted = None if names is None else known_checks(names)
-    by_worker: dict[str, list[DialogueRecord]] = {}
+    by_worker: dict[str, list[Rated]] = {}
     for record in records:
         by_worker.setdefault(record.worker, []).append(record)
     return {worker: _judge_worker(own, wanted) for worker, own in by_worker.items()}
 
 
-def _judge_worker(records: Sequence[DialogueRecord], wanted: tuple[str, ...] | None) -> list[Verdict]:
-    names = dict.fromkeys(name for record in records for name in names_for(record, wanted))
-    found = (CHECKS[name] for name in names)
-    return [check.judge(records) for check in found if isinstance(check, WorkerCheck)]
+def _judge_worker(records: Sequence[Rated], wanted: tuple[str, ...] | None) -> list[Verdict]:
+    live = [record for record in records if isinstance(record, DialogueRecord)]
+    judged = [record for record in records if isinstance(record, JudgementRecord)]
+    of_live = (CHECKS[name] for name in _names_of(live, wanted))
+    of_judged = (JUDGEMENT_CHECKS[name] for name in _names_of(judged, wanted) if name in JUDGEMENT_CHECKS)
+    return [
+        *(check.judge(live) for check in of_live if isinstance(check, WorkerCheck)),
+        *(check.judge(judged) for check in of_judged),
+    ]
 
 
-def checked(records: Sequence[DialogueRecord], names: Iterable[str] | None = None) -> None:
+def _names_of(records: Sequence[Rated], wanted: tuple[str, ...] | None) -> list[str]:
+    return list(dict.fromkeys(name for record in records for name in names_for(record, wanted)))
+
+
+def checked(records: Sequence[Rated], names: Iterable[str] | None = None) -> None:
     """Write every verdict into ``record.checks[check]``, those on a worker into each of the worker's records.
 
-    Other keys of ``record.checks`` (``practice``) stay as they are.
+    A verdict on judgements is not written into live dialogues, nor the other way round. Other keys of
+    ``record.checks`` (``practice``) stay as they are.
 
     Raises:
         CheckError: an unknown name.
     """
     wanted = None if names is None else known_checks(names)
-    of_workers = check_workers(records, wanted)
-    for record in records:
-        own = names_for(record, wanted)
-        verdicts = check_dialogue(record, own) + [v for v in of_workers[record.worker] if v.check in own]
-        record.checks.update({verdict.check: verdict.model_dump() for verdict in verdicts})
+    live = [record for record in records if isinstance(record, DialogueRecord)]
+    judged = [record for record in records if isinstance(record, JudgementRecord)]
+    for kind in (live, judged):
+        of_workers = check_workers(kind, wanted)
+        for record in kind:
+            own = names_for(record, wanted)
+            verdicts = check_dialogue(record, own) + [v for v in of_workers[record.worker] if v.check in own]
+            record.checks.update({verdict.check: verdict.model_dump() for verdict in verdicts})

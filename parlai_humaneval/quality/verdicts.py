@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from parlai_humaneval.protocol.judgements import JudgementRecord
 from parlai_humaneval.protocol.records import DialogueRecord
 
 Scope = Literal["dialogue", "worker"]
@@ -48,7 +49,7 @@ class Verdict(BaseModel):
 
 @dataclass(frozen=True)
 class DialogueCheck:
-    """Judges one dialogue."""
+    """Judges one live dialogue."""
 
     name: str
     source: str
@@ -62,7 +63,7 @@ class DialogueCheck:
 
 @dataclass(frozen=True)
 class WorkerCheck:
-    """Judges a worker by all of their dialogues together."""
+    """Judges a worker by all of their live dialogues together."""
 
     name: str
     source: str
@@ -74,7 +75,21 @@ class WorkerCheck:
         return _named(self.name, self.function(records))
 
 
-Check = DialogueCheck | WorkerCheck
+@dataclass(frozen=True)
+class JudgementCheck:
+    """Judges a worker by all of their judgements of finished dialogues together."""
+
+    name: str
+    source: str
+    description: str
+    function: Callable[[Sequence[JudgementRecord]], Finding]
+    scope: Scope = "worker"
+
+    def judge(self, records: Sequence[JudgementRecord]) -> Verdict:
+        return _named(self.name, self.function(records))
+
+
+Check = DialogueCheck | WorkerCheck | JudgementCheck
 
 
 def _named(name: str, finding: Finding) -> Verdict:

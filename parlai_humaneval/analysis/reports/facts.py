@@ -24,7 +24,7 @@ CLUSTERED = (
 
 
 def common_facts(tables: Tables, *, include_partial: bool, seed: int) -> dict[str, Any]:
-    """The fields of :class:`~parlai_humaneval.analysis.reports.types.Report` that any technique fills alike."""
+    """The fields of :class:`~parlai_humaneval.analysis.reports.types.LiveReport` that any technique fills alike."""
     dialogues = tables.dialogues
     begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
     answered = int(dialogues["n_turns"].sum())
@@ -91,5 +91,10 @@ def median(seconds: pd.Series[Any]) -> float | None:
 
 def _dialogue_count(dialogues: pd.DataFrame) -> DialogueCount:
     complete = dialogues["complete"].map({1: "complete", 0: "partial"})
-    counts = dialogues["status"].fillna(complete).value_counts()
+    return status_count(dialogues["status"].fillna(complete))
+
+
+def status_count(status: pd.Series[Any]) -> DialogueCount:
+    """How many there are of each status."""
+    counts = status.value_counts()
     return DialogueCount(**{name: int(counts.get(name, 0)) for name in DialogueCount.model_fields})

@@ -1,4 +1,4 @@
-"""Differences between two models, corrected for how many there are."""
+"""Two models against each other: differences and win rates, corrected for how many there are."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from parlai_humaneval.analysis.reports.types import Part
 from parlai_humaneval.analysis.result import Result
 
 
-class Gap(Part):
-    """Model A minus model B, clustered by worker, tested against 0; ``difference.p_holm`` once corrected."""
+class Contest(Part):
+    """Two models of which one may be ahead."""
 
     model_a: str
     model_b: str
-    difference: Result
+
+    @property
+    def tested(self) -> Result:
+        """What says whether one is ahead, clustered by worker."""
+        raise NotImplementedError
 
     @property
     def a_leads(self) -> bool:
         """Whether A is the higher one, or as high."""
-        return (self.difference.estimate or 0) >= 0
+        raise NotImplementedError
 
     @property
     def leader(self) -> str:
@@ -31,9 +35,32 @@ class Gap(Part):
         return f"{self.leader} over {self.model_b if self.a_leads else self.model_a}"
 
 
+class Gap(Contest):
+    """Model A minus model B, clustered by worker, tested against 0; ``difference.p_holm`` once corrected."""
+
+    difference: Result
+
+    @property
+    def tested(self) -> Result:
+        return self.difference
+
+    @property
+    def a_leads(self) -> bool:
+        return (self.difference.estimate or 0) >= 0
+
+
 def correct_gaps(gaps: Sequence[Gap]) -> None:
     """Holm's correction over the gaps that rest on something and could be tested, if several."""
-    tested = [gap for gap in gaps if gap.difference.n and gap.difference.p_value is not None]
-    if len(tested) > 1:
-        for gap, p in zip(tested, holm([gap.difference.p_value for gap in tested]), strict=True):
-            gap.difference = gap.difference.model_copy(update={"p_holm": p})
+    for gap, result in zip(gaps, corrected([gap.difference for gap in gaps]), strict=True):
+        gap.difference = result
+
+
+def corrected(results: Sequence[Result]) -> list[Result]:
+    """``results`` with Holm's p where several of them rest on something and could be tested."""
+    family = [result.p_value if result.n else None for result in results]
+    if sum(p is not None for p in family) < 2:
+        return list(results)
+    return [
+        result if p is None else result.model_copy(update={"p_holm": p})
+        for result, p in zip(results, holm(family), strict=True)
+    ]

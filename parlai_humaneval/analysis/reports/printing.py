@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.reports.types import Excluded, PlaceRow, Report
+from parlai_humaneval.analysis.reports.types import DialogueCount, Excluded, JudgedReport, LiveReport, PlaceRow, Report
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import counted, p_cell, p_words, percent, percent_range, seconds_words
 
@@ -101,23 +101,43 @@ def _data(report: Report) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column()
-    dialogues, turns = report.dialogues, report.turns
-    table.add_row(
-        "Dialogues",
-        f"{dialogues.complete:,} complete, {dialogues.partial:,} partial, "
-        f"{dialogues.failed:,} failed, {dialogues.running:,} running",
-    )
-    table.add_row("Turns", f"{turns.complete:,} answered, {turns.incomplete:,} begun and not answered")
+    for label, words in _basis(report):
+        table.add_row(label, words)
     table.add_row("Workers", f"{report.workers:,}")
     if (practice := report.practice) is not None:
         table.add_row(
             "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
         )
-    times = ((report.median_turn_seconds, "turn"), (report.median_dialogue_seconds, "dialogue"))
-    known = [f"{seconds_words(seconds)} a {what}" for seconds, what in times if seconds is not None]
+    known = [f"{seconds_words(seconds)} a {what}" for seconds, what in _times(report) if seconds is not None]
     if known:
         table.add_row("Median time", ", ".join(known))
     return table
+
+
+def _basis(report: Report) -> Iterator[tuple[str, str]]:
+    """What was done, in counts."""
+    if isinstance(report, LiveReport):
+        turns = report.turns
+        yield "Dialogues", _by_status(report.dialogues)
+        yield "Turns", f"{turns.complete:,} answered, {turns.incomplete:,} begun and not answered"
+    if isinstance(report, JudgedReport):
+        checks = report.attention_checks
+        yield "Judgements", _by_status(report.judgements)
+        yield "Shown", f"{counted(report.items, 'item')} of {counted(report.dialogues_shown, 'dialogue')}"
+        if checks.passed or checks.failed or checks.not_answered:
+            by = f" (by {counted(checks.workers_failing, 'worker')})" if checks.failed else ""
+            done = f"{checks.passed:,} passed, {checks.failed:,} failed{by}, {checks.not_answered:,} not answered"
+            yield "Attention checks", done
+
+
+def _by_status(count: DialogueCount) -> str:
+    return f"{count.complete:,} complete, {count.partial:,} partial, {count.failed:,} failed, {count.running:,} running"
+
+
+def _times(report: Report) -> list[tuple[float | None, str]]:
+    if isinstance(report, LiveReport):
+        return [(report.median_turn_seconds, "turn"), (report.median_dialogue_seconds, "dialogue")]
+    return [(report.median_seconds, "judgement")] if isinstance(report, JudgedReport) else []
 
 
 def _excluded(excluded: Excluded) -> Table:
@@ -125,16 +145,21 @@ def _excluded(excluded: Excluded) -> Table:
     where = f" (judged in {counted(len(excluded.tasks), 'task')})" if excluded.tasks else ""
     table = titled_table(f"Left out, nothing is deleted: {reach}{where}")
     table.add_column("Check", no_wrap=True)
-    number_columns(table, "Dialogues failed", "Workers failed", "Turns removed", "Not judged")
+    # Columns of what there is: dialogues and their turns, judgements, or both.
+    titles = ("Dialogues failed", "Workers failed", "Turns removed", "Judgements removed")
+    number_columns(table, *_that_apply(titles, excluded), "Not judged")
     for row in excluded.counts:
-        table.add_row(
-            Text(row.check),
-            f"{row.dialogues_failed:,}",
-            f"{row.workers_failed:,}",
-            f"{row.turns_removed:,}",
-            f"{row.not_judged:,}",
-        )
+        counts = (row.dialogues_failed, row.workers_failed, row.turns_removed, row.judgements_removed)
+        table.add_row(Text(row.check), *_that_apply([f"{n:,}" for n in counts], excluded), f"{row.not_judged:,}")
     here = excluded.here
     table.add_section()
-    table.add_row("left out here", f"{here.dialogues:,}", f"{here.workers:,}", f"{here.turns:,}", "")
+    left = (here.dialogues, here.workers, here.turns, here.judgements)
+    table.add_row("left out here", *_that_apply([f"{n:,}" for n in left], excluded), "")
     return table
+
+
+def _that_apply(cells: Sequence[str], excluded: Excluded) -> list[str]:
+    """Of the columns on dialogues, workers, turns and judgements those that were there to be judged."""
+    judged = excluded.judgements_total > 0
+    live = excluded.dialogues_total > 0 or not judged
+    return [cell for cell, applies in zip(cells, (live, True, live, judged), strict=True) if applies]

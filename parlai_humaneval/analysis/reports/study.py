@@ -14,7 +14,17 @@ from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.analysis.reports.printing import print_report
 from parlai_humaneval.analysis.reports.types import Report
 
-TECHNIQUES = ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
+TECHNIQUES = (
+    "pw_turn",
+    "sata",
+    "single_model",
+    "free_for_all",
+    "arena",
+    "direct_assessment",
+    "pw_dialog",
+    "spot_the_bot",
+    "third_party",
+)
 """Those that have a report: each is a package beside this module."""
 
 
@@ -24,15 +34,15 @@ def study_report(
     """The report of the technique of ``tables``: what its paper prints, with intervals clustered by worker.
 
     Args:
-        tables: dialogues of one technique; several settings of it, and several tasks, are reported apart and together.
-        include_partial: count the answered turns of unfinished dialogues too.
+        tables: answers of one technique; several settings of it, and several tasks, are reported apart and together.
+        include_partial: count the answered turns of unfinished dialogues too; of judgements only whole ones count.
         seed: of bootstrap intervals.
         technique: of an empty report, where the tables hold no dialogue.
 
     Raises:
         TableError: the tables hold several techniques, or one that has no report yet.
     """
-    frames = (tables.dialogues, tables.turns, tables.ratings)
+    frames = (tables.dialogues, tables.turns, tables.ratings, tables.comparisons, tables.segments, tables.judgements)
     techniques = sorted({name for frame in frames for name in unique(frame["technique"])})
     if len(techniques) > 1:
         raise TableError(f"the tables hold {', '.join(techniques)}: report one technique at a time.")

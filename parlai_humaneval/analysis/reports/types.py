@@ -30,6 +30,8 @@ class Share(Part):
 
 
 class DialogueCount(Part):
+    """Dialogues, or judgements of finished ones, by how they ended."""
+
     complete: int
     partial: int
     failed: int
@@ -91,6 +93,7 @@ class Left(Part):
     dialogues: int
     workers: int
     turns: int
+    judgements: int = 0
 
 
 class Excluded(Exclusions):
@@ -107,21 +110,16 @@ class Excluded(Exclusions):
 class Report(Part):
     """All that ``report`` prints. Shares are 0–1, times in seconds; None: cannot be estimated.
 
-    ``workers``: with any dialogue. ``median_turn_seconds``: shown → answered, ``median_dialogue_seconds``: start →
-    end of complete dialogues. ``excluded``: None where nobody asked to leave anything out.
+    ``workers``: who rated anything. ``excluded``: None where nobody asked to leave anything out.
     """
 
     technique: str = ""
     tasks: list[str]
     techniques: list[str]
     questions: dict[str, list[str]]
-    dialogues: DialogueCount
-    turns: TurnCount
     workers: int
     practice: PracticeCount | None = None
     excluded: Excluded | None = None
-    median_turn_seconds: float | None
-    median_dialogue_seconds: float | None
     include_partial: bool
     headline: str
     methods: list[str]
@@ -137,9 +135,48 @@ class Report(Part):
         return []
 
 
-class GroupedReport(Report):
+class LiveReport(Report):
+    """Of dialogues that were rated by those who held them.
+
+    ``median_turn_seconds``: shown → answered, ``median_dialogue_seconds``: start → end of complete dialogues.
+    """
+
+    dialogues: DialogueCount
+    turns: TurnCount
+    median_turn_seconds: float | None
+    median_dialogue_seconds: float | None
+
+
+class GroupedReport(LiveReport):
     """A report whose findings are those of its groups."""
 
+    groups: Sequence[Group]
+
+    def findings(self) -> list[Finding]:
+        return [(group.headline, group.remarks) for group in self.groups]
+
+
+class AttentionChecks(Part):
+    """Items whose right answer is known, by how they were answered; ``workers_failing``: who failed any."""
+
+    passed: int
+    failed: int
+    not_answered: int
+    workers_failing: int
+
+
+class JudgedReport(Report):
+    """Of finished dialogues that somebody else judged.
+
+    ``judgements``, ``items`` (different things judged) and ``dialogues_shown`` (different dialogues) leave attention
+    checks out. ``median_seconds``: shown → answered, all steps of a complete judgement. Unfinished ones never count.
+    """
+
+    judgements: DialogueCount
+    attention_checks: AttentionChecks
+    items: int
+    dialogues_shown: int
+    median_seconds: float | None
     groups: Sequence[Group]
 
     def findings(self) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from parlai_humaneval.analysis.clustered import MIN_CLUSTERS, too_few
-from parlai_humaneval.analysis.reports.gaps import Gap
+from parlai_humaneval.analysis.reports.gaps import Contest
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import counted, p_words
 
@@ -38,14 +38,14 @@ def corrected_p(result: Result) -> str:
     return f"{p_words(result.p_holm)} after Holm's correction"
 
 
-def verdict_of_pairs(gaps: Sequence[Gap], workers: int) -> str:
+def verdict_of_pairs(gaps: Sequence[Contest], workers: int) -> str:
     """Which of several pairs differ; by the clustered test, corrected."""
     if workers < MIN_CLUSTERS:
         return titled("", f"{TOO_FEW}.")
     if len(gaps) == 1:
         return _verdict_of_one(gaps[0], workers)
-    tested = [gap for gap in gaps if decisive(gap.difference) is not None]
-    apart = [gap for gap in tested if decisive(gap.difference)]
+    tested = [gap for gap in gaps if decisive(gap.tested) is not None]
+    apart = [gap for gap in tested if decisive(gap.tested)]
     correction = ", Holm's correction" if len(tested) > 1 else ""
     basis = f"(clustered by {counted(workers, 'worker')}{correction})"
     if not tested:
@@ -58,9 +58,9 @@ def verdict_of_pairs(gaps: Sequence[Gap], workers: int) -> str:
     return f"{len(apart)} of {counted(len(tested), 'pair')} {verb} {basis}: {names}."
 
 
-def _verdict_of_one(gap: Gap, workers: int) -> str:
-    basis = f"(clustered by {counted(workers, 'worker')}; {corrected_p(gap.difference)})"
-    apart = decisive(gap.difference)
+def _verdict_of_one(gap: Contest, workers: int) -> str:
+    basis = f"(clustered by {counted(workers, 'worker')}; {corrected_p(gap.tested)})"
+    apart = decisive(gap.tested)
     if apart is None:
         return f"Whether they differ cannot be tested {basis}."
     return f"{gap.leader} is ahead {basis}." if apart else f"They cannot be told apart {basis}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.analysis.reports.types import Finding, Group, Part, PlaceRow, Report
+from parlai_humaneval.analysis.reports.types import Finding, Group, LiveReport, Part, PlaceRow
 from parlai_humaneval.analysis.result import Result
 
 
@@ -42,7 +42,7 @@ class ArenaModel(Part):
     win_rate: Result
 
 
-class ArenaReport(Report):
+class ArenaReport(LiveReport):
     models: list[ArenaModel]
     pairs: list[ArenaPair]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from parlai_humaneval.analysis.reports.types import Finding, Part, Report, Share, rest
+from parlai_humaneval.analysis.reports.types import Finding, LiveReport, Part, Share, rest
 
 
 class Rate(Share):
@@ -135,7 +135,7 @@ class PairReport(Part):
     remarks: list[str] = Field(default_factory=list)
 
 
-class PairwiseReport(Report):
+class PairwiseReport(LiveReport):
     """All that ``report`` prints of PW-Turn.
 
     ``median_turn_seconds`` is over the turns that count.

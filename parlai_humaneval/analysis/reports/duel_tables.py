@@ -1,0 +1,58 @@
+"""Tables of pairs on 80 columns: the matrix of win rates, and each pair with its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from parlai_humaneval.analysis.reports.duels import Duel, Standing
+from parlai_humaneval.analysis.reports.printing import (
+    holm_title,
+    model_column,
+    number_columns,
+    p_cells,
+    share_cells,
+    titled_table,
+)
+from parlai_humaneval.analysis.reports.types import rest
+from parlai_humaneval.analysis.reports.words import decisive
+from parlai_humaneval.analysis.wording import ABSENT, percent, percent_range
+
+
+def matrix_table(standings: Sequence[Standing], duels: Sequence[Duel]) -> Table:
+    """How often the model of the row won against that of the column; the best first."""
+    table = titled_table("Win rate of the row over the column (ties left out); * differs from one half")
+    model_column(table)
+    number_columns(table, *(f"({place})" for place in range(1, len(standings) + 1)), "All", "Ties")
+    cells = {(duel.model_a, duel.model_b): _cells(duel) for duel in duels}
+    cells |= {(duel.model_b, duel.model_a): _cells(duel, mirrored=True) for duel in duels}
+    for place, row in enumerate(standings, start=1):
+        against = [cells.get((row.model, other.model), "") for other in standings]
+        total = row.wins + row.losses + row.ties
+        ties = percent(row.ties / total) if total else ABSENT
+        table.add_row(Text(f"({place}) {row.model}"), *against, percent(row.win_rate.estimate), ties)
+    return table
+
+
+def _cells(duel: Duel, mirrored: bool = False) -> str:
+    estimate = duel.win_rate_a.estimate
+    return percent(rest(estimate) if mirrored else estimate) + ("*" if decisive(duel.win_rate_a) else "")
+
+
+def pair_table(duels: Sequence[Duel], paper: str) -> Table:
+    """Each pair, the leader first; ``paper``: what the paper's test is called."""
+    table = titled_table(f"Pairs, the leader first: p clustered by worker, and the paper's ({paper})")
+    model_column(table, "Pair")
+    rates, papers = [duel.win_rate_a for duel in duels], [duel.paper for duel in duels]
+    number_columns(table, "Won", "Lost", "Tied", "Rate", "95 %", "p", *holm_title(rates), "paper", *holm_title(papers))
+    for duel in duels:
+        won, lost = (duel.wins_a, duel.wins_b) if duel.a_leads else (duel.wins_b, duel.wins_a)
+        counts = (f"{count:,}" for count in (won, lost, duel.ties))
+        result = duel.win_rate_a
+        shares = share_cells(result)
+        if not duel.a_leads:
+            shares = (percent(rest(result.estimate)), percent_range(rest(result.ci_high), rest(result.ci_low)))
+        table.add_row(Text(duel.leader_first), *counts, *shares, *p_cells(rates, result), *p_cells(papers, duel.paper))
+    return table

@@ -1,0 +1,1 @@
+"""PW-Dialog: which of two finished dialogues is better (Acute-Eval)."""

@@ -14,7 +14,6 @@ from parlai_humaneval.protocol.criteria import CRITERIA
 from parlai_humaneval.protocol.practice import (
     ChooseItem,
     Practice,
-    PracticeItem,
     RateItem,
     TickItem,
     VerdictItem,
@@ -38,14 +37,24 @@ def load(task: str, name: str = APPROPRIATE) -> Practice:
     return load_practice(TASKS / task / "task_config" / name, "appropriate")
 
 
-def replies_of(item: PracticeItem) -> list[str]:
+ChatItem = ChooseItem | TickItem | RateItem | VerdictItem
+
+
+def items_of(practice: Practice) -> list[ChatItem]:
+    """The items, none of which shows finished chats side by side or to be labelled."""
+    found = [item for item in practice.items if isinstance(item, ChatItem)]
+    assert len(found) == len(practice.items)
+    return found
+
+
+def replies_of(item: ChatItem) -> list[str]:
     """What the partner says, or could say."""
     if isinstance(item, RateItem):
         return list(item.lines[1::2])
     return [item.reply] if isinstance(item, TickItem) else list(item.replies)
 
 
-def human_of(item: PracticeItem) -> list[str]:
+def human_of(item: ChatItem) -> list[str]:
     return list(item.lines[::2]) if isinstance(item, RateItem) else [item.human]
 
 
@@ -64,8 +73,8 @@ def test_every_task_has_a_practice() -> None:
 def test_no_line_stands_twice(practice: Practice) -> None:
     """A reply may repeat the person's words, as bad ones do; beside that every line is a line of its own."""
     for lines in (
-        [line for item in practice.items for line in replies_of(item)],
-        [line for item in practice.items for line in human_of(item)],
+        [line for item in items_of(practice) for line in replies_of(item)],
+        [line for item in items_of(practice) for line in human_of(item)],
         [item.why for item in practice.items],
     ):
         assert len({line.casefold() for line in lines}) == len(lines)
@@ -89,7 +98,7 @@ BLIND: list[Callable[[list[str]], set[int]]] = [
 """Ways to answer without reading. Positions are no way: the page shuffles."""
 
 
-def is_right(item: PracticeItem, chosen: set[int], replies: list[str]) -> bool:
+def is_right(item: ChatItem, chosen: set[int], replies: list[str]) -> bool:
     """Whether choosing these of ``replies`` (or ticking everything of the one that is chosen) passes the item."""
     if isinstance(item, ChooseItem):
         return {number - 1 for number in item.right} == chosen
@@ -103,7 +112,7 @@ def is_right(item: PracticeItem, chosen: set[int], replies: list[str]) -> bool:
 @pytest.mark.parametrize("blind", range(len(BLIND)))
 def test_nobody_passes_without_reading(practice: Practice, blind: int) -> None:
     """By length, by taking all or nothing, or by taking the questions."""
-    shown = [(item, replies_of(item)) for item in practice.items]
+    shown = [(item, replies_of(item)) for item in items_of(practice)]
     assert not all(is_right(item, BLIND[blind](replies), replies) for item, replies in shown)
 
 
@@ -138,7 +147,7 @@ def test_practice_is_not_offensive(practice: Practice, unfit: re.Pattern[str]) -
 def test_pw_turn_has_four_pairs(metric: str) -> None:
     """Smith et al. 2022, App. B.2."""
     practice = load_practice(TASKS / "pw_turn" / "task_config" / f"onboarding_{metric}.json", metric)
-    assert [len(replies_of(item)) for item in practice.items] == [2, 2, 2, 2]
+    assert [len(replies_of(item)) for item in items_of(practice)] == [2, 2, 2, 2]
 
 
 def test_select_all_teaches_none_one_several_and_all() -> None:

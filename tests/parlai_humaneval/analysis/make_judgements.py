@@ -340,3 +340,54 @@ def one_of_each() -> list[JudgementRecord]:
         make_whole("j8", shown("d8", ("a", "a")), {"coherence": 2, "overall": 4}),
         make_replay("j9", make_rated("live5", "a", {"fluent": 50.0}), final={"fluent": 40.0}),
     ]
+
+
+def make_spotting(
+    passing: Mapping[str, float],
+    *,
+    workers: int = 12,
+    dialogues: int = 6,
+    lengths: Sequence[int] = (2, 3, 5),
+    raters: int = 2,
+    seed: int = 0,
+) -> list[JudgementRecord]:
+    """Every pair of models talks ``dialogues`` times, and people as often; each segment is judged by ``raters``.
+
+    ``passing``: chance of a model (and of ``human``) to be taken for a person after the shortest segment; it falls with k
+    for models. The rest is unsure or bot.
+    """
+    rng = np.random.default_rng(seed)
+    bots = [name for name in passing if name != "human"]
+    pairs = [(a, b) for i, a in enumerate(bots) for b in bots[i + 1 :]]
+    pairs += [("human", "human")] if "human" in passing else []
+    records = []
+    for pair in pairs:
+        for number in range(dialogues):
+            entities = list(pair) if number % 2 else list(pair)[::-1]
+            for k in lengths:
+                for worker in rng.choice(workers, size=raters, replace=False):
+                    labels = [_label(rng, passing[name], k - lengths[0] if name != "human" else 0) for name in entities]
+                    features = {
+                        name: str(rng.choice(["first", "same", "second"]))
+                        for name in ("fluent", "sensible", "specific")
+                    }
+                    name = f"{'-'.join(pair)}-{number}"
+                    records.append(
+                        make_segment(
+                            f"{name}-{k}-{worker}",
+                            entities,
+                            labels,
+                            features=features,
+                            worker=f"w{worker}",
+                            k=k,
+                            dialogue=name,
+                            seconds=float(rng.uniform(10, 60)),
+                        )
+                    )
+    return records
+
+
+def _label(rng: np.random.Generator, chance: float, later: int) -> str:
+    if rng.random() < chance * 0.8**later:
+        return "human"
+    return "unsure" if rng.random() < 0.2 else "bot"

@@ -1,0 +1,1 @@
+"""Spot The Bot: who passes for a person, and for how long."""

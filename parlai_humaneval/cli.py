@@ -17,6 +17,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
     "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task (locally or on MTurk)."),
     "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
+    "self-chat": (
+        "parlai_humaneval.self_chat.commands:self_chat",
+        "Have models talk to themselves, or to each other.",
+    ),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),

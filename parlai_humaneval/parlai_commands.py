@@ -1,4 +1,4 @@
-"""``parlai-humaneval parlai …``: ParlAI's own commands with this package's agents under their short names."""
+"""``parlai-humaneval parlai …``: ParlAI's own commands with this package's agents and its script under their short names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from importlib import import_module
 
 import click
 
-AGENT_MODULES = (
+PLUGIN_MODULES = (
     "parlai_humaneval.agents.bot_speaker",
     "parlai_humaneval.agents.eliza",
     "parlai_humaneval.agents.retrieval",
     "parlai_humaneval.agents.degraded",
+    "parlai_humaneval.self_chat.script",
 )
 """Importing them registers the short names; ParlAI has no entry points for that."""
 
@@ -32,9 +33,14 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
       parlai_humaneval/degraded      random, distorted replies: quality control
 
     \b
+    A command besides ParlAI's own:
+      batched_self_chat              self_chat with many dialogues at once, and pairs of models
+
+    \b
     Examples:
       parlai-humaneval parlai interactive -m parlai_humaneval/bot_speaker --models eliza,retrieval
       parlai-humaneval parlai self_chat -m parlai_humaneval/retrieval --num-self-chats 2
+      parlai-humaneval parlai batched_self_chat -m parlai_humaneval/retrieval --num-self-chats 50 --outdir chats
       parlai-humaneval parlai --help              ParlAI's list of commands
       parlai-humaneval parlai self_chat --help    one command's options
     """
@@ -47,15 +53,17 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     from parlai_humaneval.agents.corpus import CorpusError
     from parlai_humaneval.models.pool import ModelFailed
     from parlai_humaneval.models.zoo import ZooError
+    from parlai_humaneval.protocol.materials import MaterialError
+    from parlai_humaneval.self_chat.settings import SelfChatError
 
     load_plugin()
     try:
         superscript_main(list(args))
-    except (ZooError, CorpusError, ModelFailed) as error:
+    except (ZooError, CorpusError, MaterialError, ModelFailed, SelfChatError) as error:
         raise click.ClickException(str(error)) from error
 
 
 def load_plugin() -> None:
-    """Register the agents under their short names."""
-    for module in AGENT_MODULES:
+    """Register the agents and the script under their short names."""
+    for module in PLUGIN_MODULES:
         import_module(module)

@@ -1,0 +1,235 @@
+"""``parlai-humaneval self-chat``: have models talk to themselves or to each other, into files."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import get_args
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.self_chat import (
+    GeneratedFile,
+    GenerationProgress,
+    SelfChatError,
+    SelfChatSettings,
+    generate,
+    pairs_of,
+)
+from parlai_humaneval.self_chat.settings import StartKind, checked_settings
+
+ASKING_LOGGER = "parlai_humaneval.models"
+
+
+@click.command("self-chat")
+@click.option("--models", "names", required=True, help="Names from the zoo, comma separated, e.g. eliza,retrieval.")
+@click.option("--pairs", is_flag=True, help="Every two models talk to each other, in place of each to itself.")
+@click.option(
+    "--num-dialogues", type=click.IntRange(min=1), required=True, help="How many of each model, or of each pair."
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=str),
+    help="Folder for the files, one a model or pair. What it has already is kept and gone on with.",
+)
+@click.option(
+    "--exchanges",
+    type=click.IntRange(min=1),
+    default=6,
+    show_default=True,
+    help="Lines of each speaker, those of the beginning included.",
+)
+@click.option(
+    "--start",
+    type=click.Choice(get_args(StartKind)),
+    default="hi",
+    show_default=True,
+    help="How a dialogue begins: with “Hi!”, with a line of a file, with the first two lines of a dialogue of a file, "
+    "or with personas.",
+)
+@click.option(
+    "--start-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=str),
+    help="Where beginnings come from; by default the packaged ones.",
+)
+@click.option(
+    "--context-kind",
+    type=click.Choice(["jsonl", "bst", "convai2"]),
+    default="jsonl",
+    show_default=True,
+    help="The format of the file for --start contexts.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=32,
+    show_default=True,
+    help="Most replies that a model computes at once. It changes the speed, not the dialogues.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Of the beginnings and the embedded models' choices; ParlAI's sampling is not repeatable.",
+)
+@click.option(
+    "--zoo-file",
+    "--zoo",
+    "zoo_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=str),
+    help="A zoo file of your own, besides those packaged; may be given more than once.",
+)
+@click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def self_chat(
+    names: str,
+    pairs: bool,
+    num_dialogues: int,
+    out: str,
+    exchanges: int,
+    start: str,
+    start_file: str | None,
+    context_kind: str,
+    batch_size: int,
+    seed: int,
+    zoo_files: Sequence[str],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Have models talk to themselves, or every two of them to each other.
+
+    Each model or pair gets a file in ParlAI's conversations format (NAME.jsonl or A--B.jsonl) with its settings beside it
+    (.metadata). An interrupted run is gone on with by the same command. Counted at the end are replies that repeat
+    what the speaker said before, replies without text, and dialogues that are the same as another.
+
+    \b
+    Examples:
+      parlai-humaneval self-chat --models eliza,retrieval --num-dialogues 20 --start openers --out chats
+      parlai-humaneval self-chat --models blender_3B,blender_90M --num-dialogues 100 --out chats
+      parlai-humaneval self-chat --models eliza,retrieval,dull --pairs --num-dialogues 45 \\
+          --exchanges 5 --start first_exchange --start-file test_set.txt --out tournament
+    """
+    try:
+        settings = checked_settings(
+            num_dialogues=num_dialogues,
+            exchanges=exchanges,
+            start=start,
+            start_file=start_file or "",
+            context_kind=context_kind,
+            seed=seed,
+        )
+        meetings = pairs_of([name.strip() for name in names.split(",") if name.strip()], pairs=pairs)
+        zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *map(Path, zoo_files)])
+        specs = resolve(list(dict.fromkeys(name for pair in meetings for name in pair)), zoo)
+        began = time.monotonic()
+        files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force)
+    except (SelfChatError, MaterialError, ZooError) as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"Stopped. Complete dialogues are kept in {out}; the same command goes on with them.", err=True)
+        sys.exit(130)
+    show(files, time.monotonic() - began, as_json)
+
+
+def run_with_bar(
+    specs: Sequence[ModelSpec],
+    pairs: Sequence[tuple[str, str]],
+    settings: SelfChatSettings,
+    out: Path,
+    *,
+    batch_size: int,
+    force: bool,
+) -> list[GeneratedFile]:
+    """:func:`generate` with a progress bar on the terminal; a model that fails becomes a sentence.
+
+    Raises:
+        SelfChatError: also when a model broke or was silent.
+        MaterialError, ZooError: as :func:`generate`.
+    """
+    # The stream is named now: what a model prints while it is loaded is led elsewhere.
+    console = Console(file=sys.stderr)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    done: dict[Path, GenerationProgress] = {}
+    with Progress(*columns, console=console) as bar, _quiet():
+        from parlai_humaneval.models.asking import ModelFailed
+
+        task = bar.add_task("Starting", total=settings.num_dialogues * len(pairs))
+
+        def on_load(name: str) -> None:
+            bar.update(task, description=f"Loading {name}")
+
+        def on_progress(step: GenerationProgress) -> None:
+            done[step.path] = step
+            total = sum(file.wanted for file in done.values()) + settings.num_dialogues * (len(pairs) - len(done))
+            made = sum(file.done for file in done.values())
+            bar.update(task, completed=made, total=total, description=" – ".join(dict.fromkeys(step.models)))
+
+        try:
+            return generate(
+                specs,
+                pairs,
+                settings,
+                out,
+                batch_size=batch_size,
+                on_progress=on_progress,
+                on_load=on_load,
+                force=force,
+            )
+        except ModelFailed as error:
+            kept = sum(step.done for step in done.values())
+            raise SelfChatError(
+                f"{error}. The {kept} complete dialogues in {out} are kept; the same command goes on with them."
+            ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """ParlAI's log is not for people, and the tries at a reply are told by the counts and the error at the end."""
+    from parlai_humaneval.models.quiet import quiet_parlai
+
+    logger = logging.getLogger(ASKING_LOGGER)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with quiet_parlai():
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:
+    """What was made and how much of it is repeated, as a table or as JSON."""
+    if as_json:
+        result = {"files": [file.model_dump(mode="json") for file in files], "seconds": round(seconds, 2)}
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    table = Table(
+        "models", "dialogues", "new", "replies", "repeated", "empty", "equal dialogues", box=None, pad_edge=False
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for file in files:
+        counts = (file.dialogues, file.generated, file.replies, file.repeated, file.empty, file.equal_dialogues)
+        table.add_row(" – ".join(dict.fromkeys(file.models)), *map(str, counts))
+    Console().print(table)
+    folder = files[0].path.parent
+    click.echo(f"{sum(file.generated for file in files)} new dialogues in {seconds:.0f} s; the files are in {folder}")

@@ -1,0 +1,83 @@
+"""What is to be generated: how many dialogues, how long, how they begin, and which models meet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from parlai_humaneval.protocol.materials import in_words
+
+Pair = tuple[str, str]
+"""Two models that talk to each other; twice the same one for a self-chat."""
+StartKind = Literal["hi", "openers", "first_exchange", "contexts"]
+
+
+class SelfChatError(ValueError):
+    """The dialogues cannot be generated as asked; the message says why, and what to do."""
+
+
+class SelfChatSettings(BaseModel):
+    """How many dialogues, and of what kind.
+
+    Args:
+        num_dialogues: of each model, or of each pair. A larger number later adds to the dialogues that are there.
+        exchanges: lines of each speaker, those of the beginning included.
+        start: how a dialogue begins. ``hi``: the first speaker says “Hi!” (Smith et al. 2022). ``openers``: it says a
+            line of a file. ``first_exchange``: both say the first two lines of a dialogue of a file (Deriu et al. 2020,
+            §4). ``contexts``: both get the persona of a context and say its opening, or “Hi!” where it has none.
+        start_file: where they come from; "" stands for the packaged openers, conversations or contexts.
+            ``openers``: one a line; ``first_exchange``: any format of ``protocol.dialogue_files``.
+        context_kind: the format of the contexts.
+        seed: decides on the beginnings, and on the chance of agents that have a seed of their own.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    num_dialogues: int = Field(ge=1)
+    exchanges: int = Field(default=6, ge=1)
+    start: StartKind = "hi"
+    start_file: str = ""
+    context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _no_idle_settings(self) -> SelfChatSettings:
+        if self.start == "hi" and self.start_file:
+            raise ValueError(
+                f"start “hi” reads no file, but start_file is {self.start_file}; choose start openers, first_exchange or "
+                "contexts"
+            )
+        if self.context_kind != "jsonl" and self.start != "contexts":
+            raise ValueError(f"context_kind {self.context_kind} belongs to start “contexts”, not “{self.start}”")
+        return self
+
+
+def checked_settings(**values: Any) -> SelfChatSettings:
+    """Settings from a command line. Raises SelfChatError, in words, where :class:`SelfChatSettings` would refuse them."""
+    try:
+        return SelfChatSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SelfChatError(f"{place}: {in_words(first)}" if place else in_words(first)) from error
+
+
+def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:
+    """Each model with itself, or with ``pairs`` every two of them: a tournament (Deriu et al. 2020, §3.1).
+
+    Raises:
+        SelfChatError: no model, one named twice, or fewer than two for pairs.
+    """
+    if not models:
+        raise SelfChatError("no model is named; name at least one")
+    twice = sorted({name for name in models if list(models).count(name) > 1})
+    if twice:
+        raise SelfChatError(f"{', '.join(twice)}: named twice; name each model once")
+    if not pairs:
+        return [(name, name) for name in models]
+    if len(models) < 2:
+        raise SelfChatError(f"a pair takes two models, but only {models[0]} is named; name more, or leave out pairs")
+    return list(itertools.combinations(models, 2))

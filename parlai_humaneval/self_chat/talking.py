@@ -1,0 +1,133 @@
+"""The dialogues of some pairs, many at once, so that each model always has a full batch to answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from parlai_humaneval.models.asking import ask_all
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.self_chat.dialogue import BotDialogue
+from parlai_humaneval.self_chat.files import DialogueFile
+from parlai_humaneval.self_chat.settings import SelfChatSettings
+from parlai_humaneval.self_chat.starts import Start, starts_of
+
+OnDialogue = Callable[[DialogueFile], None]
+
+
+def talk(
+    specs: Sequence[ModelSpec],
+    files: Sequence[DialogueFile],
+    starts: Sequence[Start],
+    settings: SelfChatSettings,
+    *,
+    batch_size: int,
+    timeout_s: float,
+    retries: int,
+    on_load: Callable[[str], None] | None,
+    on_dialogue: OnDialogue,
+) -> None:
+    """Load the models, make the dialogues that ``files`` lack, and let go of the models.
+
+    Raises:
+        ZooError: a model cannot be loaded.
+        ModelFailed: a model broke or was silent after all retries.
+    """
+    pool = ModelPool(specs, timeout_s=timeout_s, retries=retries, max_batch=batch_size)
+    try:
+        pool.load(on_load)
+        limit_batches(pool)
+        talk_in(pool, files, starts, settings, on_dialogue)
+    finally:
+        pool.close()
+
+
+def limit_batches(pool: ModelPool) -> None:
+    """Hold to the ``batchsize`` that a model's options name: ParlAI's GPT-2 without a token for padding needs 1."""
+    for name, spec in pool.specs.items():
+        own = spec.options.get("batchsize")
+        worker = pool.worker(name)
+        if own is not None:
+            worker.max_batch = max(1, min(int(own), worker.max_batch))
+        if worker.agent.opt.get("add_special_tokens") is False:
+            worker.max_batch = 1
+
+
+def talk_in(
+    pool: ModelPool,
+    files: Sequence[DialogueFile],
+    starts: Sequence[Start],
+    settings: SelfChatSettings,
+    on_dialogue: OnDialogue,
+) -> None:
+    """As :func:`talk`, in a pool that is loaded.
+
+    All dialogues under way get their next line at once; the models of a tournament answer in parallel.
+    """
+    waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
+    under_way: list[tuple[DialogueFile, BotDialogue]] = []
+    while True:
+        waiting = _admit(pool, waiting, under_way)
+        if not under_way:
+            return
+        _next_lines(pool, [dialogue for _, dialogue in under_way])
+        finished = [pair for pair in under_way if pair[1].done]
+        under_way = [pair for pair in under_way if not pair[1].done]
+        for file, dialogue in finished:
+            file.add(dialogue.as_json(file.metadata_path.name))
+            on_dialogue(file)
+
+
+Waiting = tuple[DialogueFile, Iterator[BotDialogue]]
+
+
+def _dialogues(
+    pool: ModelPool, file: DialogueFile, starts: Sequence[Start], settings: SelfChatSettings
+) -> Iterator[BotDialogue]:
+    """The dialogues that a file lacks, each begun when it is asked for."""
+    missing = set(file.missing)
+    for number, start in zip(range(settings.num_dialogues), starts_of(file.pair, starts, settings.seed), strict=False):
+        if number in missing:
+            yield BotDialogue(pool, file.pair, number, start, seed=settings.seed, exchanges=settings.exchanges)
+
+
+def _admit(
+    pool: ModelPool, waiting: Sequence[Waiting], under_way: list[tuple[DialogueFile, BotDialogue]]
+) -> list[Waiting]:
+    """Begin dialogues as long as no model gets more than a batch to answer; what still waits is returned.
+
+    A dialogue keeps each of its two models busy half of the time. The pairs take turns, so that every model of a
+    tournament is busy from the start.
+    """
+    load = Counter(name for _, dialogue in under_way for name in dialogue.pair)
+    still = list(waiting)
+    blocked: list[Waiting] = []
+    while still:
+        again: list[Waiting] = []
+        for entry in still:
+            file, dialogues = entry
+            full = any(load[name] + 1 > 2 * pool.worker(name).max_batch for name in set(file.pair))
+            if full:
+                blocked.append(entry)
+                continue
+            dialogue = next(dialogues, None)
+            if dialogue is None:
+                continue
+            load.update(dialogue.pair)
+            under_way.append((file, dialogue))
+            again.append(entry)
+        still = again
+    order = {id(entry): place for place, entry in enumerate(waiting)}
+    return sorted(blocked, key=lambda entry: order[id(entry)])
+
+
+def _next_lines(pool: ModelPool, dialogues: Sequence[BotDialogue]) -> None:
+    children = [dialogue.next_child for dialogue in dialogues]
+    views = [dialogue.next_view for dialogue in dialogues]
+    # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
+    for child, view in zip(children, views, strict=True):
+        child.hear(view)
+    answers = ask_all(children, views, timeout_s=pool.timeout_s, retries=pool.retries)
+    for dialogue, answer in zip(dialogues, answers, strict=True):
+        dialogue.take(answer)

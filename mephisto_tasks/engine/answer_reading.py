@@ -41,6 +41,6 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
     for problem in error.errors():
         if problem["type"] == "string_too_long":
             return f"That text is too long to be sent: at most {max_chars:,} characters. Please shorten it."
-        if "values" in problem["loc"]:
+        if problem["loc"][:2] == ("rate", "values"):
             return "A rating must be a number on its scale. Please rate the statements below again."
     return "That answer could not be read. Please answer the question below again."

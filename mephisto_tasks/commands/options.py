@@ -55,7 +55,8 @@ EXPECTED = (
     "ModelFailed",
     "PseudonymKeyError",
     "TableError",
-    "CheckError",
+    "SelfChatError",
+    "NotEnough",
     "EntryDoesNotExistException",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""

@@ -16,16 +16,18 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
 
     Raises:
+        SelfChatError: settings that do not go together.
         ZooError: a model that is not known or cannot be loaded.
         MaterialError: a file of openers, dialogues or contexts that cannot be used.
     """
     if not config.generate:
         return []
-    from parlai_humaneval.self_chat import SelfChatSettings, generate, pairs_of
+    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
+    from parlai_humaneval.self_chat.settings import checked_settings
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    settings = SelfChatSettings(
+    settings = checked_settings(
         num_dialogues=config.num_dialogues,
         exchanges=config.exchanges,
         start=config.start,
@@ -40,14 +42,13 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
-        made = generate(
-            specs,
-            pairs,
-            settings,
-            folder,
-            batch_size=config.batch_size,
-            on_progress=lambda progress: bar.update(total, completed=progress.done),
-        )
+        done: dict[Path, int] = {}
+
+        def note(file: GenerationProgress) -> None:
+            done[file.path] = min(file.done, config.num_dialogues)
+            bar.update(total, completed=sum(done.values()))
+
+        made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
     return [file.path for file in made]
 
 

@@ -1,5 +1,6 @@
 /** Invented states that show every kind of step; `npm run dev:mock`, then `?worker_id=rate&assignment_id=1` and so on. */
 import { QUESTION } from "./mock-content.mjs";
+import { DIALOGUE_SCENES } from "./mock-dialogues.mjs";
 
 const LONG =
   "Hi. I like dogs. Do you like dogs? I have two of them, and they are the best company one can have on a rainy afternoon, because they never mind the weather and always want to go out, whatever I think about it.";
@@ -61,6 +62,7 @@ const end = (text) => ({ action_id: "end", label: "End the conversation", confir
 
 /** Worker's name → the states that follow one another. */
 export const SCENES = {
+  ...DIALOGUE_SCENES,
   choose1: [{ step: choose(1) }],
   choose3: [{ step: choose(3, { min_choices: 1, max_choices: 1 }) }],
   choose4: [{ step: choose(4, { reason: { label: "Why did you choose this?", required: true, min_words: 3 } }) }],

@@ -58,7 +58,8 @@ export class MockWorld {
   /** Like a server: text with “refuse me” is refused, a new topic leaves the step open, all else leads on. */
   answeredScene(answer) {
     const { step } = this.state;
-    if (/refuse me/i.test(answer.text ?? answer.reason ?? "")) {
+    const written = [answer.text, answer.reason, ...Object.values(answer.reasons ?? {})].join(" ");
+    if (/refuse me/i.test(written)) {
       this.show(step, { level: "error", text: "Please say it in other words." });
     } else if (answer.action_id === "topic") {
       this.shown = { ...this.shown, topic: answer.text };
@@ -72,7 +73,7 @@ export class MockWorld {
     const next = this.scene.shift();
     if (next) {
       this.shown = next;
-      this.show(next.step);
+      this.show(next.step, next.notice ?? null);
     } else if (this.state?.step.kind === "feedback") {
       this.show({ kind: "end", title: "Thank you!", text: "You will be paid in full.", next: "submit" });
     } else {

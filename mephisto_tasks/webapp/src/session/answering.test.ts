@@ -33,7 +33,7 @@ describe("answering", () => {
   it("clears the draft when the answer is taken", async () => {
     const { session, sockets, view } = await live();
     sockets.last.receiveState(pageState(1, CHOOSE), 1);
-    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false, values: {} });
+    writeDraft("agent", "c1", { ...EMPTY_DRAFT, text: "much nicer", selected: ["a"] });
     session.answer(ANSWER);
     const id = view().pending?.update_id ?? "";
     sockets.last.receiveState(pageState(2, WAIT, { confirmed: [id] }), 2);
@@ -62,7 +62,7 @@ describe("answering", () => {
   it("keeps the draft when the answer is refused, and takes another", async () => {
     const { session, sockets, view } = await live();
     sockets.last.receiveState(pageState(1, CHOOSE), 1);
-    writeDraft("agent", "c1", { text: "much nicer", selected: ["a"], none: false, values: {} });
+    writeDraft("agent", "c1", { ...EMPTY_DRAFT, text: "much nicer", selected: ["a"] });
     session.answer(ANSWER);
     const id = view().pending?.update_id ?? "";
     sockets.last.receiveState(pageState(2, CHOOSE, { confirmed: [id], notice: { level: "error", text: "No.", points: [] } }), 2);

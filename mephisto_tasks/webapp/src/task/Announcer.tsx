@@ -1,9 +1,16 @@
 import { useState } from "react";
-import type { Entry } from "../wire/state";
+import type { Entry, PanelLine } from "../wire/state";
 import { speakerName } from "./speakers";
 
+export interface AnnouncerProps {
+  entries: readonly Entry[];
+  columns: readonly string[];
+  /** What was said in a dialogue that is replayed, since it was opened. */
+  said: readonly PanelLine[];
+}
+
 /** Reads each new reply of a partner once; what was there at arrival (or after a reload) is not read again. */
-export function Announcer({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
+export function Announcer({ entries, columns, said }: AnnouncerProps) {
   const [known] = useState(() => new Set(entries.map((entry) => entry.entry_id)));
   const fresh = entries.filter((entry) => entry.speaker === "partner" && !known.has(entry.entry_id));
   // The last of each column: two partners may answer at once.
@@ -15,6 +22,9 @@ export function Announcer({ entries, columns }: { entries: readonly Entry[]; col
         <p key={entry.entry_id}>
           {`${speakerName(entry, columns)}: ${entry.text}${entry.note === null ? "" : ` (${entry.note})`}`}
         </p>
+      ))}
+      {said.map((line, index) => (
+        <p key={index}>{`${line.speaker}: ${line.text}`}</p>
       ))}
     </div>
   );

@@ -2,11 +2,15 @@ import { useLayoutEffect, useRef } from "react";
 import type { Delivery } from "../session/view";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { answerableStepId, type PageState } from "../wire/state";
+import { Dock } from "./Dock";
+import type { Item } from "./item";
 import { NoticeBox } from "./NoticeBox";
 import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
 import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
+import { FormStepView } from "./steps/FormStepView";
 import { MessageStepView } from "./steps/MessageStepView";
+import { RankStepView } from "./steps/RankStepView";
 import { RateStepView } from "./steps/RateStepView";
 import { SelectStepView } from "./steps/SelectStepView";
 import { TopicStepView } from "./steps/TopicStepView";
@@ -16,6 +20,7 @@ import { WriteStepView } from "./steps/WriteStepView";
 export interface CurrentStepProps {
   agentId: string;
   state: PageState;
+  item: Item;
   pending: Answer | null;
   delivery: Delivery;
   onAnswer: (body: AnswerBody) => void;
@@ -27,7 +32,7 @@ export interface CurrentStepProps {
  *
  * A step keeps its identity (and so its draft and focus) while its `step_id` stays the same, as after a refusal.
  */
-export function CurrentStep({ state, ...rest }: CurrentStepProps) {
+export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const top = useRef<HTMLDivElement>(null);
   const bottom = useRef<HTMLDivElement>(null);
   const { step, notice } = state;
@@ -36,23 +41,31 @@ export function CurrentStep({ state, ...rest }: CurrentStepProps) {
 
   const fromTop = readFromTop(state);
   const arrived = useRef<string | null>(null);
+  const read = useRef(0);
 
   useLayoutEffect(() => {
     const again = arrived.current === stepKey;
+    const newItem = item.number > 0 && read.current !== item.number;
     arrived.current = stepKey;
-    if (fromTop && !again) {
+    read.current = item.number;
+    if (newItem || (fromTop && !again)) {
       showTop();
     } else {
       bringIntoView(top.current, bottom.current);
     }
-  }, [stepKey, fromTop, notice?.text, notice?.level, delivery.kind]);
+  }, [stepKey, fromTop, item.number, notice?.text, notice?.level, delivery.kind]);
 
+  const content = (
+    <>
+      {/* The version is the key, so that the same refusal twice is said twice. */}
+      {notice && !noticeFirst(state, item) && <NoticeBox key={state.version} notice={notice} />}
+      <StepView key={stepKey} step={step} {...rest} />
+    </>
+  );
   return (
     <>
       <div ref={top} />
-      {/* The version is the key, so that the same refusal twice is said twice. */}
-      {notice && !noticeFirst(state) && <NoticeBox key={state.version} notice={notice} />}
-      <StepView key={stepKey} step={step} {...rest} />
+      {step.kind === "form" && state.panels.length > 0 ? <Dock>{content}</Dock> : content}
       <div ref={bottom} />
     </>
   );
@@ -65,7 +78,7 @@ function StepView({
   delivery,
   onAnswer,
   onDeliverAgain,
-}: Omit<CurrentStepProps, "state"> & { step: PageState["step"] }) {
+}: Omit<CurrentStepProps, "state" | "item"> & { step: PageState["step"] }) {
   const common = { agentId, pending: pending !== null, onAnswer };
   switch (step.kind) {
     case "wait":
@@ -79,6 +92,10 @@ function StepView({
       return <SelectStepView step={step} {...common} />;
     case "rate":
       return <RateStepView step={step} {...common} />;
+    case "form":
+      return <FormStepView step={step} {...common} />;
+    case "rank":
+      return <RankStepView step={step} {...common} />;
     case "topic":
       return <TopicStepView step={step} {...common} />;
     case "feedback":

@@ -5,6 +5,7 @@ import styles from "./Header.module.css";
 const UNITS: Readonly<Record<Progress["unit"], string>> = {
   turn: "Turn",
   conversation: "Conversation",
+  pair: "Pair",
   practice: "Practice",
 };
 

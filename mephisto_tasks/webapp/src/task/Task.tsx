@@ -3,15 +3,17 @@ import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
 import { store } from "../wire/storage";
-import { type PageState, staysAtEnd } from "../wire/state";
+import { type PageState, type Step, staysAtEnd } from "../wire/state";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import { ContextCard } from "./ContextCard";
 import { CurrentStep } from "./CurrentStep";
-import { Covered } from "./focus";
+import { Covered, ReadFirst } from "./focus";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
+import { useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
+import { Panels, type PanelsProps } from "./Panels";
 import { noticeFirst } from "./scroll";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
@@ -29,12 +31,13 @@ export interface TaskProps {
 
 const SEEN = "instructions-seen";
 
-/** The one anatomy of every live task: header, context, transcript, and the current step at its end. */
+/** The one anatomy of every task: header, context, transcript or finished dialogues, and the current step at its end. */
 export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain }: TaskProps) {
   const ended = state.step.kind === "end";
   const closed = ended ? null : view.closed;
   const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
-  const first = closed === null && noticeFirst(state);
+  const item = useItem(state);
+  const first = closed === null && noticeFirst(state, item);
   const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
 
   const closeHelp = () => {
@@ -56,27 +59,51 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
       )}
       <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
       <Instructions config={config} open={help} onClose={closeHelp} />
-      <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined}>
+      <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined} data-wide={isWide(state) ? "" : undefined}>
         {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
+        {state.panels.length > 0 && (
+          <Covered value={help}>
+            <Panels panels={state.panels} item={item.number} leadsTo={closed === null ? leadsTo(state.step) : null} />
+          </Covered>
+        )}
         {closed !== null ? (
           <p role="alert" className={styles.closed}>
             {closed}
           </p>
         ) : (
           <Covered value={help}>
-            <CurrentStep
-              agentId={agentId}
-              state={state}
-              pending={view.pending}
-              delivery={view.delivery}
-              onAnswer={onAnswer}
-              onDeliverAgain={onDeliverAgain}
-            />
+            <ReadFirst value={item.openedAt === state.version ? item.number : 0}>
+              <CurrentStep
+                agentId={agentId}
+                state={state}
+                item={item}
+                pending={view.pending}
+                delivery={view.delivery}
+                onAnswer={onAnswer}
+                onDeliverAgain={onDeliverAgain}
+              />
+            </ReadFirst>
           </Covered>
         )}
       </main>
-      <Announcer entries={state.transcript} columns={state.columns} />
+      <Announcer entries={state.transcript} columns={state.columns} said={item.said} />
     </>
   );
+}
+
+/** Two dialogues side by side, and questions in groups side by side, want a wider page. */
+function isWide({ panels, step }: PageState): boolean {
+  return panels.length > 1 || (panels.length > 0 && step.kind === "form" && step.questions.length > 1);
+}
+
+/** What the bar below the panels leads to. Other steps keep their question in sight by themselves. */
+function leadsTo(step: Step): PanelsProps["leadsTo"] {
+  if (step.kind !== "form") {
+    return null;
+  }
+  const [only, ...more] = step.questions;
+  return more.length > 0 || only === undefined
+    ? { name: "Questions", question: null }
+    : { name: "Question", question: only.text };
 }

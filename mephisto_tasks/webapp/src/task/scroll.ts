@@ -1,5 +1,6 @@
 /** Where the page scrolls to when the current step changes. */
 import type { PageState } from "../wire/state";
+import type { Item } from "./item";
 
 /** True where a whole chat by others is to be judged, which nobody has read yet: some items of the practice. */
 export function readFromTop({ phase, step, transcript }: PageState): boolean {
@@ -7,18 +8,19 @@ export function readFromTop({ phase, step, transcript }: PageState): boolean {
   return phase === "practice" && judgesChat && transcript.length > 0;
 }
 
-/** True where what is said of the last answer stands above the chat, which is a new one. A refusal stays at its question. */
-export function noticeFirst(state: PageState): boolean {
-  return readFromTop(state) && state.notice !== null && state.notice.level !== "error";
+/** True where what is said of the last answer stands above what is to be read, which is new. A refusal stays at its question. */
+export function noticeFirst(state: PageState, item: Item): boolean {
+  const fresh = state.panels.length > 0 ? item.openedAt === state.version : readFromTop(state);
+  return fresh && state.notice !== null && state.notice.level !== "error";
 }
 
 export function showTop(): void {
   window.scrollTo({ top: 0, behavior: calmMotion() ? "auto" : "smooth" });
 }
 
-/** Shows the whole of what lies between the two marks if it fits, else its beginning. */
+/** Shows the whole of what lies between the two marks if it fits, else its beginning. A docked step is in sight anyhow. */
 export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | null): void {
-  if (top === null || bottom === null) {
+  if (top === null || bottom === null || document.querySelector("[data-docked]") !== null) {
     return;
   }
   const start = top.getBoundingClientRect().top + window.scrollY;

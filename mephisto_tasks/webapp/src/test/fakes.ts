@@ -137,6 +137,7 @@ export const SCALE: Scale = {
   left: "Not at all",
   right: "Very much",
   labels: [],
+  hints: [],
 };
 
 export const RATE: RateStep = {
@@ -189,6 +190,7 @@ export function pageState(version: number, step: Step, rest: Partial<PageState> 
     topic: null,
     columns: [],
     transcript: [],
+    panels: [],
     step,
     notice: null,
     confirmed: [],

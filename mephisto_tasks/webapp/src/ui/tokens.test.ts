@@ -15,6 +15,7 @@ const TEXT: [text: string, ground: string][] = [
   ["text-soft", "sunken"],
   ["accent-strong", "surface"],
   ["accent-strong", "sunken"],
+  ["accent-strong", "accent-soft"],
   ["on-accent", "accent"],
   ["on-accent", "accent-strong"],
   ["on-mine", "mine"],

@@ -12,6 +12,13 @@ export const AnswerSchema = v.variant("kind", [
   v.object({ ...ids, kind: v.literal("choose"), ...selection }),
   v.object({ ...ids, kind: v.literal("tick"), ...selection }),
   v.object({ ...ids, kind: v.literal("rate"), values: v.record(v.string(), v.number()) }),
+  v.object({
+    ...ids,
+    kind: v.literal("form"),
+    values: v.record(v.string(), v.string()),
+    reasons: v.record(v.string(), v.string()),
+  }),
+  v.object({ ...ids, kind: v.literal("rank"), ranks: v.record(v.string(), v.number()), reason: v.string() }),
   v.object({ ...ids, kind: v.literal("topic"), text: v.string(), opinion: v.string() }),
   v.object({ ...ids, kind: v.literal("feedback"), text: v.string() }),
 ]);

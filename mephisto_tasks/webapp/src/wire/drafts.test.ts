@@ -4,7 +4,7 @@ import { store } from "./storage";
 
 describe("a draft", () => {
   it("comes back as it was written", () => {
-    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 } };
+    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 }, picks: { q: "first" }, reasons: { q: "It asks." } };
     writeDraft("agent", "s", draft);
     expect(readDraft("agent", "s")).toEqual(draft);
     clearDraft("agent", "s");
@@ -13,10 +13,10 @@ describe("a draft", () => {
 
   it("of an earlier version of the page keeps what it has", () => {
     store.write("draft:agent:s", { text: "Hi", selected: ["a"], none: false });
-    expect(readDraft("agent", "s")).toEqual({ text: "Hi", selected: ["a"], none: false, values: {} });
+    expect(readDraft("agent", "s")).toEqual({ ...EMPTY_DRAFT, text: "Hi", selected: ["a"] });
   });
 
-  it.each([null, 7, "Hi", [], { text: 7 }, { values: { s1: "33" } }, { selected: "a", none: "yes" }])(
+  it.each([null, 7, "Hi", [], { text: 7 }, { values: { s1: "33" } }, { selected: "a", none: "yes" }, { picks: { q: 1 }, reasons: { q: 1 } }])(
     "that is spoilt is empty: %j",
     (spoilt) => {
       store.write("draft:agent:s", spoilt);

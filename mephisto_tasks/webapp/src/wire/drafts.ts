@@ -8,15 +8,18 @@ const DraftSchema = v.object({
   selected: v.fallback(v.array(v.string()), []),
   none: v.fallback(v.boolean(), false),
   values: v.fallback(v.record(v.string(), v.number()), {}),
+  picks: v.fallback(v.record(v.string(), v.string()), {}),
+  reasons: v.fallback(v.record(v.string(), v.string()), {}),
 });
 
 /**
  * `text` is what is written: message, reason, topic or feedback. `selected` are ids of cards or options (the opinion,
- * where a topic has one), `none` is the explicit “none of these”, and `values` are the ratings by scale.
+ * where a topic has one), `none` is the explicit “none of these”, and `values` are the ratings by scale or the places by
+ * card. `picks` and `reasons` are the options and the texts of a form, by question.
  */
 export type Draft = v.InferOutput<typeof DraftSchema>;
 
-export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {} };
+export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {} };
 
 export function readDraft(agentId: string, stepId: string): Draft {
   const result = v.safeParse(DraftSchema, store.read(key(agentId, stepId)));

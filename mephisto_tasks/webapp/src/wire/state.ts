@@ -4,8 +4,11 @@
  * Unknown extra fields are let through, so that a newer server can still speak to a page that was loaded earlier.
  */
 import * as v from "valibot";
+import { FormSchema, PanelSchema, RankSchema } from "./panels";
+import { CardSchema, OptionSchema, ReasonSchema } from "./parts";
 
-const CardSchema = v.object({ candidate_id: v.string(), text: v.string() });
+export type { FormQuestion, FormStep, Panel, PanelLine, RankStep } from "./panels";
+export type { Card, Option, ReasonField } from "./parts";
 
 const EntrySchema = v.object({
   entry_id: v.string(),
@@ -15,10 +18,8 @@ const EntrySchema = v.object({
   column: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(0)), null),
 });
 
-const OptionSchema = v.object({ option_id: v.string(), label: v.string() });
-
 const ProgressSchema = v.object({
-  unit: v.picklist(["turn", "conversation", "practice"]),
+  unit: v.picklist(["turn", "conversation", "pair", "practice"]),
   current: v.number(),
   total: v.nullish(v.number(), null),
   minimum: v.nullish(v.number(), null),
@@ -27,12 +28,6 @@ const ProgressSchema = v.object({
 const ContextSchema = v.object({ title: v.string(), lines: v.array(v.string()) });
 
 const NoticeSchema = v.object({ level: v.picklist(["info", "success", "error"]), text: v.string(), points: v.optional(v.array(v.string()), []) });
-
-const ReasonSchema = v.object({
-  label: v.string(),
-  required: v.optional(v.boolean(), true),
-  min_words: v.optional(v.number(), 1),
-});
 
 const WaitSchema = v.object({
   kind: v.literal("wait"),
@@ -105,6 +100,7 @@ const ScaleSchema = v.pipe(
     left: v.string(),
     right: v.string(),
     labels: v.optional(v.array(v.string()), []),
+    hints: v.optional(v.array(v.string()), []),
   }),
   v.check(({ minimum, maximum }) => minimum < maximum, "The minimum must be less than the maximum."),
   v.check(
@@ -113,8 +109,9 @@ const ScaleSchema = v.pipe(
     `A scale of points goes from one whole number to another, with at most ${MOST_POINTS} points.`,
   ),
   v.check(
-    ({ style, minimum, maximum, labels }) => style === "slider" || labels.length === 0 || labels.length === maximum - minimum + 1,
-    "A scale of points has one label for each point, or none.",
+    ({ style, minimum, maximum, labels, hints }) =>
+      style === "slider" || [labels, hints].every(({ length }) => length === 0 || length === maximum - minimum + 1),
+    "A scale of points has one label for each point, or none, and so with its hints.",
   ),
 );
 
@@ -155,6 +152,8 @@ const StepSchema = v.variant("kind", [
   ChooseSchema,
   TickSchema,
   RateSchema,
+  FormSchema,
+  RankSchema,
   TopicSchema,
   FeedbackSchema,
   EndSchema,
@@ -170,6 +169,7 @@ const PageStateSchema = v.pipe(
     topic: v.nullish(v.string(), null),
     columns: v.optional(v.array(v.string()), []),
     transcript: v.optional(v.array(EntrySchema), []),
+    panels: v.optional(v.pipe(v.array(PanelSchema), v.maxLength(2)), []),
     step: StepSchema,
     notice: v.nullish(NoticeSchema, null),
     confirmed: v.optional(v.array(v.string()), []),
@@ -184,13 +184,10 @@ const UpdateSchema = v.object({ kind: v.literal("state"), state: v.unknown() });
 
 const VersionedSchema = v.object({ kind: v.literal("state"), state: v.object({ version: v.number() }) });
 
-export type Card = v.InferOutput<typeof CardSchema>;
 export type Entry = v.InferOutput<typeof EntrySchema>;
 export type Progress = v.InferOutput<typeof ProgressSchema>;
 export type Context = v.InferOutput<typeof ContextSchema>;
 export type Notice = v.InferOutput<typeof NoticeSchema>;
-export type ReasonField = v.InferOutput<typeof ReasonSchema>;
-export type Option = v.InferOutput<typeof OptionSchema>;
 export type Action = v.InferOutput<typeof ActionSchema>;
 export type Scale = v.InferOutput<typeof ScaleSchema>;
 export type WaitStep = v.InferOutput<typeof WaitSchema>;

@@ -15,9 +15,10 @@ export interface PointsProps {
   onEnter: () => void;
 }
 
-/** One radio button for each whole number, under its name where it has one. */
+/** One radio button for each whole number, under its name where it has one; with hints, a row for each, which says what it means. */
 export function Points({ scale, value, locked, labelledBy, describedBy, onChange, onEnter }: PointsProps) {
   const named = scale.labels.length > 0;
+  const hinted = scale.hints.length > 0;
   const all = points(scale);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
@@ -26,11 +27,13 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
     }
   };
   const label = (point: number, index: number) => {
+    const hint = scale.hints[index];
     const end = index === 0 ? scale.left : index === all.length - 1 ? scale.right : "";
     return (
       <label key={point} className={`${styles.point} ${point === value ? styles.picked : ""} ${locked ? styles.locked : ""}`}>
         <Radio value={String(point)} className={styles.input} />
-        <span>{named ? scale.labels[index] : point}</span>
+        <span className={hint === undefined ? undefined : styles.value}>{named ? scale.labels[index] : point}</span>
+        {hint !== undefined && <span className={styles.meaning}>{hint}</span>}
         {!named && end !== "" && <span className="visually-hidden">, {end}</span>}
       </label>
     );
@@ -45,7 +48,7 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
       }}
     >
       <RadioGroup
-        className={named ? `${styles.points} ${styles.named}` : styles.points}
+        className={[styles.points, hinted ? styles.hinted : named ? styles.named : ""].join(" ")}
         onKeyDown={onKeyDown}
         aria-labelledby={labelledBy}
         aria-required

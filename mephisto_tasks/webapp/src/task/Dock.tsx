@@ -1,0 +1,38 @@
+import { type ReactNode, useLayoutEffect, useRef } from "react";
+import styles from "./Dock.module.css";
+
+/** A step may cover this share of the window while one reads. */
+const MOST = 0.45;
+/** …and so much when it has grown since, by a message about what is missing: nothing shall jump then. */
+const MOST_GROWN = 0.6;
+/** On a narrower window the dialogues stand below one another, and reading needs the whole height. */
+const NARROWEST = 720;
+
+/** Keeps a step in sight at the lower edge of the window, beneath what it is about, as long as it leaves room to read. */
+export function Dock({ children }: { children: ReactNode }) {
+  const dock = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = dock.current;
+    if (element === null) {
+      return;
+    }
+    const measure = () => {
+      const most = element.hasAttribute("data-docked") ? MOST_GROWN : MOST;
+      const fits = window.innerWidth >= NARROWEST && element.offsetHeight <= most * window.innerHeight;
+      element.toggleAttribute("data-docked", fits);
+    };
+    measure();
+    window.addEventListener("resize", measure);
+    const observer = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(measure);
+    observer?.observe(element);
+    return () => {
+      window.removeEventListener("resize", measure);
+      observer?.disconnect();
+    };
+  }, []);
+  return (
+    <div ref={dock} className={styles.dock}>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+import { useRef } from "react";
+import type { Panel, PanelLine } from "../wire/state";
+import { useFocusOnItem } from "./focus";
+import { JumpBar } from "./JumpBar";
+import styles from "./Panels.module.css";
+
+export interface PanelsProps {
+  panels: readonly Panel[];
+  /** Which item they are; with a new one the focus goes to the beginning. */
+  item: number;
+  /** How the step below is called, and its question where it is one; null: no bar leads there. */
+  leadsTo: { name: string; question: string | null } | null;
+}
+
+/** One or two finished dialogues in the transcript's place; two stand side by side where there is room. */
+export function Panels({ panels, item, leadsTo }: PanelsProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useFocusOnItem(heading, item);
+  return (
+    <>
+      <div ref={place} className={styles.panels} data-panels={panels.length}>
+        {panels.map((panel, index) => (
+          <Dialogue key={index} panel={panel} index={index} headingRef={index === 0 ? heading : undefined} />
+        ))}
+      </div>
+      {leadsTo !== null && (
+        <JumpBar key={item} titles={panels.map(({ title }) => title)} last={leadsTo.name} question={leadsTo.question} />
+      )}
+    </>
+  );
+}
+
+interface DialogueProps {
+  panel: Panel;
+  index: number;
+  headingRef: React.Ref<HTMLHeadingElement> | undefined;
+}
+
+/** A dialogue under its name. The lines of the judged speaker look the same in every panel, and say whose they are. */
+function Dialogue({ panel, index, headingRef }: DialogueProps) {
+  const { title, context, judged_label: judged, lines } = panel;
+  const headingId = `panel-${index}`;
+  return (
+    <section className={styles.panel} aria-labelledby={headingId} data-testid="panel">
+      <div className={styles.head}>
+        <h2 id={headingId} ref={headingRef} tabIndex={-1}>
+          {title}
+        </h2>
+        {judged !== null && (
+          <p className={styles.key}>
+            Marked: <span className={styles.chip}>{judged}</span>
+          </p>
+        )}
+      </div>
+      {context.length > 0 && (
+        <div className={styles.context} role="note" aria-label="Background">
+          <p>Background</p>
+          <ul>
+            {context.map((line, at) => (
+              <li key={at}>{line}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {lines.length === 0 ? (
+        <p className={styles.nothing}>Nothing has been said yet.</p>
+      ) : (
+        <ol className={styles.lines}>
+          {lines.map((line, at) => (
+            <Line key={at} line={line} side={side(line, panel)} />
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+function Line({ line, side: where }: { line: PanelLine; side: "near" | "far" }) {
+  const looks = [styles.line, styles[where], line.judged ? styles.judged : ""].join(" ");
+  return (
+    <li className={looks} data-speaker={line.speaker} data-judged={line.judged}>
+      <p>
+        <span className={styles.name}>{line.speaker}</span>
+        <span className="visually-hidden">{line.judged ? " (marked): " : ": "}</span>
+        <span className={styles.text}>{line.text}</span>
+      </p>
+    </li>
+  );
+}
+
+/** The judged speaker on the left, the other on the right; where nobody is judged, who speaks first on the left. */
+function side(line: PanelLine, { lines }: Panel): "near" | "far" {
+  const marked = lines.some(({ judged }) => judged);
+  const near = marked ? line.judged : line.speaker === lines[0]?.speaker;
+  return near ? "near" : "far";
+}

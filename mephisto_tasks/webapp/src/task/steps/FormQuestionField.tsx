@@ -1,0 +1,69 @@
+import { MAX_TEXT } from "../../wire/answers";
+import type { FormQuestion } from "../../wire/state";
+import { wordsWanted } from "./form";
+import { OptionRow } from "./OptionRow";
+import { TextField } from "./TextField";
+import styles from "./Form.module.css";
+
+export interface FormQuestionFieldProps {
+  question: FormQuestion;
+  /** The stem of its ids. */
+  id: string;
+  /** Id of the words that ask; null: they stand here. */
+  askedBy: string | null;
+  picked: string | null;
+  reason: string;
+  /** Nothing is chosen, and the rater has tried to go on. */
+  missing: boolean;
+  reasonProblem: string | null;
+  locked: boolean;
+  onPick: (optionId: string) => void;
+  onReason: (text: string) => void;
+  onEnter: () => void;
+}
+
+/** One question, the options to choose from beside it, and why, where that is asked. */
+export function FormQuestionField(props: FormQuestionFieldProps) {
+  const { question, id, askedBy, picked, reason, missing, reasonProblem, locked, onPick, onReason, onEnter } = props;
+  const asked = question.reason;
+  const missingId = `${id}-missing`;
+  return (
+    <div className={styles.question} data-question={question.question_id} data-missing={missing ? "" : undefined}>
+      <div className={askedBy === null ? styles.row : styles.alone}>
+        {(askedBy === null || missing) && (
+          <p className={styles.text}>
+            {askedBy === null && <span id={id}>{question.text}</span>}{" "}
+            {missing && (
+              <span id={missingId} className={styles.missing}>
+                Not answered yet
+              </span>
+            )}
+          </p>
+        )}
+        <OptionRow
+          labelledBy={askedBy ?? id}
+          describedBy={missing ? missingId : null}
+          options={question.options.map((option) => ({ id: option.option_id, label: option.label }))}
+          value={picked}
+          locked={locked}
+          numbered
+          onPick={onPick}
+          onEnter={onEnter}
+        />
+      </div>
+      {asked !== null && (
+        <TextField
+          id={`${id}-reason`}
+          label={asked.required ? asked.label : `${asked.label} (optional)`}
+          value={reason}
+          onChange={onReason}
+          minWords={wordsWanted(asked, reason)}
+          maxChars={MAX_TEXT}
+          problem={reasonProblem}
+          readOnly={locked}
+          onEnter={onEnter}
+        />
+      )}
+    </div>
+  );
+}

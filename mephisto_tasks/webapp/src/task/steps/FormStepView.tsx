@@ -1,0 +1,149 @@
+import { useRef, useState } from "react";
+import type { FormQuestion, FormStep } from "../../wire/state";
+import { useFocusOnArrival } from "../focus";
+import { QUESTION_ID } from "../JumpBar";
+import { useDraft } from "../useDraft";
+import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, reasonProblem, unanswered } from "./form";
+import { FormQuestionField } from "./FormQuestionField";
+import type { StepProps } from "./step";
+import { StepFoot, StepForm } from "./StepForm";
+import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import styles from "./Form.module.css";
+
+/** Several short questions at once, each with a few options in a row; a single one is the step's heading itself. */
+export function FormStepView({ step, agentId, pending, onAnswer }: StepProps<FormStep>) {
+  const list = useRef<HTMLDivElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [draft, change] = useDraft(agentId, step.step_id);
+  const [tried, setTried] = useState(false);
+  useFocusOnArrival(heading);
+
+  const picks = picked(step, draft.picks);
+  const open = unanswered(step, picks);
+  const badReason = step.questions.find((question) => reasonProblem(question, draft.reasons) !== null);
+  const only = step.questions.length === 1 ? step.questions[0] : undefined;
+
+  const pick = (question: FormQuestion, optionId: string) => {
+    if (!pending) {
+      change({ picks: { ...picks, [question.question_id]: optionId } });
+    }
+  };
+  const focus = (question: FormQuestion, option = 0) => radios(list.current, question)[option]?.focus();
+  useNumberKeys((number) => {
+    const question = keyQuestion(step, picks, focusedQuestion(list.current));
+    const option = question?.options[number - 1];
+    if (question === undefined || option === undefined || pending) {
+      return;
+    }
+    pick(question, option.option_id);
+    // A first answer leads on, so that one can go through the questions by numbers alone; a changed one does not.
+    const isFirst = open.includes(question) && question.reason === null;
+    const next = isFirst ? open.find((other) => other !== question) : undefined;
+    if (next === undefined) {
+      focus(question, number - 1);
+    } else {
+      focus(next);
+    }
+  });
+  const send = () => {
+    if (pending) {
+      return;
+    }
+    const [first] = open;
+    if (first !== undefined || badReason !== undefined) {
+      setTried(true);
+      if (first !== undefined) {
+        focus(first);
+      } else if (badReason !== undefined) {
+        reasonField(list.current, badReason)?.focus();
+      }
+      return;
+    }
+    const reasons = askedReasons(step, draft.reasons);
+    onAnswer({ kind: "form", step_id: step.step_id, values: picks, reasons });
+  };
+  useEnterKey(send);
+
+  const field = (question: FormQuestion) => {
+    const id = question.question_id;
+    return (
+      <FormQuestionField
+        key={id}
+        id={`form-${step.questions.indexOf(question)}`}
+        askedBy={only === undefined ? null : QUESTION_ID}
+        question={question}
+        picked={picks[id] ?? null}
+        reason={reasonOf(question, draft.reasons)}
+        missing={tried && open.includes(question)}
+        reasonProblem={tried && open.length === 0 ? reasonProblem(question, draft.reasons) : null}
+        locked={pending}
+        onPick={(option) => pick(question, option)}
+        onReason={(text) => change({ reasons: { ...draft.reasons, [id]: text } })}
+        onEnter={send}
+      />
+    );
+  };
+  return (
+    <StepForm labelledBy={QUESTION_ID} look="panel" onSend={send}>
+      <h2 id={QUESTION_ID} ref={heading} tabIndex={-1} className={only === undefined ? "visually-hidden" : styles.heading}>
+        {only === undefined ? "Questions" : only.text}
+      </h2>
+      <div ref={list} className={styles.groups}>
+        {groups(step.questions).map(({ name, questions }, index) =>
+          name === null ? (
+            <div key={index} className={styles.group}>
+              {questions.map(field)}
+            </div>
+          ) : (
+            <div key={index} className={styles.group} role="group" aria-labelledby={`form-group-${index}`}>
+              <h3 id={`form-group-${index}`}>{name}</h3>
+              {questions.map(field)}
+            </div>
+          ),
+        )}
+      </div>
+      {tried && open.length > 0 && (
+        <p role="alert" className={styles.problem}>
+          {missingWords(open)}
+        </p>
+      )}
+      {only === undefined && (
+        <p role="status" className={styles.count}>
+          {`${step.questions.length - open.length} of ${step.questions.length} answered`}
+        </p>
+      )}
+      <StepFoot
+        send="Continue"
+        unready={open.length > 0 || badReason !== undefined}
+        pending={pending}
+        keys={keyHint(step)}
+      />
+    </StepForm>
+  );
+}
+
+/** Which question has the focus, by its id; null when none has. */
+function focusedQuestion(list: HTMLElement | null): string | null {
+  const question = document.activeElement?.closest<HTMLElement>("[data-question]");
+  return question && list?.contains(question) ? (question.dataset.question ?? null) : null;
+}
+
+function fieldOf(list: HTMLElement | null, question: FormQuestion): HTMLElement | undefined {
+  const all = Array.from(list?.querySelectorAll<HTMLElement>("[data-question]") ?? []);
+  return all.find((element) => element.dataset.question === question.question_id);
+}
+
+function radios(list: HTMLElement | null, question: FormQuestion): HTMLInputElement[] {
+  return Array.from(fieldOf(list, question)?.querySelectorAll("input") ?? []);
+}
+
+function reasonField(list: HTMLElement | null, question: FormQuestion): HTMLTextAreaElement | null {
+  return fieldOf(list, question)?.querySelector("textarea") ?? null;
+}
+
+function keyHint({ questions }: FormStep): string {
+  const most = Math.max(...questions.map(({ options }) => options.length));
+  const typing = questions.some(({ reason }) => reason !== null) ? " (with Alt while you type)" : "";
+  const each = questions.length > 1 ? " in each question" : "";
+  return `Press ${keyRange(most)} to choose${each}${typing}, Enter to continue.`;
+}

@@ -1,0 +1,56 @@
+import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
+import type { KeyboardEvent } from "react";
+import styles from "./OptionRow.module.css";
+
+export interface OptionRowProps {
+  labelledBy: string;
+  /** Id of the problem that stands beside; null while there is none. */
+  describedBy: string | null;
+  options: readonly { id: string; label: string }[];
+  value: string | null;
+  locked: boolean;
+  /** Each option shows the number key that chooses it. */
+  numbered?: boolean;
+  onPick: (id: string) => void;
+  onEnter: () => void;
+}
+
+/** A few words to choose one of, in a row. */
+export function OptionRow({ labelledBy, describedBy, options, value, locked, numbered = false, onPick, onEnter }: OptionRowProps) {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      onEnter();
+    }
+  };
+  return (
+    <RadioProvider
+      value={value}
+      setValue={(next) => {
+        if (!locked && next !== null) {
+          onPick(String(next));
+        }
+      }}
+    >
+      <RadioGroup
+        className={styles.row}
+        onKeyDown={onKeyDown}
+        aria-labelledby={labelledBy}
+        aria-required
+        {...(describedBy === null ? {} : { "aria-invalid": true, "aria-describedby": describedBy })}
+      >
+        {options.map(({ id, label }, index) => (
+          <label key={id} className={[styles.option, id === value ? styles.picked : "", locked ? styles.locked : ""].join(" ")}>
+            <Radio value={id} className={styles.input} />
+            {numbered && index < 9 && (
+              <span className={styles.key} aria-hidden="true">
+                {index + 1}
+              </span>
+            )}
+            <span>{label}</span>
+          </label>
+        ))}
+      </RadioGroup>
+    </RadioProvider>
+  );
+}

@@ -1,0 +1,171 @@
+import { useRef, useState } from "react";
+import { MAX_TEXT } from "../../wire/answers";
+import type { RankStep } from "../../wire/state";
+import { useDraft } from "../useDraft";
+import { wordsWanted } from "./form";
+import { OptionRow } from "./OptionRow";
+import { Question } from "./Question";
+import { give, knownPlaces, letter, nameOf, order, type Places, unplaced } from "./ranking";
+import type { StepProps } from "./step";
+import { StepFoot, StepForm } from "./StepForm";
+import { TextField, textProblem } from "./TextField";
+import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
+import styles from "./Rank.module.css";
+import stepStyles from "./Steps.module.css";
+
+/** Give every reply a place. A place that another reply has is taken from it, unless several may share one. */
+export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<RankStep>) {
+  const list = useRef<HTMLUListElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [draft, change] = useDraft(agentId, step.step_id);
+  const [tried, setTried] = useState(false);
+  const [told, setTold] = useState<string | null>(null);
+
+  const places = knownPlaces(step, draft.values);
+  const open = unplaced(step, places);
+  const [firstOpen] = open;
+  const words = step.reason === null ? 0 : wordsWanted(step.reason, draft.text);
+  const reasonLack = step.reason === null ? null : textProblem(draft.text, "Your reason", words, MAX_TEXT);
+  const put = (id: string, place: number) => {
+    if (!pending) {
+      const next = give(step, places, id, place);
+      change({ values: next.places });
+      setTold(next.told);
+    }
+  };
+  useNumberKeys((number) => {
+    const focused = focusedCard(list.current);
+    const index = focused ?? (firstOpen === undefined ? -1 : step.cards.indexOf(firstOpen));
+    const card = step.cards[index];
+    if (card === undefined || number < 1 || number > step.cards.length || pending) {
+      return;
+    }
+    const id = card.candidate_id;
+    put(id, number);
+    // A first place leads on to the next reply without one; a changed one does not.
+    const next = open.includes(card) ? unplaced(step, give(step, places, id, number).places)[0] : undefined;
+    if (next === undefined) {
+      radios(list.current, index)[number - 1]?.focus();
+    } else {
+      radios(list.current, step.cards.indexOf(next))[0]?.focus();
+    }
+  });
+  const send = () => {
+    if (pending) {
+      return;
+    }
+    if (firstOpen !== undefined || reasonLack !== null) {
+      setTried(true);
+      (firstOpen === undefined ? field.current : radios(list.current, step.cards.indexOf(firstOpen))[0])?.focus();
+      return;
+    }
+    onAnswer({ kind: "rank", step_id: step.step_id, ranks: places, reason: step.reason === null ? "" : draft.text });
+  };
+  useEnterKey(send);
+
+  const options = step.cards.map((_, index) => ({ id: String(index + 1), label: String(index + 1) }));
+  return (
+    <>
+      <Question text={step.question} detail={howTo(step)} />
+      <StepForm labelledBy="question" onSend={send}>
+        <ul ref={list} className={styles.cards}>
+          {step.cards.map(({ candidate_id: id, text }, index) => {
+            const missing = tried && !Object.hasOwn(places, id);
+            return (
+              <li key={id} className={styles.card} data-card={index} data-missing={missing ? "" : undefined}>
+                <p className={styles.reply}>
+                  <span className={styles.name}>Reply {letter(index)}</span>
+                  <span className={styles.text}>{text}</span>
+                </p>
+                <div className={styles.place}>
+                  <span className={styles.caption} aria-hidden="true">
+                    Place
+                  </span>
+                  <span id={`place-${index}`} hidden>{`Place of reply ${letter(index)}`}</span>
+                  <OptionRow
+                    labelledBy={`place-${index}`}
+                    describedBy={missing ? `place-${index}-missing` : null}
+                    options={options}
+                    value={Object.hasOwn(places, id) ? String(places[id]) : null}
+                    locked={pending}
+                    onPick={(place) => put(id, Number(place))}
+                    onEnter={send}
+                  />
+                  {missing && (
+                    <span id={`place-${index}-missing`} className={styles.missing}>
+                      No place yet
+                    </span>
+                  )}
+                </div>
+              </li>
+            );
+          })}
+        </ul>
+        <div className={stepStyles.below}>
+          <Summary step={step} places={places} told={told} />
+          {tried && open.length > 0 && (
+            <p role="alert" className={stepStyles.problem}>
+              {`Still without a place: ${open.map((card) => nameOf(step, card.candidate_id)).join(", ")}.`}
+            </p>
+          )}
+          {step.reason !== null && (
+            <TextField
+              id="reason"
+              label={step.reason.required ? step.reason.label : `${step.reason.label} (optional)`}
+              value={draft.text}
+              onChange={(text) => change({ text })}
+              minWords={words}
+              maxChars={MAX_TEXT}
+              problem={tried && open.length === 0 ? reasonLack : null}
+              readOnly={pending}
+              fieldRef={field}
+              onEnter={send}
+            />
+          )}
+          <StepFoot
+            send="Continue"
+            unready={open.length > 0 || reasonLack !== null}
+            pending={pending}
+            keys={`Press ${keyRange(step.cards.length)} to place one reply after the other, Enter to continue.`}
+          />
+        </div>
+      </StepForm>
+    </>
+  );
+}
+
+/** The order so far, and what became of a reply that had to give way. */
+function Summary({ step, places, told }: { step: RankStep; places: Places; told: string | null }) {
+  const placed = order(step, places);
+  return (
+    <div className={styles.summary}>
+      <h3 id="order">Your order</h3>
+      {placed.length === 0 ? (
+        <p>No reply has a place yet.</p>
+      ) : (
+        <ol aria-labelledby="order">
+          {placed.map(({ place, names }) => (
+            <li key={place}>
+              <b>{place}</b> {names.join(", ")}
+            </li>
+          ))}
+        </ol>
+      )}
+      <p role="status">{told}</p>
+    </div>
+  );
+}
+
+function howTo({ ties }: RankStep): string {
+  return ties ? "1 is the best. Several replies may share a place." : "1 is the best. Every place is given once.";
+}
+
+/** Which card has the focus, by its place in the list; null when none has. */
+function focusedCard(list: HTMLElement | null): number | null {
+  const card = document.activeElement?.closest<HTMLElement>("[data-card]");
+  return card && list?.contains(card) ? Number(card.dataset.card) : null;
+}
+
+function radios(list: HTMLElement | null, index: number): HTMLInputElement[] {
+  return Array.from(list?.querySelectorAll<HTMLInputElement>(`[data-card="${index}"] input`) ?? []);
+}

@@ -1,0 +1,75 @@
+/** The rules of a form: what counts as answered, what it still lacks, and what it answers. Pure. */
+import { MAX_TEXT } from "../../wire/answers";
+import type { Draft } from "../../wire/drafts";
+import type { FormQuestion, FormStep, ReasonField } from "../../wire/state";
+import { textProblem } from "./TextField";
+
+export type Picks = Readonly<Record<string, string>>;
+
+/** The options chosen of this step's questions; what a draft holds beyond them is left out. */
+export function picked(step: FormStep, picks: Picks): Record<string, string> {
+  const kept = step.questions.flatMap(({ question_id: id, options }) => {
+    const option = Object.hasOwn(picks, id) ? picks[id] : undefined;
+    return option !== undefined && options.some((one) => one.option_id === option) ? [[id, option] as const] : [];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** Questions without an answer, in shown order. */
+export function unanswered(step: FormStep, picks: Picks): FormQuestion[] {
+  return step.questions.filter(({ question_id: id }) => !Object.hasOwn(picks, id));
+}
+
+/** The question that a number key answers: the one that has the focus, else the first open one, else the last. */
+export function keyQuestion(step: FormStep, picks: Picks, focused: string | null): FormQuestion | undefined {
+  return step.questions.find(({ question_id: id }) => id === focused) ?? unanswered(step, picks)[0] ?? step.questions.at(-1);
+}
+
+/** The words that a reason must have by now: one that may be left out counts once something is written. */
+export function wordsWanted(reason: ReasonField, text: string): number {
+  if (reason.required) {
+    return Math.max(1, reason.min_words);
+  }
+  return text.trim() === "" ? 0 : reason.min_words;
+}
+
+export function reasonOf(question: FormQuestion, reasons: Draft["reasons"]): string {
+  return Object.hasOwn(reasons, question.question_id) ? (reasons[question.question_id] ?? "") : "";
+}
+
+/** What is wrong with the reason of a question; null where none is asked or nothing is. */
+export function reasonProblem({ reason, ...question }: FormQuestion, reasons: Draft["reasons"]): string | null {
+  if (reason === null) {
+    return null;
+  }
+  const text = reasonOf({ reason, ...question }, reasons);
+  return textProblem(text, "Your reason", wordsWanted(reason, text), MAX_TEXT);
+}
+
+/** The reasons that this step asks for, also those that were left empty. */
+export function askedReasons(step: FormStep, reasons: Draft["reasons"]): Record<string, string> {
+  const asked = step.questions.filter(({ reason }) => reason !== null);
+  return Object.fromEntries(asked.map((question) => [question.question_id, reasonOf(question, reasons)]));
+}
+
+/** Names what is not answered: all of it where it is little, else how much and where it begins. */
+export function missingWords(missing: readonly FormQuestion[]): string {
+  const [first] = missing;
+  if (first === undefined) {
+    return "";
+  }
+  return missing.length === 1
+    ? `Not answered yet: “${first.text}”`
+    : `${missing.length} questions are not answered yet. The first: “${first.text}”`;
+}
+
+export interface Group {
+  name: string | null;
+  questions: FormQuestion[];
+}
+
+/** The questions under the names of their groups, each where its first question stands. */
+export function groups(questions: readonly FormQuestion[]): Group[] {
+  const names = [...new Set(questions.map(({ group }) => group))];
+  return names.map((name) => ({ name, questions: questions.filter(({ group }) => group === name) }));
+}

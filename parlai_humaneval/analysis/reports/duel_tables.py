@@ -18,7 +18,7 @@ from parlai_humaneval.analysis.reports.printing import (
 )
 from parlai_humaneval.analysis.reports.types import rest
 from parlai_humaneval.analysis.reports.words import decisive
-from parlai_humaneval.analysis.wording import ABSENT, percent, percent_range
+from parlai_humaneval.analysis.wording import percent, percent_range
 
 
 def matrix_table(standings: Sequence[Standing], duels: Sequence[Duel]) -> Table:
@@ -30,9 +30,7 @@ def matrix_table(standings: Sequence[Standing], duels: Sequence[Duel]) -> Table:
     cells |= {(duel.model_b, duel.model_a): _cells(duel, mirrored=True) for duel in duels}
     for place, row in enumerate(standings, start=1):
         against = [cells.get((row.model, other.model), "") for other in standings]
-        total = row.wins + row.losses + row.ties
-        ties = percent(row.ties / total) if total else ABSENT
-        table.add_row(Text(f"({place}) {row.model}"), *against, percent(row.win_rate.estimate), ties)
+        table.add_row(Text(f"({place}) {row.model}"), *against, percent(row.win_rate.estimate), percent(row.tie_share))
     return table
 
 
@@ -46,13 +44,13 @@ def pair_table(duels: Sequence[Duel], paper: str) -> Table:
     table = titled_table(f"Pairs, the leader first: p clustered by worker, and the paper's ({paper})")
     model_column(table, "Pair")
     rates, papers = [duel.win_rate_a for duel in duels], [duel.paper for duel in duels]
-    number_columns(table, "Won", "Lost", "Tied", "Rate", "95 %", "p", *holm_title(rates), "paper", *holm_title(papers))
+    number_columns(table, "Won, lost, tied", "Rate", "95 %", "p", *holm_title(rates), "paper", *holm_title(papers))
     for duel in duels:
         won, lost = (duel.wins_a, duel.wins_b) if duel.a_leads else (duel.wins_b, duel.wins_a)
-        counts = (f"{count:,}" for count in (won, lost, duel.ties))
+        counts = "–".join(f"{count:,}" for count in (won, lost, duel.ties))
         result = duel.win_rate_a
         shares = share_cells(result)
         if not duel.a_leads:
             shares = (percent(rest(result.estimate)), percent_range(rest(result.ci_high), rest(result.ci_low)))
-        table.add_row(Text(duel.leader_first), *counts, *shares, *p_cells(rates, result), *p_cells(papers, duel.paper))
+        table.add_row(Text(duel.leader_first), counts, *shares, *p_cells(rates, result), *p_cells(papers, duel.paper))
     return table

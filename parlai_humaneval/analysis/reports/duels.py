@@ -49,6 +49,7 @@ class Standing(Part):
     wins: int
     losses: int
     ties: int
+    tie_share: float | None
     win_rate: Result
 
 
@@ -103,5 +104,6 @@ def _standing(rows: pd.DataFrame, model: str) -> Standing:
         wins=int(won.sum()),
         losses=int((1 - won - tied).sum()),
         ties=int(tied.sum()),
+        tie_share=float(tied.mean()) if len(own) else None,
         win_rate=rate(won, 1 - tied, own, f"win rate of {model}"),
     )

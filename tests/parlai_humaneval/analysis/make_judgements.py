@@ -391,3 +391,27 @@ def _label(rng: np.random.Generator, chance: float, later: int) -> str:
     if rng.random() < chance * 0.8**later:
         return "human"
     return "unsure" if rng.random() < 0.2 else "bot"
+
+
+def make_third_party(
+    models: Sequence[str] = ("a", "b", "c"), *, dialogues: int = 12, turns: int = 5, raters: int = 2, seed: int = 0
+) -> list[JudgementRecord]:
+    """Chosen replies rated once more (mostly as by their own rater), ranked, and whole dialogues on scales."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for number in range(dialogues):
+        picks = [[m for m in models if rng.random() < 0.5] for _ in range(turns)]
+        live = make_choice(f"live{number}", picks, models=models, worker=f"w{number}")
+        for rater in range(raters):
+            worker = f"t{(number + rater) % 5}"
+            again = [[m for m in models if (m in own) ^ (rng.random() < 0.2)] for own in picks]
+            records.append(make_replay(f"r{number}-{rater}", live, again, worker=worker))
+            turn = int(rng.integers(1, turns + 1))
+            order = rng.permutation(len(models)) + 1
+            places = {model: int(place) for model, place in zip(models, order, strict=True)}
+            records.append(make_ranking(f"k{number}-{rater}", live, turn, places, worker=worker))
+            model = models[number % len(models)]
+            scores = {"coherence": int(rng.integers(1, 4)), "overall": int(rng.integers(1, 6))}
+            chat = shown(f"chat{number}", (model, model), judged=0)
+            records.append(make_whole(f"s{number}-{rater}", chat, scores, worker=worker))
+    return records

@@ -66,6 +66,8 @@ def _group(rows: pd.DataFrame, setting: str, seed: int) -> SpotGroup:
     contests = _contests(counted)
     speakers = counted["dialogue_id"] + "\x00" + counted["k"].astype(str) + "\x00" + counted["entity"].astype(str)
     segments = counted.drop_duplicates(KEY)
+    features = [row for feature in FEATURES for row in _features(counted, feature)]
+    answers = sum(row.better + row.worse + row.same for row in features)
     return SpotGroup(
         setting=setting,
         models=unique(counted["model"]),
@@ -79,7 +81,8 @@ def _group(rows: pd.DataFrame, setting: str, seed: int) -> SpotGroup:
         ],
         standings=standings_of(contests),
         pairs=duels_of(contests, _paper),
-        features=[row for feature in FEATURES for row in _features(counted, feature)],
+        features=features,
+        feature_ties=sum(row.same for row in features) / answers if answers else None,
         agreement=agreement_of(speakers, counted["label"], counted["dialogue_id"], cluster="dialogue", seed=seed),
         label_agreement=label_agreement(counted, speakers),
         seconds=[
@@ -99,11 +102,12 @@ def _contests(rows: pd.DataFrame) -> pd.DataFrame:
     lead = both["label_0"].map(ORDER) - both["label_1"].map(ORDER)
     first = np.asarray(both["model_0"] < both["model_1"], dtype=bool)
     winner = np.select([lead > 0, lead < 0], [both["model_0"], both["model_1"]], TIE)
-    return both.assign(
+    contests: pd.DataFrame = both.assign(
         model_a=np.where(first, both["model_0"], both["model_1"]),
         model_b=np.where(first, both["model_1"], both["model_0"]),
         winner=winner,
     )
+    return contests
 
 
 def _paper(wins: int, losses: int) -> Result:

@@ -18,7 +18,7 @@ def label_rows(rows: pd.DataFrame) -> list[LabelRow]:
     whole = [_label_row(own, str(model), None) for model, own in rows.groupby("model", sort=True)]
     whole.sort(key=lambda row: -(row.taken_for_human.estimate or 0))
     place = {row.model: number for number, row in enumerate(whole)}
-    by_length = [_label_row(own, str(m), int(k)) for (m, k), own in rows.groupby(["model", "k"], sort=True)]
+    by_length = [_label_row(own, str(m), int(str(k))) for (m, k), own in rows.groupby(["model", "k"], sort=True)]
     return whole + sorted(by_length, key=lambda row: place[row.model])
 
 

@@ -68,14 +68,13 @@ def _features(group: SpotGroup) -> Table:
     asked = [name for name in FEATURES if any(row.feature == name for row in group.features)]
     for name in asked:
         number_columns(table, name.capitalize(), "95 %")
-    number_columns(table, "Ties")
     rows = {(row.model, row.feature): row for row in group.features}
     for model in dict.fromkeys(row.model for row in group.features):
         own = [rows.get((model, name)) for name in asked]
         cells = [cell for row in own for cell in (share_cells(row.win_rate) if row else (ABSENT, ABSENT))]
-        same = sum(row.same for row in own if row)
-        total = sum(row.same + row.better + row.worse for row in own if row)
-        table.add_row(Text(model), *cells, percent(same / total if total else None))
+        table.add_row(Text(model), *cells)
+    table.caption_justify, table.caption_style = "left", ""
+    table.caption = Text(f"Found the same: {percent(group.feature_ties)} of answers")
     return table
 
 

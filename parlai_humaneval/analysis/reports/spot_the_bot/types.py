@@ -62,7 +62,10 @@ class SecondsRow(Part):
 
 
 class SpotGroup(Group):
-    """One setting: the dialogues of one domain. ``pairs`` are of segments in which the two talk to each other."""
+    """One setting: the dialogues of one domain. ``pairs`` are of segments in which the two talk to each other.
+
+    ``feature_ties``: share of answers on features in which the two were found the same.
+    """
 
     setting: str
     models: list[str]
@@ -74,6 +77,7 @@ class SpotGroup(Group):
     standings: list[Standing]
     pairs: list[Duel]
     features: list[FeatureRow]
+    feature_ties: float | None
     agreement: Agreement | None
     label_agreement: list[LabelAgreement]
     seconds: list[SecondsRow]

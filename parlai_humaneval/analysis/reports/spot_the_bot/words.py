@@ -42,10 +42,10 @@ def remarks(group: SpotGroup) -> list[str]:
     found = disagreements(group.pairs, "segments")
     people = next((row for row in group.labels if row.model == HUMAN and row.k is None), None)
     if people is not None and people.n and people.spotted.ci_low is not None:
-        share = people.spotted
+        spotted = people.spotted
         found.append(
-            f"People were taken for bots in {percent(share.estimate)} of {counted(share.n, 'case')} "
-            f"({percent_range(share.ci_low, share.ci_high)})."
+            f"People were taken for bots in {percent(spotted.estimate)} of {counted(spotted.n, 'case')} "
+            f"({percent_range(spotted.ci_low, spotted.ci_high)})."
         )
     ties, total = sum(pair.ties for pair in group.pairs), sum(pair.n for pair in group.pairs)
     if ties:

@@ -41,7 +41,7 @@ def _sources(config: StaticConfig) -> None:
             raise ValueError(f"generate={config.generate} needs the models that are to talk: models=[a,b]")
         if config.generate == "pairs" and len(config.model_names()) < 2:
             raise ValueError("generate=pairs needs two models or more (models=[a,b])")
-        if (config.show, config.generate) in {("pair", "pairs"), ("replay", "self_chat"), ("replay", "pairs")}:
+        if config.show in ("replay", "turn") or (config.show, config.generate) == ("pair", "pairs"):
             raise ValueError(f"show={config.show} does not go with generate={config.generate}")
     elif not config.dialogues:
         raise ValueError(

@@ -20,9 +20,7 @@ OPTIONS = [Option(option_id=name, label=name) for name in ("first", "second")]
 FORM = FormStep(
     step_id="form-1",
     questions=[
-        FormQuestion(
-            question_id="preference", text="?", options=OPTIONS, reason=ReasonField(label="Why?", min_words=3)
-        )
+        FormQuestion(question_id="preference", text="?", options=OPTIONS, reason=ReasonField(label="Why?", min_words=3))
     ],
 )
 RANK = RankStep(step_id="rank-1", question="?", cards=[Card(candidate_id=name, text=name) for name in ("x", "y")])

@@ -31,7 +31,8 @@ class Item:
 class PastJudgement:
     """What a database knows of one earlier judgement: enough to go on with the counts.
 
-    ``session``: the unit of work it belongs to; ``complete``: it was answered (else it was only seen).
+    ``session``: the unit of work it belongs to; ``complete``: it was answered (else it was only seen). ``numbers``: items
+    of that unit, 0 where it is not known, and then nothing of the unit is missing.
     """
 
     item_id: str
@@ -40,3 +41,4 @@ class PastJudgement:
     worker: str
     session: str
     complete: bool
+    numbers: int

@@ -173,6 +173,6 @@ def _flags(config: StaticConfig) -> set[str]:
         "replay": config.show == "replay",
         "ranking": config.show == "turn",
         "scales": config.show == "whole",
-        "ties": config.ties,
+        "ties": config.ties and config.show == "turn",
     }
     return {name for name, true in flags.items() if true}

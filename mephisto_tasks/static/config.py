@@ -33,7 +33,9 @@ class StaticConfig(TaskConfig):
     judged_speaker: Literal["first", "second", "random"] = "second"
     """Which speaker of a dialogue between two models is judged; with a person it is always the model."""
     segment_lengths: list[int] = Field(default_factory=list)
-    """Exchanges (a line of each speaker) of the segments."""
+    """Exchanges (a line of each speaker) of the segments, those of ``seed_exchanges`` not counted."""
+    seed_exchanges: int = Field(default=0, ge=0, le=10)
+    """Exchanges that stand before every segment, because no model said them: 1 with ``start=first_exchange``."""
     sample: int | None = Field(default=None, ge=1)
     """Of rated dialogues: how many, drawn at random; null: all."""
 

@@ -69,10 +69,11 @@ def _segments(config: StaticConfig) -> None:
         return
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
         raise ValueError(f"segment_lengths are different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
-    if config.generate and config.exchanges < max(lengths):
+    longest = max(lengths) + config.seed_exchanges
+    if config.generate and config.exchanges < longest:
         raise ValueError(
-            f"the longest segment has {max(lengths)} exchanges, but the models hold dialogues of {config.exchanges}: "
-            "raise exchanges"
+            f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the models hold "
+            f"dialogues of {config.exchanges}: raise exchanges"
         )
     for name in config.features:
         feature_question(name)

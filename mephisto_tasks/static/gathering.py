@@ -101,6 +101,7 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
                 config.human_share,
                 config.judgements_per_item,
                 config.metric,
+                seeded=config.seed_exchanges,
                 seed=seed,
             )
         case "replay":

@@ -21,19 +21,19 @@ Names = Literal["pair", "segment", "replay"]
 
 
 def shown_dialogue(
-    dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None
+    dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None, seeded: int = 0
 ) -> ShownDialogue:
-    """What a record says of a dialogue of which ``k`` exchanges are shown (None: all of it).
+    """What a record says of a dialogue of which ``k`` exchanges are shown after ``seeded`` ones (None: all of it).
 
     Raises:
-        ValueError: more than two people or models speak, or it is shorter than ``k`` exchanges.
+        ValueError: more than two people or models speak, or it is shorter than that.
     """
     speakers = dialogue.speakers
     if len(speakers) != 2:
         raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers; two can be shown")
-    if k is not None and dialogue.exchanges < k:
-        raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k}")
-    lines = dialogue.lines if k is None else dialogue.lines[: 2 * k]
+    if k is not None and dialogue.exchanges < k + seeded:
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k + seeded}")
+    lines = dialogue.lines if k is None else dialogue.lines[: 2 * (k + seeded)]
     return ShownDialogue(
         dialogue_id=dialogue.dialogue_id,
         position=position,

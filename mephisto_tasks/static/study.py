@@ -139,7 +139,9 @@ class Study(engine.Study):
         if planned.swapped:
             order.reverse()
         shown = [
-            shown_dialogue(self.dialogues[name], position=position, judged=judged, k=item.k)
+            shown_dialogue(
+                self.dialogues[name], position=position, judged=judged, k=item.k, seeded=self.config.seed_exchanges
+            )
             for position, (name, judged) in enumerate(order, start=1)
         ]
         return ItemToJudge(**common, group=item.cell.models, dialogues=shown, turn=item.turn)  # type: ignore[arg-type]  # one dict of several types

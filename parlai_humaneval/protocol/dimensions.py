@@ -124,6 +124,8 @@ def _dimension(entry: str | Mapping[str, Any]) -> Dimension:
 def dimension_records(dimensions: Sequence[Dimension]) -> list[CriterionRecord]:
     """As they stand in a record: points from 1 to the number of hints."""
     return [
-        CriterionRecord(name=one.name, text=one.text, scale="points", minimum=1, maximum=one.maximum)
+        CriterionRecord(
+            name=one.name, text=one.text, scale="points", minimum=1, maximum=one.maximum, hints=list(one.hints)
+        )
         for one in dimensions
     ]

@@ -122,7 +122,10 @@ class ContextRecord(Record):
 
 
 class CriterionRecord(Record):
-    """A criterion as it was put to the rater, rated in [minimum, maximum]. ``reversed``: a high rating is a bad one."""
+    """A criterion as it was put to the rater, rated in [minimum, maximum].
+
+    ``reversed``: a high rating is a bad one. ``hints``: what each point means, where that was told.
+    """
 
     name: str
     text: str
@@ -130,6 +133,7 @@ class CriterionRecord(Record):
     scale: Literal["tick", "likert", "slider", "points"]
     minimum: float = 0
     maximum: float = 1
+    hints: list[str] = Field(default_factory=list)
 
 
 class OnboardingRecord(Record):

@@ -13,10 +13,8 @@ from parlai_humaneval.analysis.reports.printing import (
     model_column,
     number_columns,
     p_cells,
-    share_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.reports.types import rest
 from parlai_humaneval.analysis.reports.words import decisive
 from parlai_humaneval.analysis.wording import percent, percent_range
 
@@ -26,17 +24,16 @@ def matrix_table(standings: Sequence[Standing], duels: Sequence[Duel]) -> Table:
     table = titled_table("Win rate of the row over the column (ties left out); * differs from one half")
     model_column(table)
     number_columns(table, *(f"({place})" for place in range(1, len(standings) + 1)), "All", "Ties")
-    cells = {(duel.model_a, duel.model_b): _cells(duel) for duel in duels}
-    cells |= {(duel.model_b, duel.model_a): _cells(duel, mirrored=True) for duel in duels}
+    cells = {(duel.model_a, duel.model_b): _cell(duel.win_rate_a.estimate, duel) for duel in duels}
+    cells |= {(duel.model_b, duel.model_a): _cell(duel.win_rate_b.estimate, duel) for duel in duels}
     for place, row in enumerate(standings, start=1):
         against = [cells.get((row.model, other.model), "") for other in standings]
         table.add_row(Text(f"({place}) {row.model}"), *against, percent(row.win_rate.estimate), percent(row.tie_share))
     return table
 
 
-def _cells(duel: Duel, mirrored: bool = False) -> str:
-    estimate = duel.win_rate_a.estimate
-    return percent(rest(estimate) if mirrored else estimate) + ("*" if decisive(duel.win_rate_a) else "")
+def _cell(won: float | None, duel: Duel) -> str:
+    return percent(won) + ("*" if decisive(duel.win_rate_a) else "")
 
 
 def pair_table(duels: Sequence[Duel], paper: str) -> Table:
@@ -48,9 +45,8 @@ def pair_table(duels: Sequence[Duel], paper: str) -> Table:
     for duel in duels:
         won, lost = (duel.wins_a, duel.wins_b) if duel.a_leads else (duel.wins_b, duel.wins_a)
         counts = "–".join(f"{count:,}" for count in (won, lost, duel.ties))
-        result = duel.win_rate_a
-        shares = share_cells(result)
-        if not duel.a_leads:
-            shares = (percent(rest(result.estimate)), percent_range(rest(result.ci_high), rest(result.ci_low)))
-        table.add_row(Text(duel.leader_first), counts, *shares, *p_cells(rates, result), *p_cells(papers, duel.paper))
+        share = duel.share_of_leader
+        shares = (percent(share.estimate), percent_range(share.ci_low, share.ci_high))
+        tests = (*p_cells(rates, duel.win_rate_a), *p_cells(papers, duel.paper))
+        table.add_row(Text(duel.leader_first), counts, *shares, *tests)
     return table

@@ -10,7 +10,7 @@ import pandas as pd
 from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
 from parlai_humaneval.analysis.reports.facts import LEVEL, unique
 from parlai_humaneval.analysis.reports.gaps import Contest, corrected
-from parlai_humaneval.analysis.reports.types import Part
+from parlai_humaneval.analysis.reports.types import Part, Share, rest
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.win_rates import Floats, outcomes
 
@@ -22,7 +22,8 @@ class Duel(Contest):
     """All comparisons of two models; ``ties`` are left out of the win rate.
 
     ``win_rate_a``: wins of A, of those of either; clustered by worker, tested against one half, its ``p_holm`` corrected
-    for all pairs of the report. ``paper``: the paper's test; its ``p_holm`` is corrected for the pairs of the group.
+    for all pairs of the report; ``win_rate_b`` is the rest. ``paper``: the paper's test; its ``p_holm`` is corrected for
+    the pairs of the group.
     """
 
     n: int
@@ -31,6 +32,7 @@ class Duel(Contest):
     wins_b: int
     ties: int
     win_rate_a: Result
+    win_rate_b: Share
     paper: Result
 
     @property
@@ -40,6 +42,13 @@ class Duel(Contest):
     @property
     def a_leads(self) -> bool:
         return self.wins_a >= self.wins_b
+
+    @property
+    def share_of_leader(self) -> Share:
+        """Win rate of the one who is ahead."""
+        result = self.win_rate_a
+        won_by_a = Share(estimate=result.estimate, ci_low=result.ci_low, ci_high=result.ci_high)
+        return won_by_a if self.a_leads else self.win_rate_b
 
 
 class Standing(Part):
@@ -83,6 +92,7 @@ def _duel(rows: pd.DataFrame, model_a: str, model_b: str, paper: PaperTest) -> D
     won, tied = outcomes(rows, model_a)
     wins, ties = int(won.sum()), int(tied.sum())
     losses = len(rows) - wins - ties
+    won_by_a = rate(won, 1 - tied, rows, f"win rate of {model_a} over {model_b}")
     return Duel(
         model_a=model_a,
         model_b=model_b,
@@ -91,7 +101,10 @@ def _duel(rows: pd.DataFrame, model_a: str, model_b: str, paper: PaperTest) -> D
         wins_a=wins,
         wins_b=losses,
         ties=ties,
-        win_rate_a=rate(won, 1 - tied, rows, f"win rate of {model_a} over {model_b}"),
+        win_rate_a=won_by_a,
+        win_rate_b=Share(
+            estimate=rest(won_by_a.estimate), ci_low=rest(won_by_a.ci_high), ci_high=rest(won_by_a.ci_low)
+        ),
         paper=paper(wins, losses),
     )
 

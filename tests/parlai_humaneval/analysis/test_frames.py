@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION, make_record, make_study, make_turn
 
@@ -36,10 +37,10 @@ def test_exchange_columns_come_first_and_in_order():
     assert list(got.comparisons.columns)[: len(COMPARISONS)] == COMPARISONS
 
 
-@pytest.mark.parametrize("name", ["turns", "dialogues", "comparisons", "ratings", "points"])
+@pytest.mark.parametrize("name", list(TABLES))
 def test_no_records_give_empty_tables_with_all_columns(name):
     """An analysis of an empty task does not fail on a missing column, and types stay the same."""
-    empty, full = getattr(tables([]), name), getattr(tables(make_study(1, 1)), name)
+    empty, full = getattr(tables([]), name), getattr(tables([*make_study(1, 1), *one_of_each()]), name)
     assert len(empty) == 0
     assert list(empty.columns) == list(COLUMNS[name]) == list(full.columns)
     assert empty.dtypes.equals(full.dtypes)
@@ -61,7 +62,7 @@ def test_every_declared_column_is_filled_from_records():
         }
     )
     record.context = ContextRecord(topic="tea", topic_source="free", opinion="liked")
-    got = tables([record, make_rated("d2"), make_ticked("d3"), make_verdict("d4", "a")])
+    got = tables([record, make_rated("d2"), make_ticked("d3"), make_verdict("d4", "a"), *one_of_each()])
     for name, columns in TABLES.items():
         unfilled = [c.name for c in columns if getattr(got, name)[c.name].isna().all()]
         assert unfilled == [], name

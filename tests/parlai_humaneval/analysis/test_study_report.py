@@ -8,6 +8,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from make_judgements import make_pair, make_pairs, make_ranking, make_spotting, make_third_party
 from make_live_records import TICKS, make_assessment, make_choice, make_choices, make_ticked, make_verdict
 from make_records import make_study
 from rich.console import Console
@@ -64,6 +65,23 @@ def direct_assessment():
     return make_assessment({LONG: 75, f"{LONG}_2": 60, "[red]d[/red]": 55, "qc": 20})
 
 
+def pw_dialog():
+    return [
+        *make_pairs({LONG: 3, f"{LONG}_2": 2, "[red]d[/red]": 1}),
+        *make_pairs({LONG: 3, "c": 2}, setting="human_bot", left_bias=0.2),
+        make_pair("gold", "x", "y", "second", expected={"preference": "first"}),
+        make_pair("left", "x", "y", "first", end="left"),
+    ]
+
+
+def spot_the_bot():
+    return make_spotting({LONG: 0.7, f"{LONG}_2": 0.4, "[red]d[/red]": 0.2, "human": 0.9})
+
+
+def third_party():
+    return make_third_party((LONG, f"{LONG}_2", "[red]d[/red]"))
+
+
 STUDIES = {
     "pw_turn": lambda: make_study(12, 2),
     "sata": sata,
@@ -71,7 +89,11 @@ STUDIES = {
     "free_for_all": free_for_all,
     "arena": arena,
     "direct_assessment": direct_assessment,
+    "pw_dialog": pw_dialog,
+    "spot_the_bot": spot_the_bot,
+    "third_party": third_party,
 }
+JUDGED = ("pw_dialog", "spot_the_bot", "third_party")
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +174,7 @@ def test_only_unfinished_dialogues_are_no_error(technique):
     """A task that has just begun is reported too."""
     records = [record.model_copy(update={"status": "running"}) for record in STUDIES[technique]()[:3]]
     report = study_report(tables(records))
-    assert report.dialogues.running == 3
+    assert (report.judgements if technique in JUDGED else report.dialogues).running == 3
     assert printed(report)
 
 
@@ -205,6 +227,12 @@ TWO_MODELS = {
         for w in range(12)
     ],
     "direct_assessment": lambda: make_assessment({"a": 75, "b": 60, "qc": 20}),
+    "pw_dialog": lambda: make_pairs({"a": 1, "b": 2}),
+    "spot_the_bot": lambda: make_spotting({"a": 0.3, "b": 0.7}),
+    "third_party": lambda: [
+        make_ranking(f"k{i}", make_choice(f"d{i}", [("a",)]), 1, {"a": 1 + i % 2, "b": 2 - i % 2}, worker=f"t{i % 5}")
+        for i in range(15)
+    ],
 }
 
 
@@ -219,7 +247,7 @@ def test_corrected_values_are_explained(reports, technique):
     """Several pairs: the column, and what it is."""
     screen = printed(reports[technique])
     assert re.search(r"(?m)^Holm: ", screen)
-    assert re.search(r"Holm +(Binomial|p, paper|\n)|Holm *\n", screen)
+    assert re.search(r"Holm +(Binomial|p, paper|paper|\n)|Holm *\n", screen)
 
 
 @pytest.mark.parametrize("technique", TECHNIQUES)

@@ -15,7 +15,7 @@ from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.table_files import read_tables, write_tables
 
-NAMES = ("turns", "dialogues", "comparisons", "ratings", "points")
+NAMES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
 formula = st.builds("".join, st.tuples(st.sampled_from(["", "'", "''"]), st.sampled_from("=+-@\t\r\n"), typed_text))
 

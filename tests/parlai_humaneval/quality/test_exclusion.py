@@ -61,6 +61,7 @@ def test_counts_say_what_each_check_took() -> None:
         "workers_failed": 1,
         "dialogues_removed": 3,
         "turns_removed": 9,
+        "judgements_removed": 0,
     }
     assert (loud_row.dialogues_failed, loud_row.workers_failed, loud_row.dialogues_removed) == (2, 2, 4)
     assert (offensive_row.dialogues_failed, offensive_row.turns_removed) == (0, 0)

@@ -46,7 +46,8 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
     _correct(pairs)
     counted = verdicts[that_count(verdicts, include_partial)]
     for pair in pairs:
-        pair.headline, pair.remarks = words.headline(pair), words.remarks(pair, include_partial)
+        pair.headline = words.headline(pair)
+        pair.remarks = words.remarks(pair, include_partial)
     return ArenaReport(
         **common_facts(tables, include_partial=include_partial, seed=seed),
         headline=" ".join(pair.headline for pair in pairs) or words.NOTHING,

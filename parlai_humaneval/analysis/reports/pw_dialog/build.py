@@ -35,7 +35,8 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
     groups = [_group(own, str(s), str(m), seed) for (s, m), own in rows.groupby(["setting", "metric"], sort=True)]
     correct_duels([pair for group in groups for pair in group.pairs])
     for group in groups:
-        group.headline, group.remarks = words.headline(group), words.remarks(group)
+        group.headline = words.headline(group)
+        group.remarks = words.remarks(group)
     tested = [result for group in groups for pair in group.pairs for result in (pair.win_rate_a, pair.paper)]
     facts = judged_facts(tables, rows, seed=seed)
     facts["questions"] = {group.metric: [group.question] for group in groups if group.question} or facts["questions"]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from parlai_humaneval.analysis.reports.duels import Duel
 from parlai_humaneval.analysis.reports.pw_dialog.types import DialogGroup
-from parlai_humaneval.analysis.reports.types import rest
 from parlai_humaneval.analysis.reports.words import (
     ALPHA,
     TOO_FEW,
@@ -46,12 +45,11 @@ def pair_sentence(pair: Duel, noun: str) -> str:
     other = pair.model_b if pair.a_leads else pair.model_a
     share = percent(max(pair.wins_a, pair.wins_b) / decided)
     found = f"{pair.leader} was found better than {other} in {share} of {counted(decided, f'decided {noun}')}"
-    result = pair.win_rate_a
-    if result.ci_low is None or result.ci_high is None:
+    result, won = pair.win_rate_a, pair.share_of_leader
+    if won.ci_low is None or won.ci_high is None:
         return f"{found}; {TOO_FEW}."
-    low, high = (result.ci_low, result.ci_high) if pair.a_leads else (rest(result.ci_high), rest(result.ci_low))
     basis = f"clustered by {counted(pair.n_workers, 'worker')}; {corrected_p(result)}"
-    sure = f"(95 % interval {percent_range(low, high)}, {basis})"
+    sure = f"(95 % interval {percent_range(won.ci_low, won.ci_high)}, {basis})"
     return f"{found} {sure}." if decisive(result) else f"{names} cannot be told apart; {found} {sure}."
 
 

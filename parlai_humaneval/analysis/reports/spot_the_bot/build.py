@@ -51,7 +51,8 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
     groups = [_group(own, str(setting), seed) for setting, own in rows.groupby("setting", sort=True)]
     correct_duels([pair for group in groups for pair in group.pairs])
     for group in groups:
-        group.headline, group.remarks = words.headline(group), words.remarks(group)
+        group.headline = words.headline(group)
+        group.remarks = words.remarks(group)
     tested = [result for group in groups for pair in group.pairs for result in (pair.win_rate_a, pair.paper)]
     return SpotReport(
         **judged_facts(tables, rows, seed=seed),

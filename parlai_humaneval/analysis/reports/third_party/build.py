@@ -44,7 +44,8 @@ def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False
     duels: list[Duel] = [pair for group in groups if isinstance(group, RankGroup) for pair in group.pairs]
     correct_duels(duels)
     for group in groups:
-        group.headline, group.remarks = words.headline(group), words.remarks(group)
+        group.headline = words.headline(group)
+        group.remarks = words.remarks(group)
     tested = [result for pair in duels for result in (pair.win_rate_a, pair.paper)]
     rows = pd.concat([frame[["worker_id", "technique"]] for frame in (turns, pairs, ratings)])
     kinds = ((ReplayGroup, REPLAYS), (RankGroup, RANKINGS), (ScaleGroup, SCALES))

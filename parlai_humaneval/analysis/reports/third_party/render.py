@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.reports.agreed import agreement_words
 from parlai_humaneval.analysis.reports.duel_tables import pair_table
 from parlai_humaneval.analysis.reports.printing import (
@@ -46,7 +47,7 @@ def _replay(group: ReplayGroup) -> Iterator[RenderableType]:
     if group.answers:
         yield _answers(group)
     for answer in group.answers:
-        if len(answer.by_turn) > 1:
+        if len(answer.by_turn) > 1 and answer.n_dialogues >= MIN_CLUSTERS:
             yield _by_turn(answer)
         if answer.among_several is not None:
             yield Text(f"{answer.what}, all raters: {agreement_words(answer.among_several, 'answer')}.")
@@ -55,15 +56,14 @@ def _replay(group: ReplayGroup) -> Iterator[RenderableType]:
 
 
 def _answers(group: ReplayGroup) -> Table:
-    table = titled_table("Agreement with the dialogue's own rater, 95 % clustered by dialogue")
-    table.add_column("Answer", overflow="fold", min_width=8)
-    number_columns(table, "n", "Dialogues", "Own yes", "Third yes", "Agree", "95 %", "Cohen's κ", "95 %")
+    table = titled_table("How often the own rater and the third party said yes, and agree; Cohen's κ (by dialogue)")
+    criterion_column(table, (row.what for row in group.answers))
+    number_columns(table, "n", "Own", "Third", "Agree", "95 %", "κ", "95 %")
     for row in group.answers:
         kappa = row.kappa
         table.add_row(
             Text(row.what),
             f"{row.n:,}",
-            f"{row.n_dialogues:,}",
             percent(row.own_share),
             percent(row.third_share),
             *share_cells(row.percent),

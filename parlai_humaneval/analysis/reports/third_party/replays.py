@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,15 +29,15 @@ def replay_groups(turns: pd.DataFrame, pairs: pd.DataFrame, ratings: pd.DataFram
     parts = [frame.assign(own_setting=frame["own_setting"].fillna("")) for frame in (chosen, own_rated, verdicts)]
     keys = pd.concat([frame[KEYS] for frame in parts]).drop_duplicates().sort_values(KEYS)
     return [
-        _group(*(frame[(frame[KEYS] == key).all(axis=1).to_numpy(dtype=bool)] for frame in parts), key, seed)
+        _group([frame[(frame[KEYS] == key).all(axis=1).to_numpy(dtype=bool)] for frame in parts], key, seed)
         for key in keys.to_numpy().tolist()
     ]
 
 
-def _group(
-    turns: pd.DataFrame, ratings: pd.DataFrame, verdicts: pd.DataFrame, key: list[str], seed: int
-) -> ReplayGroup:
-    everything = pd.concat([frame[["dialogue_id", "worker_id"]] for frame in (turns, ratings, verdicts)])
+def _group(parts: Sequence[pd.DataFrame], key: Sequence[str], seed: int) -> ReplayGroup:
+    """``parts``: rows of turns, ratings and verdicts."""
+    turns, ratings, verdicts = parts
+    everything = pd.concat([frame[["dialogue_id", "worker_id"]] for frame in parts])
     technique, setting, metric = key
     return ReplayGroup(
         technique=technique,

@@ -24,7 +24,8 @@ def _group(rows: pd.DataFrame, setting: str, metric: str, seed: int) -> ScaleGro
         n_workers=int(rows["worker_id"].nunique()),
         rows=[
             _row(own, str(model), str(criterion))
-            for (criterion, model), own in rows.groupby(["criterion", "model"], sort=False)
+            for criterion, of_it in rows.groupby("criterion", sort=False)
+            for model, own in of_it.groupby("model", sort=True)
         ],
         agreement=[_agreement(own, str(criterion), seed) for criterion, own in rows.groupby("criterion", sort=False)],
     )

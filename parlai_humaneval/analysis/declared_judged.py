@@ -41,7 +41,7 @@ JUDGEMENTS = (
     must("technique", "text", "evaluation technique, e.g. pw_dialog"),
     must("setting", "text", "variant of the technique, empty where it has none", empty_ok=True),
     must("metric", "text", "what the questions are about, e.g. preference"),
-    must("group", "text", "the models that the item is about, joined by ;"),
+    must("group", "text", "the models that the item is about, joined by ;, empty of attention checks", empty_ok=True),
     must("dialogues", "text", "ids of the dialogues shown, joined by ;, from left to right"),
     must("status", "text", "running, complete, partial (left or cut off) or failed"),
     more("seconds", "number", "from shown to the last answer: all steps of the item; empty where none was answered"),

@@ -70,6 +70,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",
             "types-click>=7,<8",

@@ -19,6 +19,7 @@ BENCHMARKS = {
     "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
     "reading": ("benchmarks.reading", "reading 2,000 units back"),
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
+    "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
     "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
@@ -29,7 +30,7 @@ EPILOG = (
     """\b
 Benchmarks:
 """
-    + "\n".join(f"  {name:8s} {line}" for name, (_, line) in BENCHMARKS.items())
+    + "\n".join(f"  {name:9s} {line}" for name, (_, line) in BENCHMARKS.items())
     + """
 
 \b

@@ -23,8 +23,13 @@ PAPERS = {
         for persona in ("", "_persona")
     },
     "ma2023": {"seq2seq", "dialogpt", "blenderbot_3B", "blenderbot_90M", "plato_xl"},
+    "deriu2020": {
+        *(f"dailydialog_{model}" for model in ("gpt", "br", "s2", "dr")),
+        *(f"empathetic_{model}" for model in ("gpt", "br", "s2", "dr", "bl")),
+        *(f"personachat_{model}" for model in ("lc", "hf", "kv", "bl", "br", "dr")),
+    },
 }
-FOREIGN = ("ji2022_kvmemnn", "ji2022_lstm", "ma2023_plato_xl")
+FOREIGN = ("ji2022_kvmemnn", "ji2022_lstm", "ma2023_plato_xl", "deriu2020_personachat_lc", "deriu2020_personachat_kv")
 """Systems whose agent is not here."""
 
 

@@ -1,0 +1,116 @@
+"""Replies a second of batched self-chats, beside ``parlai self_chat``, in the same run.
+
+The peer is ParlAI's own script, run in this process with the same tiny generator. Timed are its episodes, one after the
+other; of ours, the dialogues until the last of them is on the disk. Neither side's loading of the model is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Figure, median
+from benchmarks.pool import specs
+from benchmarks.replies import MODELS
+from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
+from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.self_chat.files import DialogueFile, locked
+from parlai_humaneval.self_chat.settings import SelfChatSettings
+from parlai_humaneval.self_chat.starts import load_starts
+from parlai_humaneval.self_chat.talking import talk_in
+
+BATCHES = (1, 8, 32)
+EXCHANGES = 6
+PEER_DIALOGUES = 3
+ROUNDS = 3
+TORCH_THREADS = 1
+"""Of both sides. With more, ParlAI's batches of one lose much of their time to threads that wait for each other, the more so
+on a machine with other work; the ratio would say more about that than about batching."""
+NOTE = (
+    "one tiny generator talks to itself on this machine, six exchanges a dialogue, greedy search, one processor thread for "
+    "either side. Peer: `parlai self_chat`, "
+    "which takes batch size 1 only. Neither side's loading is counted; ours includes writing the file; the two sides take "
+    "turns, and the median round of each counts"
+)
+
+
+def run(quick: bool) -> list[Figure]:
+    """Each batch size for two full batches; with ``quick`` one small batch of two."""
+    batches, rounds, peer_dialogues = ((2,), 1, 1) if quick else (BATCHES, ROUNDS, PEER_DIALOGUES)
+    spec = specs(MODELS)[0]
+    peers: list[float] = []
+    ours: dict[int, list[float]] = {batch: [] for batch in batches}
+    for round_number in range(rounds):
+        peers.append(peer_rate(spec, peer_dialogues))
+        for batch in batches:
+            dialogues = max(2 * batch, peer_dialogues)
+            ours[batch].append(our_rate(spec, batch, dialogues, seed=round_number))
+    return [
+        Figure(
+            name=f"self-chat replies a second, batch {batch}",
+            unit="1/s",
+            ours=median(ours[batch]),
+            peer=median(peers),
+            better="more",
+            peer_source="same run",
+            note=NOTE,
+            repeats=rounds,
+        )
+        for batch in batches
+    ]
+
+
+def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int) -> float:
+    """Replies a second of ``dialogues`` self-chats, ``batch`` at once."""
+    settings = SelfChatSettings(num_dialogues=dialogues, exchanges=EXCHANGES, start="openers", seed=seed)
+    pool = ModelPool([spec], max_batch=batch, timeout_s=600.0, torch_threads=TORCH_THREADS)
+    with tempfile.TemporaryDirectory() as folder, locked(Path(folder)), quiet_parlai(), pool:
+        file = DialogueFile(Path(folder), (spec.name, spec.name), settings, {spec.name: spec}, "")
+        file.begin(force=False)
+        starts = load_starts(settings)
+        started = time.perf_counter()
+        talk_in(pool, [file], starts, settings, lambda _: None)
+        seconds = time.perf_counter() - started
+    return dialogues * (2 * EXCHANGES - 1) / seconds
+
+
+def peer_rate(spec: ModelSpec, dialogues: int) -> float:
+    """Replies a second of ``parlai self_chat``; its first turn holds “Hi!” and no reply."""
+    import torch
+    from parlai.scripts.self_chat import SelfChat
+
+    torch.set_num_threads(TORCH_THREADS)
+    with tempfile.TemporaryDirectory() as folder, _episodes() as seconds, silent_parlai():
+        SelfChat.main(
+            **spec.options,
+            num_self_chats=dialogues,
+            selfchat_max_turns=EXCHANGES,
+            display_examples=False,
+            outfile=str(Path(folder) / "chats"),
+        )
+    return 2 * (EXCHANGES - 1) * dialogues / sum(seconds)
+
+
+@contextlib.contextmanager
+def _episodes() -> Iterator[list[float]]:
+    """Seconds of each episode that ParlAI's script runs within."""
+    from parlai.scripts import self_chat
+
+    seconds: list[float] = []
+    original = self_chat._run_self_chat_episode
+
+    def timed(*args: Any) -> None:
+        started = time.perf_counter()
+        original(*args)
+        seconds.append(time.perf_counter() - started)
+
+    self_chat._run_self_chat_episode = timed
+    try:
+        yield seconds
+    finally:
+        self_chat._run_self_chat_episode = original

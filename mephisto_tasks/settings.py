@@ -144,7 +144,8 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
         return []
     needed = [] if config.mephisto.architect.public_url else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
-    return needed if blueprint.models or blueprint.groups else [*needed, BLUEPRINT + "models"]
+    live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
+    return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
 
 
 def _is_local(config: DictConfig) -> bool:

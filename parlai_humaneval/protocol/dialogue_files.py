@@ -1,48 +1,59 @@
 """One reader for files of finished dialogues, whichever of the usual formats they are in.
 
-- **JSONL of this project**: ``{"dialogue_id": "…", "turns": ["…", "…"]}`` a line; two speakers take turns.
-- **ParlAI's Conversations**: ``{"dialog": [[{"id": "…", "text": "…"}, …], …]}`` a line, as ``parlai self_chat`` writes it.
+- **JSONL of this project**: ``{"dialogue_id": "…", "turns": ["…", "…"]}`` a line; two speakers take turns. ``speakers``
+  may name them (two names, or one for each turn), else they are ``speaker_1`` and ``speaker_2``.
+- **ParlAI's Conversations**: ``{"dialog": [[{"id": "…", "text": "…"}, …], …]}`` a line, as ``parlai self_chat``,
+  ``parlai interactive`` and this project's own self-chats write it; a metadata file beside it is read, too.
 - **ParlAI's text format**: ``text:…<TAB>labels:…<TAB>episode_done:True``, an exchange a line.
 - **fbdialog**: ``1 text<TAB>reply``, an exchange a line; a dialogue begins where the numbers do (ConvAI2's files).
 
-The format is told by the first line. An error names the file, the line and what was expected.
+Both kinds of JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The format is told by the
+first line. An error names the file, the line and what was expected.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from parlai_humaneval.protocol.dialogue_formats import (
+    CONTEXT,
+    FIRST,
+    SECOND,
+    SILENCE,
+    Draft,
+    Numbered,
+    Reader,
+    fbdialog,
+    json_lines,
+    parlai_text,
+)
+from parlai_humaneval.protocol.dialogues import Dialogue
+from parlai_humaneval.protocol.materials import MaterialError, read_text, text_lines
 
-from parlai_humaneval.protocol.dialogues import Dialogue, SaidLine
-from parlai_humaneval.protocol.materials import MaterialError, Sentence, read_text, text_lines, validated
-from parlai_humaneval.protocol.persona_lines import persona_line
+__all__ = ["CONTEXT", "FIRST", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
-FIRST, SECOND = "speaker_1", "speaker_2"
-"""Speakers of formats that do not name them; the first is the one that a model would hear."""
-SILENCE = "__SILENCE__"
-"""Stands in ParlAI's files where nobody said anything."""
-CONTEXT = "context"
-"""Who “says” persona lines in ParlAI's Conversations."""
 FORMATS = (
     'a JSON object a line ({"dialogue_id": …, "turns": […]} or ParlAI\'s {"dialog": […]}), '
     "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
 )
 
-Numbered = tuple[int, str]
-"""A line of the file under its number, from 1."""
+Entities = Mapping[str, str] | str | None
+"""Who the speakers are: speaker → a model's name or ``human``; one name for both; or whatever the file says."""
 
 
-def load_dialogues(path: Path) -> list[Dialogue]:
+def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
     """All dialogues of a file in any of the formats above. Blank lines are passed over.
+
+    A last line without an answer is kept.
+
+    Args:
+        path: the file.
+        entities: goes before what the file says.
 
     Raises:
         MaterialError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer
-            than two lines; an id given twice.
+            than two lines, or of other than two speakers; an id given twice; an entity of nobody who speaks.
     """
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
@@ -50,182 +61,81 @@ def load_dialogues(path: Path) -> list[Dialogue]:
     seen: set[str] = set()
     dialogues = []
     for count, draft in enumerate(_reader(path, numbered)(path, numbered), start=1):
-        dialogue = draft.finished(path, f"{path.stem}-{count}")
+        dialogue = _finished(draft, path, f"{path.stem}-{count}", entities)
         if dialogue.dialogue_id in seen:
             raise MaterialError(f"{path}, line {draft.line_number}: the id {dialogue.dialogue_id} stands twice")
         seen.add(dialogue.dialogue_id)
         dialogues.append(dialogue)
+    _all_speak(path, dialogues, entities)
     return dialogues
-
-
-@dataclass
-class _Draft:
-    """A dialogue under way."""
-
-    line_number: int
-    dialogue_id: str = ""
-    lines: list[SaidLine] = field(default_factory=list)
-    context: list[str] = field(default_factory=list)
-
-    def say(self, speaker: str, text: str) -> None:
-        text = text.strip()
-        if text and text != SILENCE:
-            self.lines.append(SaidLine(speaker, text))
-
-    def note(self, line: str, where: str) -> None:
-        """Keep a line that nobody said."""
-        found = persona_line(line)
-        if found and not found[1]:
-            raise MaterialError(f"{where}: the persona line is empty; write a sentence after it or remove it")
-        if line.strip():
-            self.context.append(line.strip())
-
-    def exchange(self, text: str, reply: str, where: str) -> None:
-        """Add what was heard and its reply. Personas, and with them topics, stand before the first words heard."""
-        heard = text.split("\n")
-        if not self.lines and any(persona_line(line) for line in heard):
-            unsaid = len(heard) if persona_line(heard[-1]) else len(heard) - 1
-            for line in heard[:unsaid]:
-                self.note(line, where)
-            heard = heard[unsaid:]
-        self.say(FIRST, "\n".join(heard))
-        self.say(SECOND, reply)
-
-    def finished(self, path: Path, default_id: str) -> Dialogue:
-        if len(self.lines) < 2:
-            raise MaterialError(
-                f"{path}, line {self.line_number}: a dialogue with {len(self.lines)} line(s) begins here; "
-                "expected at least 2"
-            )
-        return Dialogue(
-            self.dialogue_id or default_id, tuple(self.lines), tuple(self.context), self.line_number, source=str(path)
-        )
-
-
-Reader = Callable[[Path, Sequence[Numbered]], Iterator[_Draft]]
 
 
 def _reader(path: Path, numbered: Sequence[Numbered]) -> Reader:
     number, first = numbered[0]
     first = first.strip()
     if first.startswith("{"):
-        return _json_lines
+        return json_lines
     if first.split(" ", 1)[0].isdecimal():
-        return _fbdialog
+        return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
-        return _parlai_text
+        return parlai_text
     raise MaterialError(f"{path}, line {number}: the format is not known; expected {FORMATS}")
 
 
-class _Turns(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    dialogue_id: Sentence
-    turns: Annotated[list[Sentence], Field(min_length=2)]
-
-
-class _Act(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    id: str
-    text: str | None = None
-
-
-class _Conversation(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    dialog: list[list[_Act]]
-    context: list[_Act] = []
+def _finished(draft: Draft, path: Path, default_id: str, entities: Entities) -> Dialogue:
+    where = f"{path}, line {draft.line_number}"
+    _two_speak(draft, where)
+    return Dialogue(
+        draft.dialogue_id or default_id,
+        tuple(draft.lines),
+        tuple(draft.context),
+        draft.line_number,
+        entities=_who(draft, where, entities),
+        source=str(path),
+        settings=draft.settings,
+    )
 
 
-M = TypeVar("M", bound=BaseModel)
+def _two_speak(draft: Draft, where: str) -> None:
+    if draft.messages < 2:
+        raise MaterialError(
+            f"{where}: a dialogue with {draft.messages} line(s) begins here; expected at least 2, one of each speaker"
+        )
+    if len(draft.speakers) == 1:
+        raise MaterialError(
+            f"{where}: only {draft.speakers[0]} says anything in the dialogue that begins here; expected two speakers, and "
+            "every line or act under the name of who says it"
+        )
+    if len(draft.speakers) > 2:
+        raise MaterialError(
+            f"{where}: {len(draft.speakers)} speakers ({', '.join(draft.speakers)}) stand in the dialogue that begins "
+            "here; expected two: give a speaker one and the same name in all lines"
+        )
 
 
-def _validated(model: type[M], data: Any, where: str, form: str) -> M:
-    try:
-        return validated(model, data, where)
-    except MaterialError as error:
-        raise MaterialError(f"{error}; expected {form}") from error
+def _who(draft: Draft, where: str, entities: Entities) -> dict[str, str]:
+    unknown = [name for name in draft.entities if name not in draft.speakers]
+    if unknown:
+        raise MaterialError(
+            f"{where}: entities names {unknown[0]}, who says nothing; the speakers are {' and '.join(draft.speakers)}"
+        )
+    if isinstance(entities, str):
+        return dict.fromkeys(draft.speakers, entities)
+    given = {name: who for name, who in (entities or {}).items() if name in draft.speakers}
+    return {**draft.entities, **given}
 
 
-def _json_lines(path: Path, numbered: Sequence[Numbered]) -> Iterator[_Draft]:
-    for number, line in numbered:
-        where = f"{path}, line {number}"
-        try:
-            data = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise MaterialError(f"{where}: not JSON ({error.msg}); expected one whole dialogue a line") from error
-        draft = _Draft(number)
-        if isinstance(data, dict) and "dialog" in data:
-            _take_conversation(draft, data, where)
-        else:
-            turns = _validated(_Turns, data, where, '{"dialogue_id": "…", "turns": ["…", "…"]}')
-            draft.dialogue_id = turns.dialogue_id
-            for index, text in enumerate(turns.turns):
-                draft.say((FIRST, SECOND)[index % 2], text)
-        yield draft
-
-
-def _take_conversation(draft: _Draft, data: Any, where: str) -> None:
-    conversation = _validated(_Conversation, data, where, '{"dialog": [[{"id": "…", "text": "…"}, …], …]}')
-    acts = [*conversation.context, *(act for pair in conversation.dialog for act in pair)]
-    outside = len(conversation.context)
-    for index, act in enumerate(acts):
-        if index < outside or act.id == CONTEXT:
-            for line in (act.text or "").split("\n"):
-                draft.note(line, where)
-        else:
-            draft.say(act.id, act.text or "")
-
-
-def _parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[_Draft]:
-    from parlai.utils.misc import str_to_msg  # imported here, because ParlAI takes seconds
-
-    draft: _Draft | None = None
-    for number, line in numbered:
-        where = f"{path}, line {number}"
-        try:
-            message = str_to_msg(line.rstrip("\r"))
-        except ValueError as error:
-            raise MaterialError(f"{where}: {error}; expected text:…<TAB>labels:…") from error
-        if "text" not in message:
-            raise MaterialError(f"{where}: has no text; expected text:…<TAB>labels:…")
-        draft = draft or _Draft(number)
-        draft.exchange(message["text"], (message.get("labels") or [""])[0], where)
-        if message["episode_done"]:
-            yield draft
-            draft = None
-    if draft:
-        yield draft
-
-
-def _fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[_Draft]:
-    draft, last, unanswered = _Draft(numbered[0][0]), 0, list[str]()
-    for number, line in numbered:
-        where = f"{path}, line {number}"
-        count, _, rest = line.strip("\r").partition(" ")
-        if not count.strip().isdecimal():
-            raise MaterialError(f"{where}: does not begin with a number; expected fbdialog (1 text<TAB>reply)")
-        if int(count) <= last:
-            _say_rest(draft, unanswered)
-            yield draft
-            draft, unanswered = _Draft(number), []
-        last = int(count)
-        parts = rest.replace("\\n", "\n").split("\t")
-        if len(parts) == 1 and persona_line(rest):
-            draft.note(rest, where)
-        elif len(parts) == 1:
-            unanswered.append(rest)
-        else:
-            for text in unanswered:  # what comes before a question is its context
-                draft.note(text, where)
-            unanswered = []
-            draft.exchange(parts[0], parts[1].split("|")[0], where)
-    _say_rest(draft, unanswered)
-    yield draft
-
-
-def _say_rest(draft: _Draft, unanswered: Sequence[str]) -> None:
-    """Lines at a dialogue's end that got no reply were said all the same."""
-    for text in unanswered:
-        draft.say(FIRST, text)
+def _all_speak(path: Path, dialogues: Sequence[Dialogue], entities: Entities) -> None:
+    """Whoever the caller names must say something somewhere in the file."""
+    if entities is None:
+        return
+    names = [entities] if isinstance(entities, str) else list(entities.values())
+    if not all(name.strip() for name in names):
+        raise MaterialError(f"{path}: an entity is empty; name a model, or human")
+    speakers = list(dict.fromkeys(speaker for dialogue in dialogues for speaker in dialogue.speakers))
+    unknown = [] if isinstance(entities, str) else [name for name in entities if name not in speakers]
+    if unknown:
+        raise MaterialError(
+            f"{path}, line {dialogues[0].line_number}: entities names {unknown[0]}, who says nothing in this file; the "
+            f"speakers are {', '.join(speakers)}"
+        )

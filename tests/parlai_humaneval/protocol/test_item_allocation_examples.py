@@ -73,10 +73,11 @@ def test_one_pair_of_dialogues_for_each_worker_and_pair_of_models() -> None:
 def test_the_cell_that_lacks_most_comes_first() -> None:
     """By its share: 3 of 30 is less than 2 of 10."""
     few, many = singles(10), singles(30, AC, prefix="e")
-    allocator = ItemAllocator([*few, *many], per_unit=1)
-    allocator.restore([past(item, "x", "s") for item in [*few[:2], *many[:3]]])
-    (item,) = judge(allocator, "w", "u")
-    assert item.cell == AC
+    for seed in range(10):
+        allocator = ItemAllocator([*few, *many], per_unit=1, seed=seed)
+        allocator.restore([past(item, "x", "s") for item in [*few[:2], *many[:3]]])
+        (item,) = judge(allocator, "w", "u")
+        assert item.cell == AC
 
 
 def test_the_item_with_the_fewest_judgements_comes_first() -> None:
@@ -87,6 +88,30 @@ def test_the_item_with_the_fewest_judgements_comes_first() -> None:
     first = allocator.claim("v", "v", "v")
     assert first is not None
     assert judge(allocator, "w", "w") == [item for item in items[1:] if item not in first.items]
+
+
+def test_few_judgements_of_an_item_go_before_little_used_dialogues() -> None:
+    """The dialogues of the second were shown often, but in other items; the first was judged itself."""
+    judged, fresh, other = (
+        Item("i1", AB, ("a",), wanted=2),
+        Item("i2", AB, ("b", "c")),
+        Item("i3", AC, ("b", "c"), wanted=3),
+    )
+    allocator = ItemAllocator([judged, fresh, other], per_unit=1)
+    allocator.restore([past(judged, "x", "s"), *(past(other, f"x{n}", f"s{n}") for n in range(3))])
+    assert judge(allocator, "w", "u") == [fresh]
+
+
+def test_an_answer_noted_twice_counts_once() -> None:
+    allocator = ItemAllocator(singles(2, wanted=2), per_unit=2)
+    batch = allocator.claim("w", "u", "u")
+    assert batch is not None
+    for _ in range(2):
+        allocator.note_done("u", batch.items[0].item_id)
+    assert allocator.progress().completed == {AB: 1}
+    assert allocator.progress().running == {AB: 1}
+    allocator.complete("u")
+    assert allocator.progress().completed == {AB: 2}
 
 
 def test_the_dialogues_that_were_shown_least_come_first() -> None:
@@ -167,6 +192,8 @@ def test_a_unit_gone_on_with_may_be_shorter_than_it_was() -> None:
     batch = allocator.claim("w", "u", "two")
     assert batch is not None
     assert (batch.done, batch.numbers, batch.items) == (1, 2, [items[2]])
+    allocator.complete("u")
+    assert not allocator.take_cut_off("w")
     later = ItemAllocator([*items, *singles(5, prefix="e")], per_unit=3)
     later.restore([*log, past(items[2], "w", "one", numbers=batch.numbers)])
     new = later.claim("w", "u", "two")

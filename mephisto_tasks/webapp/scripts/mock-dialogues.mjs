@@ -1,5 +1,6 @@
 /** Invented states with finished dialogues, one or two, and every kind of question about them; see mock-scenes.mjs. */
 
+const judging = { transcript: [], context: null };
 const SAID = [
   "Hi! How are you today?",
   "I am well, thank you! I spent the morning in the garden, and the first tomatoes are ripe. Do you grow anything?",
@@ -65,7 +66,7 @@ const spot = {
   ],
 };
 const spotted = (current, count) => ({
-  transcript: [],
+  ...judging,
   progress: { unit: "conversation", current, total: 20 },
   panels: [{ title: "Conversation", context: current === 2 ? ["Topic: what one grows on a balcony"] : [], lines: segment(count, current) }],
   step: spot,
@@ -74,7 +75,7 @@ const spotted = (current, count) => ({
 const replay = (count) => [{ title: "Conversation", judged_label: "Partner", lines: talk("Partner", "Person", count) }];
 const replies = (count) => SAID.slice(1, 1 + count).map((text, index) => ({ candidate_id: `c${index}`, text }));
 const replayed = (turn, step) => ({
-  transcript: [],
+  ...judging,
   progress: { unit: "conversation", current: 1, total: 3 },
   within: { unit: "turn", current: turn, total: 3 },
   panels: replay(2 * turn - 1),
@@ -109,7 +110,7 @@ const dimensions = {
   ],
 };
 
-const pairs = (current, panels, step, rest = {}) => ({ transcript: [], progress: { unit: "pair", current, total: 5 }, panels, step, ...rest });
+const pairs = (current, panels, step, rest = {}) => ({ ...judging, progress: { unit: "pair", current, total: 5 }, panels, step, ...rest });
 
 /** Worker's name → the states that follow one another. */
 export const DIALOGUE_SCENES = {
@@ -122,10 +123,10 @@ export const DIALOGUE_SCENES = {
     { ...replayed(9, dimensions), within: null },
   ],
   rank: [
-    { transcript: [], progress: { unit: "conversation", current: 1, total: 2 }, panels: replay(7), step: { ...ranked, cards: replies(4) } },
-    { transcript: [], progress: { unit: "conversation", current: 2, total: 2 }, panels: replay(3), step: { ...ranked, cards: replies(8), ties: true, reason: { label: "Why is the first one the best?", required: true, min_words: 3 } } },
+    { ...judging, progress: { unit: "conversation", current: 1, total: 2 }, panels: replay(7), step: { ...ranked, cards: replies(4) } },
+    { ...judging, progress: { unit: "conversation", current: 2, total: 2 }, panels: replay(3), step: { ...ranked, cards: replies(8), ties: true, reason: { label: "Why is the first one the best?", required: true, min_words: 3 } } },
   ],
-  dimensions: [{ transcript: [], progress: { unit: "conversation", current: 1, total: 3 }, panels: replay(12), step: dimensions }],
+  dimensions: [{ ...judging, progress: { unit: "conversation", current: 1, total: 3 }, panels: replay(12), step: dimensions }],
   pairpractice: [
     pairs(1, pair(4), preferred, { phase: "practice", progress: { unit: "practice", current: 1, total: 2 } }),
     pairs(2, pair(6), preferred, {

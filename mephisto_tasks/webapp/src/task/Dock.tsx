@@ -18,6 +18,8 @@ export function Dock({ children }: { children: ReactNode }) {
     }
     const measure = () => {
       const most = element.hasAttribute("data-docked") ? MOST_GROWN : MOST;
+      // A docked step is set closer, so it is measured as one.
+      element.toggleAttribute("data-docked", true);
       const fits = window.innerWidth >= NARROWEST && element.offsetHeight <= most * window.innerHeight;
       element.toggleAttribute("data-docked", fits);
     };

@@ -40,7 +40,7 @@ export function JumpBar({ titles, last, question }: JumpBarProps) {
   );
 }
 
-/** Which place one reads: the last one that begins above the middle of the window. */
+/** Which place one reads: the last one that begins above the middle of the window, or at the page's end the very last. */
 function useHere(count: number): number {
   const [here, setHere] = useState(0);
   useEffect(() => {
@@ -49,7 +49,8 @@ function useHere(count: number): number {
       const begun = Array.from({ length: count }, (_, index) => placeAt(index, count)).filter(
         (place) => place !== null && place.getBoundingClientRect().top < middle,
       );
-      setHere(Math.max(0, begun.length - 1));
+      const atEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 2;
+      setHere(atEnd ? count - 1 : Math.max(0, begun.length - 1));
     };
     look();
     window.addEventListener("scroll", look, { passive: true });

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { type Ref, useRef } from "react";
 import type { Panel, PanelLine } from "../wire/state";
 import { useFocusOnItem } from "./focus";
 import { JumpBar } from "./JumpBar";
@@ -34,7 +34,7 @@ export function Panels({ panels, item, leadsTo }: PanelsProps) {
 interface DialogueProps {
   panel: Panel;
   index: number;
-  headingRef: React.Ref<HTMLHeadingElement> | undefined;
+  headingRef: Ref<HTMLHeadingElement> | undefined;
 }
 
 /** A dialogue under its name. The lines of the judged speaker look the same in every panel, and say whose they are. */
@@ -90,8 +90,8 @@ function Line({ line, side: where }: { line: PanelLine; side: "near" | "far" }) 
 }
 
 /** The judged speaker on the left, the other on the right; where nobody is judged, who speaks first on the left. */
-function side(line: PanelLine, { lines }: Panel): "near" | "far" {
-  const marked = lines.some(({ judged }) => judged);
+function side(line: PanelLine, { judged_label: label, lines }: Panel): "near" | "far" {
+  const marked = label !== null || lines.some(({ judged }) => judged);
   const near = marked ? line.judged : line.speaker === lines[0]?.speaker;
   return near ? "near" : "far";
 }

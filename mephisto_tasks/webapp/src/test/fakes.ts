@@ -5,7 +5,22 @@ import type { Socket } from "../wire/connection";
 import type { Crowd } from "../wire/crowd";
 import type { Http } from "../wire/http";
 import type { AgentDetails } from "../wire/packets";
-import type { Action, ChooseStep, Entry, MessageStep, PageState, RateStep, Scale, Step, TickStep, TopicStep, WriteStep } from "../wire/state";
+import type {
+  Action,
+  ChooseStep,
+  Entry,
+  FormStep,
+  MessageStep,
+  PageState,
+  Panel,
+  RankStep,
+  RateStep,
+  Scale,
+  Step,
+  TickStep,
+  TopicStep,
+  WriteStep,
+} from "../wire/state";
 
 export interface SentPacket {
   packet_type: string;
@@ -171,6 +186,64 @@ export const WRITE: WriteStep = {
   min_words: 2,
   max_chars: 60,
 };
+
+const WHO = [
+  { option_id: "first", label: "Speaker 1" },
+  { option_id: "second", label: "Speaker 2" },
+];
+
+/** One question about two dialogues, with a reason. */
+export const PAIR: FormStep = {
+  kind: "form",
+  step_id: "f1",
+  questions: [
+    {
+      question_id: "preference",
+      text: "Who is nicer?",
+      options: WHO,
+      group: null,
+      reason: { label: "Why?", required: true, min_words: 2 },
+    },
+  ],
+};
+
+const question = (id: string, text: string, group: string, labels: string[]) => ({
+  question_id: id,
+  text,
+  group,
+  reason: null,
+  options: labels.map((label) => ({ option_id: label.toLowerCase(), label })),
+});
+
+/** Several short questions in two groups. */
+export const SPOT: FormStep = {
+  kind: "form",
+  step_id: "f2",
+  questions: [
+    question("label_0", "What is Speaker A?", "Human or bot?", ["Human", "Unsure", "Bot"]),
+    question("label_1", "What is Speaker B?", "Human or bot?", ["Human", "Unsure", "Bot"]),
+    question("fluent", "Who is more fluent?", "Who is better?", ["A", "Same", "B"]),
+  ],
+};
+
+export const RANK: RankStep = {
+  kind: "rank",
+  step_id: "k1",
+  question: "Rank the replies.",
+  cards: ["One", "Two", "Three"].map((text) => ({ candidate_id: text.toLowerCase(), text })),
+  ties: false,
+  reason: null,
+};
+
+/** A dialogue in which the second speaker is marked; `texts` are said in turn. */
+export function panel(title: string, texts: string[], rest: Partial<Panel> = {}): Panel {
+  const judged = rest.judged_label === undefined ? "Speaker 1" : rest.judged_label;
+  const lines = texts.map((text, index) => {
+    const marked = index % 2 === 1 && judged !== null;
+    return { line_id: `${title}-${index}`, speaker: marked ? judged : "Partner", judged: marked, text };
+  });
+  return { title, context: [], judged_label: judged, lines, ...rest };
+}
 
 export function action(actionId: string, label: string, rest: Partial<Action> = {}): Action {
   return { action_id: actionId, label, group: null, enabled: true, hint: null, text_label: null, confirm: null, ...rest };

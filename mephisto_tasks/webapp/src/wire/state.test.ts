@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CHOOSE, entry, MESSAGE, pageState, RATE, SCALE, update } from "../test/fakes";
+import { CHOOSE, entry, MESSAGE, PAIR, pageState, panel, RANK, RATE, SCALE, update } from "../test/fakes";
 import { newestUpdate, parseUpdate } from "./state";
 
 describe("parseUpdate", () => {
@@ -51,7 +51,12 @@ describe("the steps", () => {
       { kind: "tick", step_id: "s", question: "?", options: [{ option_id: "o", label: "O" }], max_choices: 1 },
       { reply: null, min_choices: 0, none_label: null, reason: null },
     ],
-    [{ kind: "rate", step_id: "s", question: "?", scales: [{ ...SCALE, labels: undefined }] }, { scales: [{ labels: [] }] }],
+    [{ kind: "rate", step_id: "s", question: "?", scales: [{ ...SCALE, labels: undefined, hints: undefined }] }, { scales: [{ labels: [], hints: [] }] }],
+    [
+      { kind: "form", step_id: "s", questions: [{ question_id: "q", text: "?", options: [{ option_id: "o", label: "O" }] }] },
+      { questions: [{ group: null, reason: null }] },
+    ],
+    [{ kind: "rank", step_id: "s", question: "?", cards: [{ candidate_id: "a", text: "" }] }, { ties: false, reason: null }],
     [{ kind: "topic", step_id: "s", label: "?", opinion_label: "", opinions: [] }, { max_chars: 200 }],
   ])("have what steps.py leaves at its defaults: %j", (step, filled) => {
     expect(readStep(step)).toMatchObject({ ok: true, state: { step: filled, columns: [], topic: null, within: null } });
@@ -67,6 +72,12 @@ describe("the steps", () => {
     ["an unknown style", { ...RATE, scales: [{ ...SCALE, style: "stars" }] }],
     ["nothing to tick", { kind: "tick", step_id: "s", question: "?", options: [], max_choices: 1 }],
     ["nothing that may be ticked", { kind: "tick", step_id: "s", question: "?", options: [{ option_id: "o", label: "O" }], max_choices: 0 }],
+    ["too few hints", { ...RATE, scales: [{ ...points, hints: ["Bad.", "Good."] }] }],
+    ["a form that asks nothing", { ...PAIR, questions: [] }],
+    ["a question without options", { ...PAIR, questions: [{ ...PAIR.questions[0], options: [] }] }],
+    ["a question that stands twice", { ...PAIR, questions: [PAIR.questions[0], PAIR.questions[0]] }],
+    ["nothing to rank", { ...RANK, cards: [] }],
+    ["a reply to rank that stands twice", { ...RANK, cards: [RANK.cards[0], RANK.cards[0]] }],
     ["an action without a name", { ...MESSAGE, actions: [{ action_id: "a" }] }],
   ])("are refused with %s", (_, step) => {
     expect(readStep(step)?.ok).toBe(false);
@@ -85,6 +96,24 @@ describe("the transcript", () => {
       false,
       false,
     ]);
+  });
+});
+
+describe("finished dialogues", () => {
+  const shown = (panels: object[]) =>
+    parseUpdate({ kind: "state", state: { version: 1, phase: "task", progress: { unit: "pair", current: 1 }, panels, step: PAIR } });
+
+  it("have what panels.py leaves at its defaults", () => {
+    const parsed = shown([{ title: "Chat", lines: [{ line_id: "1", speaker: "A", judged: false, text: "Hi!" }] }]);
+    expect(parsed).toMatchObject({ ok: true, state: { panels: [{ context: [], judged_label: null }] } });
+    expect(readStep(MESSAGE)).toMatchObject({ ok: true, state: { panels: [] } });
+  });
+
+  it("are two at most, and every line says who said it", () => {
+    const one = panel("Chat", ["Hi!"]);
+    expect(shown([one, one])?.ok).toBe(true);
+    expect(shown([one, one, one])?.ok).toBe(false);
+    expect(shown([{ ...one, lines: [{ line_id: "1", judged: false, text: "Hi!" }] }])?.ok).toBe(false);
   });
 });
 

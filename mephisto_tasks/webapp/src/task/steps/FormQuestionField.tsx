@@ -5,6 +5,9 @@ import { OptionRow } from "./OptionRow";
 import { TextField } from "./TextField";
 import styles from "./Form.module.css";
 
+/** The words below the form that say what is missing. */
+export const MISSING_ID = "form-missing";
+
 export interface FormQuestionFieldProps {
   question: FormQuestion;
   /** The stem of its ids. */
@@ -26,13 +29,13 @@ export interface FormQuestionFieldProps {
 export function FormQuestionField(props: FormQuestionFieldProps) {
   const { question, id, askedBy, picked, reason, missing, reasonProblem, locked, onPick, onReason, onEnter } = props;
   const asked = question.reason;
-  const missingId = `${id}-missing`;
+  const missingId = askedBy === null ? `${id}-missing` : MISSING_ID;
   return (
     <div className={styles.question} data-question={question.question_id} data-missing={missing ? "" : undefined}>
       <div className={askedBy === null ? styles.row : styles.alone}>
-        {(askedBy === null || missing) && (
+        {askedBy === null && (
           <p className={styles.text}>
-            {askedBy === null && <span id={id}>{question.text}</span>}{" "}
+            <span id={id}>{question.text}</span>{" "}
             {missing && (
               <span id={missingId} className={styles.missing}>
                 Not answered yet
@@ -46,7 +49,6 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
           options={question.options.map((option) => ({ id: option.option_id, label: option.label }))}
           value={picked}
           locked={locked}
-          numbered
           onPick={onPick}
           onEnter={onEnter}
         />

@@ -4,7 +4,7 @@ import { useFocusOnArrival } from "../focus";
 import { QUESTION_ID } from "../JumpBar";
 import { useDraft } from "../useDraft";
 import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, reasonProblem, unanswered } from "./form";
-import { FormQuestionField } from "./FormQuestionField";
+import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
 import type { StepProps } from "./step";
 import { StepFoot, StepForm } from "./StepForm";
 import { keyRange, useEnterKey, useNumberKeys } from "./useNumberKeys";
@@ -103,13 +103,8 @@ export function FormStepView({ step, agentId, pending, onAnswer }: StepProps<For
         )}
       </div>
       {tried && open.length > 0 && (
-        <p role="alert" className={styles.problem}>
-          {missingWords(open)}
-        </p>
-      )}
-      {only === undefined && (
-        <p role="status" className={styles.count}>
-          {`${step.questions.length - open.length} of ${step.questions.length} answered`}
+        <p role="alert" id={MISSING_ID} className={styles.problem}>
+          {missingWords(step, open)}
         </p>
       )}
       <StepFoot
@@ -117,6 +112,7 @@ export function FormStepView({ step, agentId, pending, onAnswer }: StepProps<For
         unready={open.length > 0 || badReason !== undefined}
         pending={pending}
         keys={keyHint(step)}
+        note={only === undefined ? `${step.questions.length - open.length} of ${step.questions.length} answered` : undefined}
       />
     </StepForm>
   );

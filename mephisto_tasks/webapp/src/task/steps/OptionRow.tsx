@@ -9,14 +9,14 @@ export interface OptionRowProps {
   options: readonly { id: string; label: string }[];
   value: string | null;
   locked: boolean;
-  /** Each option shows the number key that chooses it. */
-  numbered?: boolean;
+  /** Words, which show the number key that chooses them, or numbers. */
+  look?: "words" | "numbers";
   onPick: (id: string) => void;
   onEnter: () => void;
 }
 
 /** A few words to choose one of, in a row. */
-export function OptionRow({ labelledBy, describedBy, options, value, locked, numbered = false, onPick, onEnter }: OptionRowProps) {
+export function OptionRow({ labelledBy, describedBy, options, value, locked, look = "words", onPick, onEnter }: OptionRowProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
@@ -34,6 +34,7 @@ export function OptionRow({ labelledBy, describedBy, options, value, locked, num
     >
       <RadioGroup
         className={styles.row}
+        data-columns={look === "words" ? options.length : undefined}
         onKeyDown={onKeyDown}
         aria-labelledby={labelledBy}
         aria-required
@@ -42,7 +43,7 @@ export function OptionRow({ labelledBy, describedBy, options, value, locked, num
         {options.map(({ id, label }, index) => (
           <label key={id} className={[styles.option, id === value ? styles.picked : "", locked ? styles.locked : ""].join(" ")}>
             <Radio value={id} className={styles.input} />
-            {numbered && index < 9 && (
+            {look === "words" && index < 9 && (
               <span className={styles.key} aria-hidden="true">
                 {index + 1}
               </span>

@@ -88,6 +88,7 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
                     options={options}
                     value={Object.hasOwn(places, id) ? String(places[id]) : null}
                     locked={pending}
+                    look="numbers"
                     onPick={(place) => put(id, Number(place))}
                     onEnter={send}
                   />

@@ -41,16 +41,23 @@ export interface StepFootProps {
   pending: boolean;
   /** Which keys do what; shown where there is a keyboard. */
   keys?: string;
+  /** How far one is, read aloud when it changes. */
+  note?: string | undefined;
 }
 
 /** The button at the end of a step, and whether the answer is on its way. */
-export function StepFoot({ send, unready, pending, keys }: StepFootProps) {
+export function StepFoot({ send, unready, pending, keys, note }: StepFootProps) {
   return (
     <div className={styles.foot}>
       <Button type="submit" unready={unready} disabled={pending}>
         {pending ? "Sending…" : send}
       </Button>
       {keys !== undefined && !pending && <span className={styles.keys}>{keys}</span>}
+      {note !== undefined && (
+        <p role="status" className={styles.note}>
+          {note}
+        </p>
+      )}
       <Sending pending={pending} />
     </div>
   );

@@ -53,10 +53,10 @@ export function askedReasons(step: FormStep, reasons: Draft["reasons"]): Record<
 }
 
 /** Names what is not answered: all of it where it is little, else how much and where it begins. */
-export function missingWords(missing: readonly FormQuestion[]): string {
+export function missingWords({ questions }: FormStep, missing: readonly FormQuestion[]): string {
   const [first] = missing;
-  if (first === undefined) {
-    return "";
+  if (first === undefined || questions.length === 1) {
+    return first === undefined ? "" : "Choose an answer before you go on.";
   }
   return missing.length === 1
     ? `Not answered yet: “${first.text}”`

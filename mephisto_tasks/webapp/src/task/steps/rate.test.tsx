@@ -158,6 +158,19 @@ describe("points", () => {
     expect(await axeViolations()).toEqual([]);
   });
 
+  it("say of each point what it means where that is told", async () => {
+    const hints = ["Off the topic.", "A little off.", "Fits.", "Fits well.", "Could not be better."];
+    const labels = ["1", "2", "3", "4", "5"];
+    const { onAnswer } = renderTask(
+      pageState(1, { ...POINTS, scales: POINTS.scales.map((scale) => ({ ...scale, labels, hints })) }),
+    );
+    expect(screen.getAllByRole("radio").map((radio) => radio.closest("label")?.textContent)).toContain("2A little off.");
+    await userEvent.click(screen.getByRole("radio", { name: "3 Fits." }));
+    await userEvent.keyboard("4{Enter}");
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ values: { p1: 4 } });
+    expect(await axeViolations()).toEqual([]);
+  });
+
   it("take a number key for the scale that has the focus, else for the first open one", async () => {
     const [scale] = POINTS.scales;
     const two = [scale, { ...scale, scale_id: "p2", statement: "It was kind." }] as typeof POINTS.scales;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -77,6 +78,16 @@ class StudyLauncher(TaskLauncher):
             unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
             self.units.append(unit)
         unit.launch(self.launch_url)
+
+    def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> None:
+        """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
+
+        A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
+        units than there were at first.
+        """
+        there = sum(unit.db_status not in _ENDED for unit in self.units if unit.db_id != besides)
+        for _ in range(wanted - there):
+            self.add_one(data())
 
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import zlib
 from pathlib import Path
 
 from parlai_humaneval.protocol.item_allocation import ItemAllocator
@@ -43,7 +44,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     """
     own = _task_config(config, task)
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
-    gathered = gather(config, data_dir, seed)
+    gathered = gather(config, data_dir, _steady(task_name) if config.seed is None else config.seed)
     _check_replays(config, gathered)
     practice = _practice(config, own, gathered)
     if practice is None:
@@ -79,6 +80,11 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
             "or judgements_per_group=…"
         )
     return study
+
+
+def _steady(task_name: str) -> int:
+    """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
+    return zlib.crc32(task_name.encode())
 
 
 def _task_config(config: StaticConfig, task: str) -> Path:

@@ -59,18 +59,23 @@ async def launch_beside(data_dir: Path, **settings: Any) -> AsyncIterator[Launch
 
 def config_of(data_dir: Path, task: str = "pw_turn", **settings: Any) -> Any:
     models = settings.pop("models", ["alpha", "beta"])
-    conf = settings.pop("conf", "local")
-    task_name = settings.pop("task_name", TASK)
-    port, disconnect = settings.pop("port", 0), settings.pop("disconnect_after_s", 60)
-    blueprint = {
-        "models": models,
-        "zoo_files": [str(zoo_file(data_dir, [name for name in models if name not in EMBEDDED]))],
-        "turns": 2,
-        "dialogues_per_group": 1,
-        "onboarding_qualification": None,
-        "seed": 5,
-        **settings,
-    }
+    return composed(
+        task,
+        {
+            "models": models,
+            "zoo_files": [str(zoo_file(data_dir, [name for name in models if name not in EMBEDDED]))],
+            "turns": 2,
+            "dialogues_per_group": 1,
+            **settings,
+        },
+    )
+
+
+def composed(task: str, settings: dict[str, Any]) -> Any:
+    """Settings by name, as for :func:`launch`; no practice and the seed 5 unless they say otherwise."""
+    blueprint = {"onboarding_qualification": None, "seed": 5, **settings}
+    conf, task_name = blueprint.pop("conf", "local"), blueprint.pop("task_name", TASK)
+    port, disconnect = blueprint.pop("port", 0), blueprint.pop("disconnect_after_s", 60)
     overrides = [f"mephisto.blueprint.{key}={_hydra(value)}" for key, value in blueprint.items()]
     overrides += [
         f"mephisto.architect.port={port}",

@@ -1,6 +1,6 @@
 """Replies a second of batched self-chats, beside ``parlai self_chat``, in the same run.
 
-The peer is ParlAI's own script, run in this process with the same tiny generator. Timed are its episodes, one after the
+The peer is ParlAI's own script, run in this process with the same generator. Timed are its episodes, one after the
 other; of ours, the dialogues until the last of them is on the disk. Neither side's loading of the model is counted.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Figure, median
+from benchmarks.figures import Figure
 from benchmarks.pool import specs
 from benchmarks.replies import MODELS
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
+from parlai_humaneval.models.tiny import TinySize, train_tiny
 from parlai_humaneval.models.zoo import ModelSpec
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import SelfChatSettings
@@ -32,30 +33,45 @@ TORCH_THREADS = 1
 """Of both sides. With more, ParlAI's batches of one lose much of their time to threads that wait for each other, the more so
 on a machine with other work; the ratio would say more about that than about batching."""
 NOTE = (
-    "one tiny generator talks to itself on this machine, six exchanges a dialogue, greedy search, one processor thread for "
-    "either side. Peer: `parlai self_chat`, "
-    "which takes batch size 1 only. Neither side's loading is counted; ours includes writing the file; the two sides take "
-    "turns, and the median round of each counts"
+    "a generator talks to itself on this machine, six exchanges a dialogue, greedy search, one processor thread for either "
+    "side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is counted; ours includes "
+    "writing the file; the two sides take turns, and the best round of each counts"
 )
 
 
 def run(quick: bool) -> list[Figure]:
-    """Each batch size for two full batches; with ``quick`` one small batch of two."""
-    batches, rounds, peer_dialogues = ((2,), 1, 1) if quick else (BATCHES, ROUNDS, PEER_DIALOGUES)
+    """Each batch size for two full batches; with ``quick`` one small batch of two, of one generator."""
+    if quick:
+        return compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1)
+    return [
+        *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),
+        *compare("4+4 layers", specs(MODELS)[0], BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
+    ]
+
+
+def tiny() -> ModelSpec:
+    """The size of the zoo's ``tiny_generator`` (2 + 2 layers, width 128), made in a moment; it searches as :func:`specs`."""
+    model = MODELS / "tiny" / "model"
+    if not model.exists():
+        train_tiny(model.parent, size=TinySize(max_steps=3))
     spec = specs(MODELS)[0]
+    return spec.model_copy(update={"name": "tiny", "options": {**spec.options, "model_file": str(model)}})
+
+
+def compare(size: str, spec: ModelSpec, batches: Sequence[int], rounds: int, peer_dialogues: int) -> list[Figure]:
+    """A figure for each batch size. The two sides take turns, so that both meet the same machine."""
     peers: list[float] = []
     ours: dict[int, list[float]] = {batch: [] for batch in batches}
-    for round_number in range(rounds):
+    for seed in range(rounds):
         peers.append(peer_rate(spec, peer_dialogues))
         for batch in batches:
-            dialogues = max(2 * batch, peer_dialogues)
-            ours[batch].append(our_rate(spec, batch, dialogues, seed=round_number))
+            ours[batch].append(our_rate(spec, batch, max(2 * batch, peer_dialogues), seed))
     return [
         Figure(
-            name=f"self-chat replies a second, batch {batch}",
+            name=f"self-chat replies a second, {size}, batch {batch}",
             unit="1/s",
-            ours=median(ours[batch]),
-            peer=median(peers),
+            ours=max(ours[batch]),
+            peer=max(peers),
             better="more",
             peer_source="same run",
             note=NOTE,

@@ -25,7 +25,9 @@ def test_every_benchmark_can_be_loaded(name: str) -> None:
     assert callable(load(name))
 
 
-@pytest.mark.parametrize("name", ["bundle", "reading", pytest.param("latency", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["bundle", "reading", *(pytest.param(name, marks=pytest.mark.slow) for name in ("latency", "self_chat"))]
+)
 def test_quick_run_gives_figures(name: str) -> None:
     """Guards each benchmark against changes in what it drives. Launching is what latency begins with."""
     figures = load(name)(True)

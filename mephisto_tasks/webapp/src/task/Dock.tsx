@@ -1,4 +1,5 @@
-import { type ReactNode, useLayoutEffect, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
+import { scrollPage } from "./scroll";
 import styles from "./Dock.module.css";
 
 /** A step may cover this share of the window while one reads. */
@@ -32,9 +33,38 @@ export function Dock({ children }: { children: ReactNode }) {
       observer?.disconnect();
     };
   }, []);
+  usePageKeys(dock);
   return (
     <div ref={dock} className={styles.dock}>
       {children}
     </div>
   );
+}
+
+/** The page keys scroll by what is in sight, and not past lines that the dock covers. */
+function usePageKeys(dock: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const way = direction(event);
+      const docked = dock.current?.hasAttribute("data-docked") === true;
+      if (docked && way !== 0 && !event.defaultPrevented && document.querySelector("[role='dialog']") === null) {
+        event.preventDefault();
+        scrollPage(way, dock.current?.offsetHeight ?? 0);
+      }
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [dock]);
+}
+
+/** 1 for a page down, -1 for a page up, 0 for any other key, and where the key has another use. */
+function direction({ key, target, shiftKey, altKey, ctrlKey, metaKey }: KeyboardEvent): -1 | 0 | 1 {
+  const used = target instanceof HTMLElement && target.matches(key === " " ? "button, input, textarea" : "textarea");
+  if (used || altKey || ctrlKey || metaKey) {
+    return 0;
+  }
+  if (key === " ") {
+    return shiftKey ? -1 : 1;
+  }
+  return key === "PageDown" ? 1 : key === "PageUp" ? -1 : 0;
 }

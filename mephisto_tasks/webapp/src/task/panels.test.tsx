@@ -177,6 +177,20 @@ describe("the dock", () => {
     expect(docked()).toBe(false);
   });
 
+  it("has the page keys scroll by what it leaves in sight, except where a key has another use", async () => {
+    const scrollBy = vi.fn();
+    vi.stubGlobal("scrollBy", scrollBy);
+    vi.stubGlobal("innerHeight", 800);
+    vi.stubGlobal("innerWidth", 1280);
+    height(300);
+    renderTask(state(1, PAIR, TWO));
+    await userEvent.keyboard("{PageDown}{PageUp} ");
+    expect(scrollBy.mock.calls.map(([to]) => (to as ScrollToOptions).top)).toEqual([425, -425, 425]);
+    await userEvent.type(screen.getByLabelText("Why?"), "a b{PageDown}");
+    expect(scrollBy).toHaveBeenCalledTimes(3);
+    expect(screen.getByLabelText("Why?")).toHaveValue("a b");
+  });
+
   it("is not used on a phone", () => {
     vi.stubGlobal("innerHeight", 844);
     vi.stubGlobal("innerWidth", 390);

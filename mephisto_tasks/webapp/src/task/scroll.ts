@@ -25,13 +25,23 @@ export function bringIntoView(top: HTMLElement | null, bottom: HTMLElement | nul
   }
   const start = top.getBoundingClientRect().top + window.scrollY;
   const end = bottom.getBoundingClientRect().bottom + window.scrollY;
-  const header = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+  const header = headerHeight();
   const room = window.innerHeight - header;
   const margin = 16;
   const target = end - start <= room - margin ? end - window.innerHeight + margin : start - header;
   if (target > window.scrollY || start - header < window.scrollY) {
     window.scrollTo({ top: Math.max(0, target), behavior: calmMotion() ? "auto" : "smooth" });
   }
+}
+
+/** Scrolls down (1) or up (-1) by what is in sight between the header and what `covered` pixels hide below. */
+export function scrollPage(way: -1 | 1, covered: number): void {
+  const inSight = window.innerHeight - headerHeight() - covered;
+  window.scrollBy({ top: way * 0.85 * inSight, behavior: calmMotion() ? "auto" : "smooth" });
+}
+
+function headerHeight(): number {
+  return parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
 }
 
 function calmMotion(): boolean {

@@ -144,7 +144,7 @@ def krippendorff_alpha(
     from krippendorff import alpha as alpha_of
 
     domain = list(range(width)) if values is None else list(values)
-    used = table.sum(axis=0) > 0  # the package refuses values that nobody gave, in some versions
+    used = table.sum(axis=0) > 0  # values that nobody gave say nothing
     estimate = alpha_of(
         value_counts=table[:, used].astype(int),
         value_domain=[value for value, is_used in zip(domain, used, strict=True) if is_used],

@@ -107,6 +107,9 @@ def test_attention_checks_and_unfinished_judgements_change_no_number():
     ]
     one, other = build_report(tables(good)), build_report(tables(good + more))
     assert one.groups == other.groups
+    answered = make_pair("u3", "a", "b", "second").model_copy(update={"status": "failed"})
+    (group,) = build_report(tables([*good, answered])).groups
+    assert (group.pairs, group.unfinished) == (one.groups[0].pairs, 1)
     checks = other.attention_checks
     assert (checks.passed, checks.failed, checks.not_answered, checks.workers_failing) == (1, 1, 1, 1)
     assert (other.judgements.complete, other.judgements.partial, other.judgements.failed) == (12, 1, 1)

@@ -79,8 +79,8 @@ def test_the_study_says_how_fast_people_read_and_few_items_say_nothing() -> None
 
 
 def test_replies_that_could_be_chosen_are_read_too() -> None:
-    """One line of ten words, and in its turn a second reply of 90: ten seconds."""
-    turn = answered(1, "hello").model_copy(update={"candidates": shown(1, ["ten", " ".join(["word"] * 90)])})
+    """One line of ten words, and a reply of 90 that was not continued: ten seconds. The continued one is a line already."""
+    turn = answered(1, "hello").model_copy(update={"candidates": shown(1, ["word " * 30, " ".join(["word"] * 90)])})
     rating = ReplayedRating(technique="sata", metric="preference", question="?", turns=[turn])
     replay = {"dialogues": [dialogue("d", lines=1, replayed=rating)]}
     for seconds, passed in ((9.9, False), (10.1, True)):

@@ -1,0 +1,116 @@
+"""Finished dialogues for somebody who took no part in them: turn by turn as they were rated, one turn, or as a whole.
+
+Sources: Liu et al. 2023, “Data Cleaning” (agreement of third parties, on a random sample of conversations); Ma et al. 2023
+(ranking all replies to one context, and rating whole dialogues on scales).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.dialogues import Dialogue
+from parlai_humaneval.protocol.items import Item
+from parlai_humaneval.protocol.judgements import ReplayedRating
+from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.protocol.pairing import NotEnough, place_of
+from parlai_humaneval.protocol.records import Turn
+
+RANK = "rank"
+"""Metric of rankings."""
+
+T = TypeVar("T")
+
+
+def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
+    """A whole rated dialogue is an item; two that stood side by side are one.
+
+    Args:
+        dialogues: with their ratings.
+        per_item: judgements of each.
+        sample: how many to draw at random; None: all.
+        seed: of the draw.
+
+    Raises:
+        NotEnough: fewer rated dialogues than the sample, or none.
+        MaterialError: a dialogue that was not rated.
+    """
+    together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
+    return [
+        Item(
+            f"replay:{' | '.join(one.dialogue_id for one in group)}",
+            Cell(_models(group), _rating(group[0]).metric, _rating(group[0]).setting),
+            tuple(one.dialogue_id for one in group),
+            (None,) * len(group),
+            wanted=per_item,
+        )
+        for group in _sampled(together, sample, seed, "rated dialogues")
+    ]
+
+
+def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
+    """Each complete turn of which two or more different replies were shown is an item: all its replies are ranked.
+
+    ``sample`` counts dialogues; arguments and errors are those of :func:`replay_items`.
+    """
+    ranked = [(one, turns) for one in dialogues if (turns := _several_replies(one))]
+    return [
+        Item(
+            f"{RANK}:{dialogue.dialogue_id}:{turn.turn}",
+            Cell(_models([dialogue]), RANK, _rating(dialogue).setting),
+            (dialogue.dialogue_id,),
+            turn=turn.turn,
+            wanted=per_item,
+        )
+        for dialogue, turns in _sampled(ranked, sample, seed, "dialogues with a turn of two different replies")
+        for turn in turns
+    ]
+
+
+def whole_items(
+    dialogues: Sequence[Dialogue], per_item: int, metric: str, *, sample: int | None, seed: int
+) -> list[Item]:
+    """A whole dialogue is an item, rated or not; arguments and errors as in :func:`replay_items`."""
+    return [
+        Item(f"{metric}:{one.dialogue_id}", Cell(_models([one]), metric), (one.dialogue_id,), wanted=per_item)
+        for one in _sampled(dialogues, sample, seed, "dialogues")
+    ]
+
+
+def _rating(dialogue: Dialogue) -> ReplayedRating:
+    if dialogue.rating is None:
+        raise MaterialError(
+            f"{place_of(dialogue)}: dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again. Name "
+            "tasks in which dialogues were rated live: {task: NAME}"
+        )
+    return dialogue.rating
+
+
+def _models(group: Sequence[Dialogue]) -> tuple[str, ...]:
+    """The models by name, each of those that stood behind one partner by itself."""
+    rating = group[0].rating
+    names = {one.model for turn in rating.turns for one in turn.candidates} if rating is not None else set()
+    return tuple(sorted(names or {name for one in group for name in one.models or ["human"]}))
+
+
+def _several_replies(dialogue: Dialogue) -> list[Turn]:
+    """Turns whose context is the same for all replies: those of models that went on each by itself have none."""
+    turns = [turn for turn in _rating(dialogue).turns if turn.complete and not turn.continued_each]
+    return [turn for turn in turns if sum(not one.failed and one.same_as is None for one in turn.candidates) >= 2]
+
+
+def _sampled(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:
+    """A random sample, in the order of the whole."""
+    if not found:
+        raise NotEnough(f"there are no {what}; name more files or tasks")
+    if sample is None:
+        return list(found)
+    if sample > len(found):
+        raise NotEnough(
+            f"a sample of {sample} is wanted, but there are {len(found)} {what}. Ask for {len(found)} or fewer, or for all "
+            "of them (null)"
+        )
+    return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

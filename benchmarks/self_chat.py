@@ -29,13 +29,15 @@ BATCHES = (1, 8, 32)
 EXCHANGES = 6
 PEER_DIALOGUES = 3
 ROUNDS = 3
+TOKENS = 24
+"""Of every reply."""
 TORCH_THREADS = 1
 """Of both sides. With more, ParlAI's batches of one lose much of their time to threads that wait for each other, the more so
 on a machine with other work; the ratio would say more about that than about batching."""
 NOTE = (
-    "a generator talks to itself on this machine, six exchanges a dialogue, greedy search, one processor thread for either "
-    "side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is counted; ours includes "
-    "writing the file; the two sides take turns, and the best round of each counts"
+    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens a reply, greedy search, one processor "
+    "thread for either side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is counted; "
+    "ours includes writing the file; the two sides take turns, and the best round of each counts"
 )
 
 
@@ -45,7 +47,7 @@ def run(quick: bool) -> list[Figure]:
         return compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1)
     return [
         *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),
-        *compare("4+4 layers", specs(MODELS)[0], BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
+        *compare("4+4 layers", large(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
     ]
 
 
@@ -54,8 +56,18 @@ def tiny() -> ModelSpec:
     model = MODELS / "tiny" / "model"
     if not model.exists():
         train_tiny(model.parent, size=TinySize(max_steps=3))
-    spec = specs(MODELS)[0]
-    return spec.model_copy(update={"name": "tiny", "options": {**spec.options, "model_file": str(model)}})
+    return _equally_long(specs(MODELS)[0], name="tiny", model_file=str(model))
+
+
+def large() -> ModelSpec:
+    """The generator of the pool's benchmark: 4 + 4 layers, width 256."""
+    return _equally_long(specs(MODELS)[0], name="large")
+
+
+def _equally_long(spec: ModelSpec, name: str, **options: object) -> ModelSpec:
+    """The same model, each of whose replies takes the most tokens it may, so that a reply is the same work on both sides."""
+    options |= {"beam_min_length": TOKENS, "label_truncate": TOKENS}
+    return spec.model_copy(update={"name": name, "options": {**spec.options, **options}})
 
 
 def compare(size: str, spec: ModelSpec, batches: Sequence[int], rounds: int, peer_dialogues: int) -> list[Figure]:

@@ -167,6 +167,7 @@ def test_a_folder_that_is_a_file_is_told(talkers: Talkers, tmp_path: Path) -> No
         generate(talkers.specs(a=counting), [("a", "a")], SETTINGS, tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_real_run_that_is_killed_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     """Guards the whole way: the command is stopped in the middle by Ctrl-C or kill -9, and repeated."""

@@ -19,6 +19,7 @@ def beam(spec: ModelSpec) -> ModelSpec:
     return spec.model_copy(update={"name": f"{spec.name}_beam", "options": {**spec.options, **search}})
 
 
+@pytest.mark.slow
 def test_generators_say_the_same_in_every_batch(tiny_specs: list[ModelSpec], tmp_path: Path) -> None:
     """Guards against padding, or another dialogue of the batch, that reaches a reply: real ParlAI transformers, greedy and
     beam search, openers of unlike lengths, in a tournament and alone."""

@@ -67,3 +67,37 @@ def check_secrecy(received: Sequence[str], models: Sequence[str], secrets: Seque
     shown = cards(received)
     assert {frozenset(card) for card in shown} <= {frozenset(CARD_KEYS)}
     assert [card for card in shown if not OPAQUE.fullmatch(card["candidate_id"])] == []
+
+
+PANEL_KEYS = {"title", "context", "judged_label", "lines"}
+LINE_KEYS = {"line_id", "speaker", "judged", "text"}
+QUESTION_KEYS = {"question_id", "text", "options", "group", "reason"}
+OF_RECORDS = {
+    *(
+        "entities",
+        "entity",
+        "expected",
+        "gold",
+        "golds",
+        "item_id",
+        "dialogue_id",
+        "judgement_id",
+        "replayed",
+        "selected",
+    ),
+    *("swapped", "settings", "source", "setting", "continued", "final_ratings", "verdict_model", "group_models"),
+}
+"""Names of fields that records of judgements have, and pages have not."""
+
+
+def check_secrecy_of_finished(received: Sequence[str], models: Sequence[str], secrets: Sequence[str]) -> None:
+    """:func:`check_secrecy` of finished dialogues: besides, lines tell nothing but their words and whether they are marked."""
+    check_secrecy(received, models, secrets)
+    found = list(objects(received))
+    assert {key for one in found for key in one} & OF_RECORDS == set()
+    lines = [one for one in found if "line_id" in one]
+    assert lines, "no dialogue was shown"
+    assert {frozenset(one) for one in lines} == {frozenset(LINE_KEYS)}
+    assert [one for one in lines if not OPAQUE.fullmatch(one["line_id"])] == []
+    assert {frozenset(one) for one in found if "judged_label" in one} == {frozenset(PANEL_KEYS)}
+    assert {frozenset(one) for one in found if "question_id" in one} <= {frozenset(QUESTION_KEYS)}

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from playwright.sync_api import expect
 
 from parlai_humaneval.protocol.criteria import CRITERIA
-from parlai_humaneval.protocol.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
+from parlai_humaneval.protocol.dimensions import DIMENSIONS
+from parlai_humaneval.protocol.judging_questions import (
+    LABEL_OPTIONS,
+    PAIR_SPEAKERS,
+    PW_DIALOG_QUESTIONS,
+    label_questions,
+)
+from parlai_humaneval.protocol.practice import (
+    ChooseItem,
+    PairItem,
+    Practice,
+    PracticeItem,
+    RateItem,
+    SegmentItem,
+    TickItem,
+    VerdictItem,
+)
 
+from .judging import Judging
 from .rater import Rater
 from .scales import Scales
 
@@ -16,6 +33,7 @@ NOT_RIGHT = "not what we look for."
 VERDICTS = ("a", "b", "tie", "both_bad")
 """In shown order."""
 SIDES = {"low": 10, "high": 90}
+OTHER_SIDE = {"low": "high", "high": "low"}
 
 
 def practise(
@@ -30,7 +48,7 @@ def practise(
     for number, item in enumerate(practice.items, start=1):
         rater.progress(f"Practice {number} of {total}")
         on_item(number)
-        _answer(rater, item, number not in wrong)
+        _answer(rater, item, number not in wrong, practice.metric)
         rater.send("Continue")
 
 
@@ -44,8 +62,15 @@ def practise_twice(rater: Rater, practice: Practice, on_item: Callable[[int], No
     expect(rater.page.get_by_role("banner").get_by_text("Practice")).to_have_count(0)
 
 
-def _answer(rater: Rater, item: PracticeItem, right: bool) -> None:
+def _answer(rater: Rater, item: PracticeItem, right: bool, metric: str) -> None:
     match item:
+        case PairItem():
+            number = item.better if right else 3 - item.better
+            Judging(rater).pick(PW_DIALOG_QUESTIONS[metric], PAIR_SPEAKERS[number - 1])
+        case SegmentItem():
+            for question, good in zip(label_questions().values(), item.right, strict=True):
+                chosen = next(name for name in LABEL_OPTIONS if (name in good) == right)
+                Judging(rater).pick(question, LABEL_OPTIONS[chosen])
         case ChooseItem():
             _choose(rater, item, right)
         case TickItem():
@@ -55,9 +80,19 @@ def _answer(rater: Rater, item: PracticeItem, right: bool) -> None:
             number = 1 + VERDICTS.index(item.better)
             rater.choose(number if right else number % len(VERDICTS) + 1)
         case RateItem():
-            scales = Scales(rater)
-            sides = item.sides.values() if right else [{"low": "high", "high": "low"}[s] for s in item.sides.values()]
-            scales.slide_all(SIDES[side] for side in sides)
+            sides = item.sides if right else {name: OTHER_SIDE[side] for name, side in item.sides.items()}
+            _rate(rater, sides)
+
+
+def _rate(rater: Rater, sides: Mapping[str, str]) -> None:
+    """The far end of each scale: a slider's, or the first or last point."""
+    scales = Scales(rater)
+    if rater.page.get_by_role("slider").count():
+        scales.slide_all(SIDES[side] for side in sides.values())
+        return
+    for name, side in sides.items():
+        dimension = DIMENSIONS[name]
+        scales.point(dimension.text, 1 if side == "low" else dimension.maximum)
 
 
 def _choose(rater: Rater, item: ChooseItem, right: bool) -> None:

@@ -14,7 +14,8 @@ import urllib.request
 from importlib.resources import files
 from pathlib import Path
 
-from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues
+from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues, read_judgements
+from parlai_humaneval.protocol.judgements import JudgementRecord
 from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord
 
@@ -34,29 +35,32 @@ models:
 
 
 class Study:
-    """A running launch of PW-Turn, or another ``task``; ``settings`` are hydra's, or ``conf=NAME``."""
+    """A running launch of PW-Turn, or another ``task``; ``settings`` are hydra's, or ``conf=NAME``.
 
-    def __init__(self, folder: Path, name: str, settings: list[str], *, task: str = "pw_turn") -> None:
+    ``data_dir``: of another study, whose dialogues it is about.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, settings: list[str], *, task: str = "pw_turn", data_dir: Path | None = None
+    ) -> None:
         self.task_name = name
-        self.data_dir = folder / "data"
+        self.data_dir = data_dir or folder / "data"
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         self._log = folder / "launch.log"
-        home = folder / "home"
-        home.mkdir(parents=True)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "PARLAI_HUMANEVAL_"))}
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", f"mephisto_tasks.{task}.run", "--data-dir", str(self.data_dir)),
-                    f"mephisto.architect.port={self.port}",
-                    f"mephisto.task.task_name={name}",
-                    *settings,
-                ],
-                env={**kept, "HOME": str(home), "PYTHONPATH": str(ABOVE)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        self._home = folder / "home"
+        self._home.mkdir(parents=True)
+        self._command = [
+            *(sys.executable, "-m", f"mephisto_tasks.{task}.run", "--data-dir", str(self.data_dir)),
+            f"mephisto.architect.port={self.port}",
+            f"mephisto.task.task_name={name}",
+            *settings,
+        ]
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(self._command, env=environment(self._home), stdout=log, stderr=subprocess.STDOUT)
 
     @property
     def log(self) -> str:
@@ -84,11 +88,32 @@ class Study:
             self._process.wait()
             raise AssertionError(f"the launch was still there {STOP_S} s after Ctrl-C:\n{self.log[-3000:]}") from None
 
+    def start_again(self) -> None:
+        """The same command once more, at the same address; returns when the page is served."""
+        self._process = self._start()
+        self.wait_until_up()
+
+    def wait_until_done(self) -> int:
+        """The exit status of a launch that ends by itself because it has all that it asked for."""
+        return self._process.wait(STOP_S)
+
     def records_of(self, worker: str) -> list[DialogueRecord]:
         """All dialogues of a worker."""
-        stored = f"{worker}_sandbox"  # Mephisto's mock provider stores workers so
-        pseudonym = Pseudonymizer.load_or_create(self.data_dir / PSEUDONYM_KEY).worker(stored)
+        pseudonym = self._pseudonym(worker)
         return [record for record in read_dialogues(self.data_dir, self.task_name) if record.worker == pseudonym]
+
+    def judgements(self) -> list[JudgementRecord]:
+        """All judgements of finished dialogues."""
+        return read_judgements(self.data_dir, self.task_name)
+
+    def judgements_of(self, worker: str) -> list[JudgementRecord]:
+        """Those of a worker, in the order judged."""
+        pseudonym = self._pseudonym(worker)
+        return sorted((one for one in self.judgements() if one.worker == pseudonym), key=lambda one: one.number)
+
+    def _pseudonym(self, worker: str) -> str:
+        stored = f"{worker}_sandbox"  # Mephisto's mock provider stores workers so
+        return Pseudonymizer.load_or_create(self.data_dir / PSEUDONYM_KEY).worker(stored)
 
     def record_of(self, worker: str) -> DialogueRecord:
         """The one dialogue of a worker."""
@@ -108,6 +133,12 @@ class Study:
     def finished_record_of(self, worker: str) -> DialogueRecord:
         """The one dialogue of a worker, once it is no longer running."""
         return self.finished_records_of(worker, 1)[0]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of a command run as by a new user of this machine."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "PARLAI_HUMANEVAL_"))}
+    return {**kept, "HOME": str(home), "PYTHONPATH": str(ABOVE)}
 
 
 def launch_embedded(folder: Path) -> Study:

@@ -1,0 +1,98 @@
+"""A person who reads finished dialogues and answers a form, a ranking or scales beneath them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from playwright.sync_api import FloatRect, Locator, expect
+
+from .rater import Rater
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as it is shown; ``judged``: of the marked speaker."""
+
+    speaker: str
+    judged: bool
+    text: str
+
+
+class Judging:
+    """The item that is on the screen."""
+
+    def __init__(self, rater: Rater) -> None:
+        self.rater = rater
+        self.page = rater.page
+
+    # -- what is on the screen
+
+    def panels(self, count: int) -> Locator:
+        """The dialogues, once so many are there."""
+        panels = self.page.get_by_test_id("panel")
+        expect(panels).to_have_count(count)
+        return panels
+
+    def lines(self, count: int) -> list[list[Line]]:
+        """What is said in each of so many dialogues."""
+        return [[_line(one) for one in panel.locator("ol > li").all()] for panel in self.panels(count).all()]
+
+    def boxes(self, count: int) -> list[FloatRect]:
+        """Where each dialogue stands in the window."""
+        return [box_of(panel) for panel in self.panels(count).all()]
+
+    def at_top(self) -> None:
+        """The page is at its beginning, and the focus on the first dialogue's name: it is read from there on."""
+        expect(self.page.locator("#panel-0")).to_be_focused()
+        assert self.page.evaluate("window.scrollY") == 0
+
+    # -- doing
+
+    def question(self, text: str) -> Locator:
+        """A question of a form, by its words."""
+        return self.page.get_by_role("radiogroup", name=text, exact=True)
+
+    def picked(self, text: str, option: str) -> None:
+        expect(self.question(text).get_by_role("radio", name=option, exact=True)).to_be_checked()
+
+    def pick(self, text: str, option: str) -> None:
+        """Answer a question of a form; by keys it must be the one whose turn it is."""
+        radios = self.question(text).get_by_role("radio")
+        radio = self.question(text).get_by_role("radio", name=option, exact=True)
+        if self.rater.hand == "keyboard":
+            values = [one.get_attribute("value") for one in radios.all()]
+            key = str(1 + values.index(radio.get_attribute("value")))
+            typing = self.page.evaluate("document.activeElement?.tagName === 'TEXTAREA'")
+            self.page.keyboard.press(f"Alt+{key}" if typing else key)
+        else:
+            label = radio.locator("xpath=ancestor::label")
+            label.tap() if self.rater.hand == "finger" else label.click()
+        expect(radio).to_be_checked()
+
+    def rank(self, places: Sequence[int]) -> None:
+        """Give each reply its place, in shown order."""
+        for letter, place in zip("ABCDEFGH", places, strict=False):
+            self.pick(f"Place of reply {letter}", str(place))
+
+
+def box_of(place: Locator) -> FloatRect:
+    box = place.bounding_box()
+    assert box is not None
+    return box
+
+
+def in_view(place: Locator) -> bool:
+    """Whether the whole of it can be seen without scrolling."""
+    seen: bool = place.evaluate(
+        "e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= window.innerHeight + 1; }"
+    )
+    return seen
+
+
+def _line(line: Locator) -> Line:
+    return Line(
+        speaker=line.get_attribute("data-speaker") or "",
+        judged=line.get_attribute("data-judged") == "true",
+        text=line.locator("p > span").last.text_content() or "",
+    )

@@ -94,6 +94,8 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         out.print(f"  {group.wanted} of {group.label}{done}")
+    for remark in run.study.remarks:
+        out.print(f"[yellow]{remark}[/yellow]")
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 

@@ -78,6 +78,8 @@ class Study(ABC):
     closing: threading.Event = field(default_factory=threading.Event)
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Worker → failed attempts at the practice, so that leaving it does not give them back."""
+    remarks: list[str] = field(default_factory=list)
+    """What whoever launches should know, in sentences."""
     broken: str | None = None
     """Why nothing is given out any more: units failed in a row. None while all is well."""
     _failures: int = 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 import zlib
+from dataclasses import replace
 from pathlib import Path
-
-from parlai_humaneval.protocol.item_allocation import ItemAllocator
 
 from mephisto_tasks.engine.building import (
     NothingToDo,
@@ -27,6 +26,7 @@ from mephisto_tasks.static.practice import unfit
 from mephisto_tasks.static.replaying import CannotReplay, own_settings
 from mephisto_tasks.static.showing import shown_dialogue
 from mephisto_tasks.static.study import Study
+from parlai_humaneval.protocol.item_allocation import ItemAllocator
 from parlai_humaneval.protocol.practice import Practice, load_practice
 
 OWN = "own"
@@ -59,7 +59,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         seed=seed,
     )
     past, seen_golds = past_judgements(data_dir, task_name)
-    allocator.restore(past)
+    cells = {item.item_id: item.cell for item in gathered.items}
+    allocator.restore(replace(one, cell=cells.get(one.item_id, one.cell)) for one in past)
     for worker, item_id in seen_golds:
         golds.note_seen(worker, item_id)
     study = Study(
@@ -71,6 +72,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
         golds=golds,
+        remarks=_short_units(config, gathered),
     )
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
@@ -80,6 +82,22 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
             "or judgements_per_group=…"
         )
     return study
+
+
+def _short_units(config: StaticConfig, gathered: Gathered) -> list[str]:
+    """Whether a rater can get a whole unit at all: nobody meets a dialogue twice."""
+    allocator = ItemAllocator(
+        gathered.items, per_unit=config.items_per_unit, per_worker_and_cell=config.items_per_worker_and_group
+    )
+    batch = allocator.claim("somebody", "a unit", "a unit")
+    most = 0 if batch is None else len(batch.items)
+    if most >= config.items_per_unit:
+        return []
+    return [
+        f"A unit of work holds {most} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
+        "dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, or name "
+        "more dialogues."
+    ]
 
 
 def _steady(task_name: str) -> int:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-
-from parlai_humaneval.protocol.dialogue_sources import load_sources
-from parlai_humaneval.protocol.pairing import NotEnough, pair_items
-from parlai_humaneval.protocol.replays import replay_items, turn_items, whole_items
-from parlai_humaneval.protocol.segments import segment_items
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.static.config import StaticConfig
 from mephisto_tasks.static.generating import generated_files
 from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.dialogue_sources import load_sources
 from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
 from parlai_humaneval.protocol.items import Item
+from parlai_humaneval.protocol.pairing import NotEnough, judged_speaker, pair_items
 from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.protocol.segments import segment_items
 
 PACKAGED = "packaged"
 """Names the dialogues between two people that come with this project."""
@@ -54,8 +53,20 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         items = _items(config, dialogues, people, seed)
     except NotEnough as error:
         raise ConfigError(str(error)) from error
+    items = [_with_judged(config, item, {one.dialogue_id: one for one in dialogues}, seed) for item in items]
     used = {name for item in items for name in item.dialogues}
     return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+
+
+def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
+    """Of a dialogue that is rated once more or as a whole, too, the lines of the model are marked."""
+    if config.show not in ("replay", "turn", "whole"):
+        return item
+    shown = [dialogues[name] for name in item.dialogues]
+    return replace(
+        item,
+        judged=tuple(judged_speaker(one, config.judged_speaker, seed) if one.models else None for one in shown),
+    )
 
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:

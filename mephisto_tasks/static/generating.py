@@ -22,10 +22,11 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """
     if not config.generate:
         return []
-    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
-    from parlai_humaneval.self_chat.settings import checked_settings
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
+    from parlai_humaneval.self_chat.settings import checked_settings
 
     settings = checked_settings(
         num_dialogues=config.num_dialogues,

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from parlai_humaneval.protocol.item_allocation import ItemAllocator
-
 from mephisto_tasks.engine import study as engine
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.words import UnitWords
@@ -21,6 +19,7 @@ from mephisto_tasks.static.practice import JudgingPractice
 from mephisto_tasks.static.showing import shown_dialogue
 from mephisto_tasks.static.unit import HeldBatch
 from parlai_humaneval.protocol.dialogues import Dialogue
+from parlai_humaneval.protocol.item_allocation import ItemAllocator
 from parlai_humaneval.protocol.items import Item
 from parlai_humaneval.protocol.practice import PairItem, SegmentItem
 

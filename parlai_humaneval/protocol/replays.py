@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.dialogues import Dialogue
+from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
 from parlai_humaneval.protocol.items import Item
 from parlai_humaneval.protocol.judgements import ReplayedRating
 from parlai_humaneval.protocol.materials import MaterialError
@@ -42,7 +42,7 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
     return [
         Item(
             f"replay:{' | '.join(one.dialogue_id for one in group)}",
-            Cell(_models(group), _rating(group[0]).metric, _rating(group[0]).setting),
+            Cell(_models(group[0]), _rating(group[0]).metric, _rating(group[0]).setting),
             tuple(one.dialogue_id for one in group),
             (None,) * len(group),
             wanted=per_item,
@@ -60,7 +60,7 @@ def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | No
     return [
         Item(
             f"{RANK}:{dialogue.dialogue_id}:{turn.turn}",
-            Cell(_models([dialogue]), RANK, _rating(dialogue).setting),
+            Cell(_models(dialogue), RANK, _rating(dialogue).setting),
             (dialogue.dialogue_id,),
             turn=turn.turn,
             wanted=per_item,
@@ -73,9 +73,14 @@ def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | No
 def whole_items(
     dialogues: Sequence[Dialogue], per_item: int, metric: str, *, sample: int | None, seed: int
 ) -> list[Item]:
-    """A whole dialogue is an item, rated or not; arguments and errors as in :func:`replay_items`."""
+    """A whole dialogue is an item, rated or not, of the models that speak in it; arguments and errors as in :func:`replay_items`."""
     return [
-        Item(f"{metric}:{one.dialogue_id}", Cell(_models([one]), metric), (one.dialogue_id,), wanted=per_item)
+        Item(
+            f"{metric}:{one.dialogue_id}",
+            Cell(tuple(sorted(one.models)) or (HUMAN,), metric),
+            (one.dialogue_id,),
+            wanted=per_item,
+        )
         for one in _sampled(dialogues, sample, seed, "dialogues")
     ]
 
@@ -89,11 +94,9 @@ def _rating(dialogue: Dialogue) -> ReplayedRating:
     return dialogue.rating
 
 
-def _models(group: Sequence[Dialogue]) -> tuple[str, ...]:
-    """The models by name, each of those that stood behind one partner by itself."""
-    rating = group[0].rating
-    names = {one.model for turn in rating.turns for one in turn.candidates} if rating is not None else set()
-    return tuple(sorted(names or {name for one in group for name in one.models or ["human"]}))
+def _models(dialogue: Dialogue) -> tuple[str, ...]:
+    """The models that answered, by name, each of those that stood behind one partner by itself."""
+    return tuple(sorted({one.model for turn in _rating(dialogue).turns for one in turn.candidates}))
 
 
 def _several_replies(dialogue: Dialogue) -> list[Turn]:

@@ -10,7 +10,7 @@ import pytest
 
 from parlai_humaneval.agents.corpus import PACKAGED_CORPUS
 from parlai_humaneval.protocol.dialogue_files import FIRST, SECOND, load_dialogues
-from parlai_humaneval.protocol.dialogues import Dialogue
+from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
 from parlai_humaneval.protocol.materials import MaterialError
 
 OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})
@@ -86,6 +86,139 @@ def test_parlais_conversations_keep_their_speakers(put: Put) -> None:
     for dialogue in load_dialogues(put("\n".join(lines))):
         assert said(dialogue) == [("model_a", "Hi!"), ("model_b", "Hello."), ("model_a", "Bye.")]
         assert dialogue.context == ("your persona: I ski.",)
+
+
+def test_who_speaks_as_the_file_says(put: Put) -> None:
+    """Guards our self-chats: entities, lines put into a model's mouth, ids, and how they were made."""
+    acts = [
+        [{"id": "a", "text": "Hi!", "seeded": True}, {"id": "b", "text": "Hello.", "seeded": True}],
+        [{"id": "a", "text": "Well?"}, {"id": "b", "text": "…", "empty": True}],
+    ]
+    line = {
+        "dialog": acts,
+        "dialogue_id": "x:0:1",
+        "entities": {"a": "dull", "b": "eliza"},
+        "seed": 4,
+        "start_id": "hi",
+    }
+    (dialogue,) = load_dialogues(put(json.dumps(line)))
+    assert dialogue.dialogue_id == "x:0:1"
+    assert dialogue.entities == {"a": "dull", "b": "eliza"}
+    assert dialogue.settings == {"seed": 4, "start_id": "hi", "seeded_lines": 2}
+    assert (dialogue.kind, dialogue.exchanges) == ("bot_bot", 2)
+
+
+def test_who_speaks_as_the_caller_says(put: Put) -> None:
+    """One name for both, or for some; it goes before what the file says."""
+    path = put(json.dumps({"dialogue_id": "d", "turns": ["Hi!", "Hello."], "entities": {SECOND: "eliza"}}))
+    assert load_dialogues(path)[0].entities == {SECOND: "eliza"}
+    assert load_dialogues(path, {FIRST: HUMAN})[0].entities == {FIRST: HUMAN, SECOND: "eliza"}
+    assert load_dialogues(path, {SECOND: "dull"})[0].entities == {SECOND: "dull"}
+    assert load_dialogues(path, HUMAN)[0].kind == "human_human"
+    assert load_dialogues(put("1 hi\thello\n"), HUMAN)[0].kind == "human_human"
+
+
+def test_our_own_format_may_name_its_speakers(put: Put) -> None:
+    """Two who take turns, or the speaker of each turn; two lines of one speaker in a row are one."""
+    pair = {"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."], "speakers": ["ann", "bob"], "context": ["A park."]}
+    each = {"dialogue_id": "d2", "turns": ["Hi!", "Hello?", "Bye."], "speakers": ["ann", "ann", "bob"]}
+    first, second = load_dialogues(put(f"{json.dumps(pair)}\n{json.dumps(each)}"))
+    assert said(first) == [("ann", "Hi!"), ("bob", "Hello."), ("ann", "Bye.")]
+    assert first.context == ("A park.",)
+    assert said(second) == [("ann", "Hi!\nHello?"), ("bob", "Bye.")]
+
+
+def test_a_reply_without_text_keeps_its_turn(put: Put) -> None:
+    """Else everything after it would be another exchange; at the end it is left out, and the last line has no answer."""
+    texts = ["Hi!", "", "Still there?", "Yes.", "Good.", None]
+    acts = [{"id": f"m_{1 + n % 2}", "text": text} for n, text in enumerate(texts)]
+    (dialogue,) = load_dialogues(put(json.dumps({"dialog": [acts]})))
+    assert [line.text for line in dialogue.lines] == ["Hi!", "…", "Still there?", "Yes.", "Good."]
+    assert dialogue.exchanges == 2
+
+
+@pytest.mark.parametrize(
+    ("opt", "self_chat", "speakers", "expected"),
+    [
+        ({"model_file": "/zoo/blender/blender_90M/model"}, True, ["A_1", "A_2"], ["blender_90M", "blender_90M"]),
+        ({"model_file": "/my/mine.model", "partner_model_file": "/my/other"}, True, ["A_1", "B_2"], ["mine", "other"]),
+        ({"model": "repeat_query"}, False, ["localHuman", "R"], [HUMAN, "repeat_query"]),
+        ({"model": "parlai_humaneval/bot_speaker", "models": "a, b"}, False, ["safeLocalHuman", "B"], [HUMAN, "a+b"]),
+        ({}, True, ["A_1", "A_2"], []),
+    ],
+)
+def test_parlais_metadata_tells_who_speaks(
+    tmp_path: Path, opt: dict[str, str], self_chat: bool, speakers: list[str], expected: list[str]
+) -> None:
+    """Written by ParlAI itself, as `parlai self_chat` and `parlai interactive` do."""
+    from parlai.utils.conversations import Conversations
+
+    acts = [[{"id": name, "text": f"Hello {name}."} for name in speakers]]
+    Conversations.save_conversations([acts], str(tmp_path / "talk.jsonl"), {"seed": 7, **opt}, self_chat=self_chat)
+    (dialogue,) = load_dialogues(tmp_path / "talk.jsonl")
+    assert [dialogue.entities[name] for name in dialogue.speakers if name in dialogue.entities] == expected
+    assert dialogue.settings == {"seed": 7, **opt}
+
+
+def test_metadata_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text(OURS)
+    for text in ("{", "[1]", '{"opt": 3}', '{"speakers": 1}'):
+        (tmp_path / "talk.metadata").write_text(text)
+        with pytest.raises(MaterialError, match=r"talk.metadata: cannot be read .*move it elsewhere"):
+            load_dialogues(tmp_path / "talk.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("entities", "expected"),
+    [
+        (
+            {"bob": "eliza"},
+            f"line 1: entities names bob, who says nothing in this file; the speakers are {FIRST}, {SECOND}",
+        ),
+        ({FIRST: " "}, "an entity is empty"),
+        ("", "an entity is empty"),
+    ],
+)
+def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, expected: str) -> None:
+    with pytest.raises(MaterialError, match=expected):
+        load_dialogues(put(OURS), entities)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (OURS + '\n{"dialogue_id": "d2", "turns": ["a", "b"], "speakers": ["x", "x"]}', "line 2: only x says anything"),
+        (
+            '{"dialog": [[{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]]}',
+            "line 1: only a says.*expected two speakers",
+        ),
+        ('{"dialog": [[{"id": "a", "text": "x"}, {"id": "b", "text": ""}]]}', "a dialogue with 1 line.*one of each"),
+        (
+            '{"dialog": [[{"id": "a", "text": "x"}, {"text": "y"}]]}',
+            "at dialog.0.1.id: is missing; expected .*who speaks",
+        ),
+        ('{"dialog": [[{"id": "a", "text": "x"}, {"id": " ", "text": "y"}]]}', "at dialog.0.1.id"),
+        (
+            '{"dialog": [[{"id": "a", "text": "x"}, {"id": "b", "text": "y"}], [{"id": "c", "text": "z"}]]}',
+            "line 1: 3 speakers .a, b, c.*expected two",
+        ),
+        (
+            '{"dialog": [[{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]], "entities": {"c": "eliza"}}',
+            "line 1: entities names c, who says nothing; the speakers are a and b",
+        ),
+        (
+            '{"dialogue_id": "d", "turns": ["a", "b", "c"], "speakers": ["x"]}',
+            "line 1: at the top: speakers must name two",
+        ),
+        ("1 hello\n2 is there anybody", "line 1: only speaker_1 says anything"),
+    ],
+)
+def test_a_missing_speaker_is_told_with_its_line(put: Put, text: str, expected: str) -> None:
+    """A rater would read one side of a conversation."""
+    path = put(text)
+    with pytest.raises(MaterialError, match=expected) as error:
+        load_dialogues(path)
+    assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,12 @@ def demo(
 
         config = settings.compose_config(task, conf, settings_of_demo)
         blueprint = config.mephisto.blueprint
-        _check_preference(prefer, [*blueprint.models, *(model for group in blueprint.groups for model in group)])
+        named = [*blueprint.models, *(model for group in blueprint.groups for model in group)]
+        if named:  # else it is known only when the dialogues have been read
+            _check_preference(prefer, named)
         stop = launching.stop_on_signals()
         with launching.launched(task, config, data_dir_of(data_dir)) as run:
+            _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
                     run, "Open the link and press Start; each Start is a new rater. Ctrl-C stops and shows the report."

@@ -13,7 +13,7 @@ from mephisto_tasks.results import worker_records
 from parlai_humaneval.protocol.events import parse_events
 from parlai_humaneval.protocol.judging import build_rated
 from parlai_humaneval.protocol.rebuilding import split_dialogues
-from parlai_humaneval.quality import CHECKS, check_dialogue, check_workers
+from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.quality.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def _first_failure(
 ) -> Verdict | None:
     records = [build_rated(events) for events in split_dialogues(parse_events(messages))]
     verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
-    if any(CHECKS[name].scope == "worker" for name in names):
+    if needs_all_records(names):
         all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
         verdicts += [verdict for own in check_workers(all_of_theirs, names).values() for verdict in own]
     return next((verdict for verdict in verdicts if verdict.passed is False), None)

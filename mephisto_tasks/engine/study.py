@@ -91,6 +91,11 @@ class Study(ABC):
     def unit_words(self) -> UnitWords:
         """What a unit is called on its rater's page."""
 
+    @property
+    @abstractmethod
+    def rated_models(self) -> list[str]:
+        """The models that raters will meet."""
+
     @abstractmethod
     def resources(self) -> AbstractContextManager[Any]:
         """What has to be open while the launch runs (loaded models, say)."""

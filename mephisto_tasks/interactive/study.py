@@ -40,6 +40,10 @@ class Study(engine.Study):
     def unit_words(self) -> UnitWords:
         return conversations(self.config.conversations_per_unit)
 
+    @property
+    def rated_models(self) -> list[str]:
+        return self.config.model_names()
+
     def resources(self) -> AbstractContextManager[Any]:
         """The loaded models."""
         return self.pool

@@ -62,6 +62,10 @@ class Study(engine.Study):
         """The settings as they stand with every judgement."""
         return {**self.config.model_dump(mode="json"), "study_seed": self.seed}
 
+    @property
+    def rated_models(self) -> list[str]:
+        return sorted({name for item in self.items.values() for name in item.cell.models})
+
     def resources(self) -> AbstractContextManager[Any]:
         """Nothing: the models have spoken."""
         return nullcontext()

@@ -73,7 +73,10 @@ def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | No
 def whole_items(
     dialogues: Sequence[Dialogue], per_item: int, metric: str, *, sample: int | None, seed: int
 ) -> list[Item]:
-    """A whole dialogue is an item, rated or not, of the models that speak in it; arguments and errors as in :func:`replay_items`."""
+    """A whole dialogue is an item, rated or not, of the models that speak in it.
+
+    Arguments and errors are those of :func:`replay_items`.
+    """
     return [
         Item(
             f"{metric}:{one.dialogue_id}",

@@ -86,7 +86,16 @@ def rate_live(folder: Path) -> Path:
     home.mkdir(parents=True)
     settings = ["setting=sata_user", f"turns={LIVE_TURNS}", "group_size=3"]
     command = [
-        *(sys.executable, "-m", "parlai_humaneval", "demo", "--task", "sata", "--raters", "4", "--dialogues", "4"),
+        *(
+            str(Path(sys.executable).with_name("parlai-humaneval")),
+            "demo",
+            "--task",
+            "sata",
+            "--raters",
+            "4",
+            "--dialogues",
+            "4",
+        ),
         *("--models", ",".join(LIVE_MODELS), "--seed", "7", "--port", "0", "--data-dir", str(data_dir)),
         f"mephisto.task.task_name={RATED}",
         *(f"mephisto.blueprint.{setting}" for setting in settings),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import FloatRect, Locator, expect
 
-from .rater import Rater
+from .rater import MOST_TABS, Rater
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,11 @@ class Judging:
         expect(self.question(text).get_by_role("radio", name=option, exact=True)).to_be_checked()
 
     def pick(self, text: str, option: str) -> None:
-        """Answer a question of a form; by keys it must be the one whose turn it is."""
+        """Answer a question of a form; by keys with Tab before, where the page would take the digit for another one."""
         radios = self.question(text).get_by_role("radio")
         radio = self.question(text).get_by_role("radio", name=option, exact=True)
         if self.rater.hand == "keyboard":
+            self._go_to(text)
             values = [one.get_attribute("value") for one in radios.all()]
             key = str(1 + values.index(radio.get_attribute("value")))
             typing = self.page.evaluate("document.activeElement?.tagName === 'TEXTAREA'")
@@ -70,10 +71,29 @@ class Judging:
             label.tap() if self.rater.hand == "finger" else label.click()
         expect(radio).to_be_checked()
 
+    def _go_to(self, text: str) -> None:
+        """A digit answers the question that has the focus, else the first open one."""
+        groups = self.page.get_by_role("radiogroup").all()
+        focused = [group for group in groups if _holds_focus(group)]
+        open_ones = [group for group in groups if group.get_by_role("radio", checked=True).count() == 0]
+        answered_next = [*focused, *open_ones, *groups][0]
+        if answered_next.get_attribute("aria-labelledby") == self.question(text).get_attribute("aria-labelledby"):
+            return
+        for _ in range(MOST_TABS):
+            if _holds_focus(self.question(text)):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not reach {text!r} within {MOST_TABS} presses")
+
     def rank(self, places: Sequence[int]) -> None:
         """Give each reply its place, in shown order."""
         for letter, place in zip("ABCDEFGH", places, strict=False):
             self.pick(f"Place of reply {letter}", str(place))
+
+
+def _holds_focus(group: Locator) -> bool:
+    holds: bool = group.evaluate("e => e.contains(document.activeElement)")
+    return holds
 
 
 def box_of(place: Locator) -> FloatRect:

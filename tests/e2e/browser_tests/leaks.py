@@ -91,7 +91,7 @@ OF_RECORDS = {
 
 
 def check_secrecy_of_finished(received: Sequence[str], models: Sequence[str], secrets: Sequence[str]) -> None:
-    """:func:`check_secrecy` of finished dialogues: besides, lines tell nothing but their words and whether they are marked."""
+    """:func:`check_secrecy`, and the lines of finished dialogues tell nothing but words, speaker and mark."""
     check_secrecy(received, models, secrets)
     found = list(objects(received))
     assert {key for one in found for key in one} & OF_RECORDS == set()

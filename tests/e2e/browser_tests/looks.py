@@ -53,11 +53,11 @@ class Looks:
             page.set_viewport_size(NARROW)
             look.sideways[NARROW["width"]] = sideways(page)
             page.set_viewport_size(own)
-        else:
-            page.emulate_media(color_scheme="dark")
+        page.emulate_media(color_scheme="dark")
+        if self.shape == "wide":
             look.violations["dark"] = _grave(page, ["color-contrast"])
-            self._picture(page, f"{name}-dark")
-            page.emulate_media(color_scheme="light")
+        self._picture(page, f"{name}-dark")
+        page.emulate_media(color_scheme="light")
 
     def _picture(self, page: Page, name: str) -> None:
         page.screenshot(path=self.folder / f"{name}-{self.shape}.png")

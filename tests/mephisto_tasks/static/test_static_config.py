@@ -76,7 +76,12 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("spot", {"segment_lengths": []}, "segment_lengths are different numbers of exchanges from 1"),
         ("spot", {"segment_lengths": [0, 2]}, "segment_lengths are different numbers of exchanges from 1"),
         ("spot", {"segment_lengths": [2, 2]}, "segment_lengths are different numbers of exchanges from 1"),
-        ("spot", {"exchanges": 4}, "the longest segment has 5 exchanges, but the models hold dialogues of 4"),
+        (
+            "spot",
+            {"exchanges": 4},
+            "the longest segment has 5 exchanges (with 0 of the seed), but the models hold dialogues of 4",
+        ),
+        ("spot", {"seed_exchanges": 1}, "the longest segment has 6 exchanges (with 1 of the seed)"),
         ("spot", {"features": ["funny"]}, "there is no feature 'funny'; choose one of: fluent, specific, sensible"),
         ("spot", {"human_dialogues": []}, "human_share needs human_dialogues"),
         ("spot", {"human_share": 1.0}, "mephisto.blueprint.human_share:"),

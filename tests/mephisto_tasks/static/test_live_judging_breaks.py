@@ -1,0 +1,323 @@
+"""Raters of finished dialogues who leave and come back, launches that end in between: no answer and no rule is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judging_hands import (
+    LONG,
+    SHORT,
+    TERSE,
+    WORDY,
+    Judge,
+    agent_status,
+    chats,
+    duets,
+    judgements,
+    one_unit,
+    says,
+    study_beside,
+)
+from live import TASK, Rater, eventually, rows
+
+from mephisto_tasks.engine.explain import ALL_DONE, ALL_TAKEN, DONE_ALL
+from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, NOTHING_LEFT, PAUSED, THANKS, filled
+from mephisto_tasks.launching import Launched, NothingToDo
+from mephisto_tasks.results import read_judgements
+from mephisto_tasks.static.study import WORDS
+from mephisto_tasks.static.unit import GO_ON
+from parlai_humaneval.protocol.judgements import JudgementRecord
+from parlai_humaneval.protocol.steps import EndStep
+
+
+def idle(run: Launched) -> bool:
+    return not run.live_run.task_runner.running_units
+
+
+def pairs(folder: Path, dialogues: int = 6, **more: Any) -> dict[str, Any]:
+    """PW-Dialog: three pairs a unit."""
+    files = [chats(folder, name, says(text), dialogues=dialogues) for name, text in ((WORDY, LONG), (TERSE, SHORT))]
+    return {"task": "pw_dialog", "dialogues": files, "items_per_unit": 3, "judgements_per_group": 12, **more}
+
+
+def segments(folder: Path, dialogues: int = 8, **more: Any) -> dict[str, Any]:
+    """Spot The Bot: three segments a unit, two units a worker, two judgements a segment."""
+    return {
+        "task": "spot_the_bot",
+        "models": [WORDY, TERSE],
+        "generate": "",
+        "dialogues": [duets(folder, WORDY, TERSE, dialogues=dialogues)],
+        "human_dialogues": [],
+        "human_share": 0,
+        "segment_lengths": [1, 2],
+        "items_per_unit": 3,
+        "units_per_worker": 2,
+        **more,
+    }
+
+
+def wholes(folder: Path, dialogues: int = 4, **more: Any) -> dict[str, Any]:
+    """Whole dialogues on a scale: three a unit, two judgements each."""
+    return {
+        "task": "third_party",
+        "dialogues": [chats(folder, WORDY, says(LONG), dialogues=dialogues)],
+        "show": "whole",
+        "metric": "dimensions",
+        "scales": ["overall"],
+        "items_per_unit": 3,
+        "judgements_per_item": 2,
+        **more,
+    }
+
+
+STUDIES = [pairs, segments, wholes]
+
+
+def dialogues_of(found: list[JudgementRecord]) -> list[str]:
+    return [shown.dialogue_id for record in found for shown in record.dialogues]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+async def test_who_leaves_for_good_and_comes_back_goes_on_with_new_items(tmp_path: Path, study: Any) -> None:
+    """One item judged, the second seen: back later, the same session goes on with two others, and they are told so."""
+    async with study_beside(tmp_path / "data", **study(tmp_path, disconnect_after_s=1)) as run:
+        async with Judge(run, "returns") as rater:
+            await rater.state()
+            state = await rater.answer_somehow()
+            assert state.progress is not None
+            assert (state.progress.current, state.progress.total) == (2, 3)
+            left = rater.judgements(run)
+        await eventually(lambda: idle(run), timeout=25)
+        async with Judge(run, "returns") as rater:
+            state = await rater.state()
+            assert state.notice == GO_ON
+            assert state.progress is not None
+            assert (state.progress.current, state.progress.total) == (2, 3)
+            asked = await rater.whole_unit()
+            assert [state.notice for state in asked] == [GO_ON, None], "said once"
+            new = rater.judgements(run)
+            await eventually(lambda: agent_status(run, rater) == "completed")
+        assert [record.status for record in left] == ["complete", "running"]
+        assert [record.status for record in new] == ["complete", "complete"]
+        assert [record.number for record in new] == [2, 3]
+        assert len({record.session for record in [*left, *new]}) == 1
+        met = dialogues_of([*left, *new])
+        assert len(met) == len(set(met)), "the dialogue that was only seen is not shown again"
+        assert Counter(record.status for record in judgements(run)) == {"complete": 3, "partial": 1}
+        done = sum(group.completed for group in run.study.progress())
+        assert (done, sum(group.running for group in run.study.progress())) == (3, 0)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+async def test_a_second_launch_goes_on_where_the_first_was_stopped(tmp_path: Path, study: Any) -> None:
+    """Answers are kept, counts are right, nobody gets a dialogue they know, and the one who was cut off goes on."""
+    settings = {"data_dir": tmp_path / "data", **study(tmp_path)}
+    async with study_beside(**settings) as run:
+        await one_unit(run, "done")
+        cut_off = Judge(run, "cut-off")
+        await cut_off.__aenter__()
+        await cut_off.state()
+        await cut_off.answer_somehow()
+        before = cut_off.judgements(run)
+    step = cut_off.newest.step
+    assert isinstance(step, EndStep)
+    assert (step.title, step.next) == (PAUSED[0], "stay")
+    assert step.text == filled(PAUSED[1], run.study.unit_words)
+    await cut_off.__aexit__(None, None, None)
+    kept = read_judgements(run.data_dir, TASK)
+    assert Counter(record.status for record in kept) == {"complete": 4, "partial": 1}
+    assert [record.interrupted for record in kept if record.status == "partial"] == [True]
+
+    async with study_beside(**settings) as run:
+        assert sum(group.completed for group in run.study.progress()) == 4
+        assert len(run.live_run.task_launcher.units) == run.study.remaining
+        async with Judge(run, "cut-off") as rater:
+            assert (await rater.state()).notice == GO_ON
+            await rater.whole_unit()
+            after = rater.judgements(run)
+        assert [record.number for record in after] == [2, 3]
+        assert {record.session for record in after} == {before[0].session}
+        for number in range(9):
+            if run.study.remaining == 0:
+                break
+            async with Judge(run, "done" if number == 0 else f"new-{number}", f"visit-{number}") as rater:
+                if rater.client.refused is None:
+                    await rater.whole_unit()
+        await eventually(run.is_done)
+    found = read_judgements(run.data_dir, TASK)
+    assert [record.model_dump() for record in found[: len(kept)]] == [
+        {**record.model_dump(), "checks": found[number].checks} for number, record in enumerate(kept)
+    ]
+    by_worker, by_item = defaultdict(list), Counter()
+    for record in found:
+        by_worker[record.worker] += dialogues_of([record])
+        by_item[record.item_id] += record.status == "complete"
+    assert all(len(met) == len(set(met)) for met in by_worker.values())
+    assert max(by_item.values()) <= run.study.config.judgements_per_item
+    wanted = sum(group.wanted for group in run.study.progress())
+    assert sum(record.status == "complete" for record in found) == wanted
+    with pytest.raises(NothingToDo, match="are there already"):
+        async with study_beside(**settings):
+            pass
+
+
+async def test_asking_for_more_later_collects_only_the_difference(tmp_path: Path) -> None:
+    settings = {"data_dir": tmp_path / "data", **pairs(tmp_path, judgements_per_group=3)}
+    async with study_beside(**settings) as run:
+        await one_unit(run, "first")
+        await eventually(run.is_done)
+    async with study_beside(**{**settings, "judgements_per_group": 5}) as run:
+        (group,) = run.study.progress()
+        assert (group.wanted, group.completed) == (5, 3)
+        assert run.study.remaining == 1
+        assert len(await one_unit(run, "second")) == 2
+        await eventually(run.is_done)
+
+
+async def test_new_dialogues_join_a_study(tmp_path: Path) -> None:
+    """Files that grow between launches: what was judged stays judged, under the same item ids."""
+    settings = {"data_dir": tmp_path / "data", **wholes(tmp_path, dialogues=3, judgements_per_item=1)}
+    async with study_beside(**settings) as run:
+        old = set(run.study.items)
+        await one_unit(run, "first")
+        await eventually(run.is_done)
+    grown = wholes(tmp_path, dialogues=5, judgements_per_item=1)
+    async with study_beside(tmp_path / "data", **grown) as run:
+        assert old < set(run.study.items)
+        assert {record.item_id for record in await one_unit(run, "second")} == set(run.study.items) - old
+
+
+async def test_silence_ends_a_unit_in_words(tmp_path: Path) -> None:
+    """Who has more to do is invited back; who has not is told so. What they did counts."""
+    async with study_beside(tmp_path / "data", **pairs(tmp_path, dialogues=4)) as run:
+        run.study.config.answer_timeout_s = 1
+        async with Judge(run, "idler") as rater:
+            await rater.state()
+            state = await rater.answer_somehow()
+            ended = await rater.client.next_state(after_version=state.version, timeout=10)
+            assert isinstance(ended.step, EndStep)
+            assert (ended.step.title, ended.step.next) == (AWAY[0], "stay")
+            assert ended.step.text == filled(AWAY[1], WORDS["pair"])
+        assert sum(group.completed for group in run.study.progress()) == 1
+
+
+async def test_who_has_seen_everything_is_not_invited_back(tmp_path: Path) -> None:
+    async with study_beside(tmp_path / "data", **wholes(tmp_path, dialogues=1)) as run:
+        run.study.config.answer_timeout_s = 1
+        async with Judge(run, "idler") as rater:
+            state = await rater.state()
+            ended = await rater.client.next_state(after_version=state.version, timeout=10)
+            assert isinstance(ended.step, EndStep)
+            assert ended.step.text == filled(AWAY_FOR_GOOD[1], WORDS["other"])
+            await eventually(lambda: idle(run))
+        async with Judge(run, "idler", "again") as rater:
+            assert rater.client.refused == DONE_ALL
+
+
+async def test_the_last_units_are_shorter(tmp_path: Path) -> None:
+    """Five pairs in units of three: the second has two, and says so from its first page."""
+    async with study_beside(tmp_path / "data", **pairs(tmp_path, judgements_per_group=5)) as run:
+        assert len(await one_unit(run, "first")) == 3
+        async with Judge(run, "second") as rater:
+            state = await rater.state()
+            assert state.progress is not None
+            assert (state.progress.current, state.progress.total) == (1, 2)
+            await rater.whole_unit()
+        await eventually(run.is_done)
+        assert len(judgements(run)) == 5
+
+
+async def test_short_units_leave_room_for_somebody_else(tmp_path: Path) -> None:
+    """Eight judgements are three units of three at least; with a rater who comes twice, and may have one more only, four."""
+    async with study_beside(tmp_path / "data", **wholes(tmp_path)) as run:
+        assert len(run.live_run.task_launcher.units) == 3
+        for visit, items in (("first", 3), ("second", 1)):
+            async with Judge(run, "eager", visit) as rater:
+                assert len(await rater.whole_unit()) == items
+                await eventually(lambda: agent_status(run, rater) == "completed")
+        assert len(await one_unit(run, "next")) == 3
+        assert run.study.remaining == 1
+        assert len(await one_unit(run, "last")) == 1
+        await eventually(run.is_done)
+    statuses = Counter(status for (status,) in rows(run.data_dir, "SELECT status FROM units"))
+    assert statuses["completed"] == 4
+
+
+async def test_everything_is_taken_and_then_done(tmp_path: Path) -> None:
+    """Who comes while others do the last ones is told to try later; when they are done, that all is done."""
+    async with study_beside(tmp_path / "data", **pairs(tmp_path, judgements_per_group=2, items_per_unit=2)) as run:
+        async with Judge(run, "works") as rater:
+            await rater.state()
+            async with Judge(run, "late") as late:
+                assert late.client.refused == filled(ALL_TAKEN, WORDS["pair"])
+            await rater.answer_somehow()
+            await rater.answer_somehow()
+            async with Judge(run, "later") as late:
+                assert late.client.refused == filled(ALL_DONE, WORDS["pair"])
+            await rater.hand_in()
+            end = rater.newest.step
+            assert isinstance(end, EndStep)
+            assert end.title == THANKS[0]
+            assert "Your answers are complete and saved." in end.text
+        await eventually(run.is_done)
+
+
+async def test_nobody_is_left_with_an_empty_page(tmp_path: Path) -> None:
+    """Two practise for the last unit: the slower one is told that nothing is left, and not failed."""
+    wanted = pairs(tmp_path, judgements_per_group=3, onboarding_qualification="q")
+    async with study_beside(tmp_path / "data", **wanted) as run:
+        raters = [Judge(run, name) for name in ("quick", "slow")]
+        for rater in raters:
+            await rater.__aenter__()
+            await practise_right(run, rater)
+        quick, slow = raters
+        await quick.client.submit_onboarding()
+        await quick.state()
+        details = await slow.client.submit_onboarding()
+        if slow.client.refused is None:
+            step = (await slow.state()).step
+            assert isinstance(step, EndStep)
+            assert (step.title, step.text) == (
+                filled(NOTHING_LEFT[0], WORDS["pair"]),
+                filled(NOTHING_LEFT[1], WORDS["pair"]),
+            )
+        else:
+            assert details["failure_reason"] == filled(ALL_TAKEN, WORDS["pair"])
+        await quick.whole_unit()
+        await eventually(run.is_done)
+        for rater in raters:
+            await rater.__aexit__(None, None, None)
+
+
+async def practise_right(run: Launched, rater: Judge) -> None:
+    """The practice of pairs without a mistake."""
+    assert run.study.practice is not None
+    for item in run.study.practice.items:
+        await rater.fill(**{run.study.config.metric: "first" if item.better == 1 else "second"})  # type: ignore[union-attr]  # all are pairs
+
+
+async def test_pages_of_one_worker_at_the_same_moment_get_one_unit(tmp_path: Path) -> None:
+    async with study_beside(tmp_path / "data", **segments(tmp_path)) as run:
+        pages: list[Rater] = [Judge(run, "twice-at-once", f"page-{number}") for number in range(4)]
+        await asyncio.gather(*(page.__aenter__() for page in pages))
+        assert sum(page.client.refused is None for page in pages) == 1
+        for page in pages:
+            await page.__aexit__(None, None, None)
+
+
+async def test_three_batches_a_worker_at_most(tmp_path: Path) -> None:
+    """Deriu et al. 2020, §4; here two. Each of other dialogues, and then a refusal with thanks."""
+    async with study_beside(tmp_path / "data", **segments(tmp_path, dialogues=12)) as run:
+        met: list[str] = []
+        for visit in range(2):
+            async with Judge(run, "regular", f"visit-{visit}") as rater:
+                await rater.whole_unit()
+                met += dialogues_of(rater.judgements(run))
+                await eventually(lambda: agent_status(run, rater) == "completed")
+        assert len(met) == len(set(met)) == 6
+        async with Judge(run, "regular", "visit-3") as rater:
+            assert rater.client.refused == DONE_ALL

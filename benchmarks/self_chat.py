@@ -7,6 +7,7 @@ other; of ours, the dialogues until the last of them is on the disk. Neither sid
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,12 +32,14 @@ PEER_DIALOGUES = 3
 ROUNDS = 3
 TOKENS = 24
 """Of every reply."""
-TORCH_THREADS = 1
-"""Of both sides. With more, ParlAI's batches of one lose much of their time to threads that wait for each other, the more so
-on a machine with other work; the ratio would say more about that than about batching."""
+ONE_THREAD = 1
+"""Of both sides, for the figures that are about batching alone. With more, ParlAI's batches of one lose much of their time to
+threads that wait for each other, the more so on a machine with other work."""
+AS_INSTALLED = None
+"""As many threads as torch takes of its own: what somebody gets who types the two commands."""
 NOTE = (
-    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens a reply, greedy search, one processor "
-    "thread for either side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is counted; "
+    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens a reply, greedy search, the same number "
+    "of processor threads for either side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is counted; "
     "ours includes writing the file; the two sides take turns, and the best round of each counts"
 )
 
@@ -48,6 +51,7 @@ def run(quick: bool) -> list[Figure]:
     return [
         *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),
         *compare("4+4 layers", large(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
+        *compare("2+2 layers", tiny(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES, threads=AS_INSTALLED),
     ]
 
 
@@ -70,17 +74,25 @@ def _equally_long(spec: ModelSpec, name: str, **options: object) -> ModelSpec:
     return spec.model_copy(update={"name": name, "options": {**spec.options, **options}})
 
 
-def compare(size: str, spec: ModelSpec, batches: Sequence[int], rounds: int, peer_dialogues: int) -> list[Figure]:
+def compare(
+    size: str,
+    spec: ModelSpec,
+    batches: Sequence[int],
+    rounds: int,
+    peer_dialogues: int,
+    *,
+    threads: int | None = ONE_THREAD,
+) -> list[Figure]:
     """A figure for each batch size. The two sides take turns, so that both meet the same machine."""
     peers: list[float] = []
     ours: dict[int, list[float]] = {batch: [] for batch in batches}
     for seed in range(rounds):
-        peers.append(peer_rate(spec, peer_dialogues))
+        peers.append(peer_rate(spec, peer_dialogues, threads))
         for batch in batches:
-            ours[batch].append(our_rate(spec, batch, max(2 * batch, peer_dialogues), seed))
+            ours[batch].append(our_rate(spec, batch, max(2 * batch, peer_dialogues), seed, threads))
     return [
         Figure(
-            name=f"self-chat replies a second, {size}, batch {batch}",
+            name=f"self-chat replies a second, {size}, batch {batch}, {_threads(threads)}",
             unit="1/s",
             ours=max(ours[batch]),
             peer=max(peers),
@@ -93,10 +105,14 @@ def compare(size: str, spec: ModelSpec, batches: Sequence[int], rounds: int, pee
     ]
 
 
-def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int) -> float:
+def _threads(number: int | None) -> str:
+    return "torch's own threads" if number is None else f"{number} thread{'s'[: number > 1]}"
+
+
+def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int, threads: int | None = ONE_THREAD) -> float:
     """Replies a second of ``dialogues`` self-chats, ``batch`` at once."""
     settings = SelfChatSettings(num_dialogues=dialogues, exchanges=EXCHANGES, start="openers", seed=seed)
-    pool = ModelPool([spec], max_batch=batch, timeout_s=600.0, torch_threads=TORCH_THREADS)
+    pool = ModelPool([spec], max_batch=batch, timeout_s=600.0, torch_threads=threads)
     with tempfile.TemporaryDirectory() as folder, locked(Path(folder)), quiet_parlai(), pool:
         file = DialogueFile(Path(folder), (spec.name, spec.name), settings, {spec.name: spec}, "")
         file.begin(force=False)
@@ -107,12 +123,12 @@ def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int) -> float:
     return dialogues * (2 * EXCHANGES - 1) / seconds
 
 
-def peer_rate(spec: ModelSpec, dialogues: int) -> float:
+def peer_rate(spec: ModelSpec, dialogues: int, threads: int | None = ONE_THREAD) -> float:
     """Replies a second of ``parlai self_chat``; its first turn holds “Hi!” and no reply."""
     import torch
     from parlai.scripts.self_chat import SelfChat
 
-    torch.set_num_threads(TORCH_THREADS)
+    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as folder, _episodes() as seconds, silent_parlai():
         SelfChat.main(
             **spec.options,

@@ -59,12 +59,12 @@ def _conversation(name: str, said: Sequence[str], model: str) -> dict[str, objec
 
 
 def launch_pw_dialog(folder: Path) -> Study:
-    """Long dialogues of two models with people: four pairs a unit, and an attention check."""
+    """Long dialogues of two models with people: three pairs a unit, and an attention check."""
     paths = [
         long_chats(folder / "chats", model, count=12, first=16 * place, odd=place == 0)
         for place, model in enumerate(ODD_MODELS)
     ]
-    settings = [f"dialogues=[{','.join(map(str, paths))}]", "judgements_per_group=100", "items_per_unit=4", "seed=7"]
+    settings = [f"dialogues=[{','.join(map(str, paths))}]", "judgements_per_group=100", "items_per_unit=3", "seed=7"]
     return _study(folder, "pw_dialog", settings)
 
 

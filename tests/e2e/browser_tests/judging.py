@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from playwright.sync_api import FloatRect, Locator, expect
 
 from .rater import MOST_TABS, Rater
+
+# One call for all: asked one by one, two long dialogues take a second.
+_LINES = """
+panels => panels.map(panel => [...panel.querySelectorAll('ol > li')].map(line => [
+  line.dataset.speaker, line.dataset.judged === 'true', [...line.querySelectorAll('p > span')].at(-1).textContent,
+]))
+"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,8 @@ class Judging:
 
     def lines(self, count: int) -> list[list[Line]]:
         """What is said in each of so many dialogues."""
-        return [[_line(one) for one in panel.locator("ol > li").all()] for panel in self.panels(count).all()]
+        found: list[list[list[Any]]] = self.panels(count).evaluate_all(_LINES)
+        return [[Line(*line) for line in panel] for panel in found]
 
     def boxes(self, count: int) -> list[FloatRect]:
         """Where each dialogue stands in the window."""
@@ -108,11 +117,3 @@ def in_view(place: Locator) -> bool:
         "e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= window.innerHeight + 1; }"
     )
     return seen
-
-
-def _line(line: Locator) -> Line:
-    return Line(
-        speaker=line.get_attribute("data-speaker") or "",
-        judged=line.get_attribute("data-judged") == "true",
-        text=line.locator("p > span").last.text_content() or "",
-    )

@@ -62,6 +62,15 @@ def practise_twice(rater: Rater, practice: Practice, on_item: Callable[[int], No
     expect(rater.page.get_by_role("banner").get_by_text("Practice")).to_have_count(0)
 
 
+def practise_as(rater: Rater, practice: Practice, on_item: Callable[[int], None] = lambda number: None) -> None:
+    """In two tries with a mouse, and at once otherwise: what is said after the first try is the same for every hand."""
+    (practise_twice if rater.hand == "mouse" else _practise_once)(rater, practice, on_item)
+
+
+def _practise_once(rater: Rater, practice: Practice, on_item: Callable[[int], None]) -> None:
+    practise(rater, practice, on_item=on_item)
+
+
 def _answer(rater: Rater, item: PracticeItem, right: bool, metric: str) -> None:
     match item:
         case PairItem():

@@ -15,7 +15,7 @@ from .finished import launch_spot_the_bot
 from .judging import Judging, Line, box_of, in_view
 from .leaks import check_secrecy_of_finished
 from .looks import NARROW, SHAPES, Looks, sideways
-from .practising import practise, practise_twice
+from .practising import practise, practise_as
 from .rater import Hand, Rater
 from .study import Study
 from .techniques import practice_of
@@ -46,16 +46,14 @@ def _answer_all(rater: Rater) -> None:
 
 @pytest.mark.parametrize("hand", ["mouse", "keyboard", "finger"])
 def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_path: Path, hand: Hand) -> None:
-    """Practice in two tries with what was wrong explained; four segments, one of them a check; every answer recorded."""
+    """Practice; four segments, one of them a check; what was shown and every answer recorded."""
     rater = visit(study.url, hand)
     rater.watch.keep_bodies()
     looks = Looks(tmp_path, SHAPES.get(hand))
     page, judging = rater.page, Judging(rater)
     worker = rater.start_from_preview()
-    if hand != "keyboard":
-        looks.look(page, "spot-instructions")
     rater.close_instructions()
-    practise_twice(rater, PRACTICE, lambda number: looks.look(page, f"spot-practice-{number}") if number < 3 else None)
+    practise_as(rater, PRACTICE, lambda number: looks.look(page, "spot-practice") if number == 1 else None)
 
     shown: list[list[Line]] = []
     for number in range(1, ITEMS + 1):
@@ -68,7 +66,6 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, tmp_p
         if number == 2:
             looks.look(page, "spot-answered")
         rater.send("Continue")
-    looks.look(page, "spot-feedback")
     rater.finish("Some are hard to tell.")
     looks.look(page, "spot-end")
 
@@ -148,7 +145,6 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study, tmp_pa
     practise(rater, PRACTICE, wrong=[2])
     expect(page.get_by_role("heading", name="The practice ends here")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("There is no penalty")
-    looks.look(page, "spot-practice-failed")
     page.reload()
     expect(page.get_by_role("main")).to_contain_text("some of your practice answers differed from what we look for")
     expect(page.get_by_role("radio")).to_have_count(0)

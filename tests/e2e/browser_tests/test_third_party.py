@@ -27,7 +27,7 @@ from .finished import (
 from .judging import Judging
 from .leaks import check_secrecy_of_finished
 from .looks import NARROW, SHAPES, Looks, sideways
-from .practising import practise, practise_twice
+from .practising import practise, practise_as
 from .rater import Hand, Rater
 from .scales import Scales
 from .study import ODD_MODELS, Study
@@ -123,7 +123,7 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, tmp_path
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
     rater.close_instructions()
-    practise_twice(
+    practise_as(
         rater,
         practice_of("third_party", "rank", "rank"),
         lambda number: looks.look(page, "ranking-practice") if number == 1 else None,
@@ -169,7 +169,7 @@ def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, SHAPES.get(hand))
     worker = rater.start_from_preview()
     rater.close_instructions()
-    practise_twice(
+    practise_as(
         rater,
         practice_of("third_party", "dimensions", "dimensions"),
         lambda number: looks.look(page, "dimensions-practice") if number == 1 else None,

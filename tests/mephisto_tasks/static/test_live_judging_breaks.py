@@ -178,6 +178,19 @@ async def test_asking_for_more_later_collects_only_the_difference(tmp_path: Path
         await eventually(run.is_done)
 
 
+async def test_attention_checks_are_known_over_launches(tmp_path: Path) -> None:
+    """A worker of both launches meets no check twice, and a check counts as no judgement of the study."""
+    settings = {"data_dir": tmp_path / "data", **pairs(tmp_path, judgements_per_group=20, golds_per_unit=2)}
+    golds: list[str] = []
+    for number in (1, 2):
+        async with study_beside(**settings) as run:
+            found = await one_unit(run, "regular")
+            assert [record.number for record in found] == [1, 2, 3, 4, 5]
+            golds += [record.item_id for record in found if record.expected is not None]
+            assert sum(group.completed for group in run.study.progress()) == 3 * number
+    assert len(golds) == len(set(golds)) == 4
+
+
 async def test_new_dialogues_join_a_study(tmp_path: Path) -> None:
     """Files that grow between launches: what was judged stays judged, under the same item ids."""
     settings = {"data_dir": tmp_path / "data", **wholes(tmp_path, dialogues=3, judgements_per_item=1)}

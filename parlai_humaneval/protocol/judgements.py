@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.protocol.records import SCHEMA_VERSION, CriterionRecord, Record, Status, Turn
+from parlai_humaneval.protocol.records import CriterionRecord, RatedRecord, Record, Turn
 
 __all__ = ["AskedQuestion", "GivenAnswer", "JudgementRecord", "ReplayedRating", "ShownDialogue", "ShownLine"]
 
@@ -103,44 +103,23 @@ class GivenAnswer(Record):
     at: float
 
 
-class JudgementRecord(Record):
+class JudgementRecord(RatedRecord):
     """One rater's judgement of one item.
 
     ``judgement_id`` is unique; ``item_id`` is the same for everybody who judges the same. ``session``: the unit of work,
     in which this is item ``number`` of ``numbers``. ``group``: the models that the item is about, in the order of the
     configuration. ``expected``: of an attention check, question id → the right option; None: an ordinary item.
-    ``replayed_turns``: turns of the dialogue that are asked about. ``status`` as for dialogues.
     """
 
-    schema_version: int = SCHEMA_VERSION
     judgement_id: str
     item_id: str
-    task_name: str = ""
-    task_run_id: str = ""
-    assignment_id: str = ""
-    unit_id: str = ""
-    worker: str = ""
-    technique: str
-    setting: str = ""
-    settings: dict[str, Any] = Field(default_factory=dict)
-    metric: str
     group: list[str]
     dialogues: list[ShownDialogue]
     questions: list[AskedQuestion]
     answers: list[GivenAnswer] = Field(default_factory=list)
     expected: dict[str, str] | None = None
-    seed: int
-    session: str = ""
     number: int = 1
     numbers: int = 1
-    feedback: str | None = None
-    checks: dict[str, Any] = Field(default_factory=dict)
-    status: Status
-    failure: str | None = None
-    started_at: float
-    finished_at: float | None = None
-    refused_answers: int = 0
-    interrupted: bool = False
 
     def answer(self, question_id: str, turn: int | None = None) -> GivenAnswer | None:
         """The answer to a question (of a turn), None where there is none."""

@@ -147,20 +147,15 @@ class OnboardingRecord(Record):
 Status = Literal["running", "complete", "partial", "failed"]
 
 
-class DialogueRecord(Record):
-    """One dialogue of a live technique.
+class RatedRecord(Record):
+    """What a dialogue and a judgement have in common.
 
-    ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).
-    ``quality_control_model``: the degraded model among those of the session, or empty. ``final_ratings``: criterion →
-    rating at the end; their wordings are ``criteria``, those of the ticks at each turn ``turn_criteria``.
-    ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name. ``points`` and ``ranks`` (1: most
-    points, equal points share a rank) by model, where replies were chosen from.
+    ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
     ``interrupted``: cut off by the end of its launch, not by its rater.
     """
 
     schema_version: int = SCHEMA_VERSION
-    dialogue_id: str
     task_name: str = ""
     task_run_id: str = ""
     assignment_id: str = ""
@@ -170,12 +165,33 @@ class DialogueRecord(Record):
     setting: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     metric: str
+    seed: int
+    session: str = ""
+    feedback: str | None = None
+    checks: dict[str, Any] = Field(default_factory=dict)
+    status: Status
+    failure: str | None = None
+    started_at: float
+    finished_at: float | None = None
+    refused_answers: int = 0
+    interrupted: bool = False
+
+
+class DialogueRecord(RatedRecord):
+    """One dialogue of a live technique.
+
+    ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).
+    ``quality_control_model``: the degraded model among those of the session, or empty. ``final_ratings``: criterion →
+    rating at the end; their wordings are ``criteria``, those of the ticks at each turn ``turn_criteria``.
+    ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name. ``points`` and ``ranks`` (1: most
+    points, equal points share a rank) by model, where replies were chosen from.
+    """
+
+    dialogue_id: str
     question: str
     models: list[ModelRecord]
     context: ContextRecord = Field(default_factory=ContextRecord)
-    seed: int
     turns: list[Turn] = Field(default_factory=list)
-    session: str = ""
     conversation: int = 1
     conversations: int = 1
     quality_control_model: str = ""
@@ -188,14 +204,6 @@ class DialogueRecord(Record):
     points: dict[str, int] = Field(default_factory=dict)
     ranks: dict[str, int] = Field(default_factory=dict)
     ended_by_rater: bool = False
-    feedback: str | None = None
-    checks: dict[str, Any] = Field(default_factory=dict)
-    status: Status
-    failure: str | None = None
-    started_at: float
-    finished_at: float | None = None
-    refused_answers: int = 0
-    interrupted: bool = False
 
     @property
     def complete_turns(self) -> list[Turn]:

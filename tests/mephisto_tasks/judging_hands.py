@@ -22,7 +22,7 @@ from mephisto_tasks.router.page_client import Details, PageClient
 from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
 from parlai_humaneval.protocol.judgements import JudgementRecord
 from parlai_humaneval.protocol.panels import FormStep, Panel, RankStep
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.records import DialogueRecord, Turn
 from parlai_humaneval.protocol.steps import EndStep, PageState
 
 WORDY, TERSE = "zz-wordy-model", "zz-terse-model"
@@ -270,3 +270,16 @@ def talked(
         asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=units, seed=seed, name=f"talker-{name}"))
         asyncio.run(eventually(run.is_done))
         return records(run)
+
+
+def said_before(own: DialogueRecord, turn: Turn) -> list[str]:
+    """What had been said when the own rater judged ``turn``: with their message, without any reply to it."""
+    lines = [line.text for line in own.context.opening]
+    for earlier in own.turns[: turn.turn - 1]:
+        by_id = {candidate.candidate_id: candidate.text for candidate in earlier.candidates}
+        lines += [earlier.human_text, earlier.written or by_id[str(earlier.continued)]]
+    return [*lines, turn.human_text]
+
+
+def judged_turns(own: DialogueRecord) -> list[Turn]:
+    return [turn for turn in own.complete_turns if not turn.automatic]

@@ -17,9 +17,11 @@ from judging_hands import (
     WORDY,
     Judge,
     chats,
+    judged_turns,
     launch_study,
     page_config,
     panel_texts,
+    said_before,
     says,
     study_beside,
     talked,
@@ -29,7 +31,7 @@ from judging_hands import (
 from mephisto_tasks.interactive.asking import VERDICTS
 from parlai_humaneval.agents.cards import shown_cards, standing_for
 from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
+from parlai_humaneval.protocol.records import DialogueRecord
 from parlai_humaneval.protocol.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
 
 THIRD = "zz-third-model"
@@ -93,19 +95,6 @@ class Replayed:
         """The dialogue that was judged again."""
         name = record.dialogues[0].dialogue_id
         return next(own for known, own in self.own.items() if name == known or name.startswith(f"{known}:"))
-
-
-def said_before(own: DialogueRecord, turn: Turn) -> list[str]:
-    """What had been said when the own rater judged ``turn``: with their message, without any reply to it."""
-    lines = [line.text for line in own.context.opening]
-    for earlier in own.turns[: turn.turn - 1]:
-        by_id = {candidate.candidate_id: candidate.text for candidate in earlier.candidates}
-        lines += [earlier.human_text, earlier.written or by_id[str(earlier.continued)]]
-    return [*lines, turn.human_text]
-
-
-def judged_turns(own: DialogueRecord) -> list[Turn]:
-    return [turn for turn in own.complete_turns if not turn.automatic]
 
 
 @pytest.mark.parametrize("name", ["sata_user", "sata_random", "soba", "pw_turn", "free_for_all"])

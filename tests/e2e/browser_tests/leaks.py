@@ -58,9 +58,12 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from _objects(inner)
 
 
-def check_secrecy(received: Sequence[str], models: Sequence[str], secrets: Sequence[str]) -> None:
+def check_secrecy(
+    received: Sequence[str], models: Sequence[str], secrets: Sequence[str], *, least_states: int = 11
+) -> None:
     """Nothing tells: no model, no telling field, none of ``secrets``, and of a reply its text and an opaque id only."""
-    assert len([text for text in received if "update_id" in text]) > 10, "the watch saw too little"
+    states = [text for text in received if "update_id" in text]
+    assert len(states) >= least_states, "the watch saw too little"
     assert named_models(received, models) == []
     assert telling_keys(received) == set()
     assert [secret for secret in secrets for text in received if secret in text] == []
@@ -92,7 +95,7 @@ OF_RECORDS = {
 
 def check_secrecy_of_finished(received: Sequence[str], models: Sequence[str], secrets: Sequence[str]) -> None:
     """:func:`check_secrecy`, and the lines of finished dialogues tell nothing but words, speaker and mark."""
-    check_secrecy(received, models, secrets)
+    check_secrecy(received, models, secrets, least_states=5)
     found = list(objects(received))
     assert {key for one in found for key in one} & OF_RECORDS == set()
     lines = [one for one in found if "line_id" in one]

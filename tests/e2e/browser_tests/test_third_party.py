@@ -161,7 +161,7 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, tmp_path
     assert looks.problems() == []
 
 
-@pytest.mark.parametrize("hand", ["mouse", "keyboard", "finger"])
+@pytest.mark.parametrize("hand", ["mouse", "finger"])
 def test_whole_dialogue_on_scales(visit: Callable[..., Rater], dimensions: Study, tmp_path: Path, hand: Hand) -> None:
     """Thirty lines with the model's marked; seven scales on which each point says what it means; none may be left out."""
     rater = visit(dimensions.url, hand)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.static.config import StaticConfig
 from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
 
@@ -16,6 +17,7 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
 
     Raises:
+        ConfigError: the dialogues of an earlier launch were made by other models of the same names.
         SelfChatError: settings that do not go together.
         ZooError: a model that is not known or cannot be loaded.
         MaterialError: a file of openers, dialogues or contexts that cannot be used.
@@ -25,8 +27,9 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from parlai_humaneval.self_chat import GenerationProgress, generate, pairs_of
+    from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
     from parlai_humaneval.self_chat.settings import checked_settings
+    from parlai_humaneval.self_chat.starts import fingerprint
 
     settings = checked_settings(
         num_dialogues=config.num_dialogues,
@@ -39,7 +42,7 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
     specs = resolve(config.model_names(), zoo)
     pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
-    folder = data_dir / FOLDER / _name(settings.model_dump_json(exclude={"num_dialogues"}))
+    folder = data_dir / FOLDER / _name(settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
@@ -49,7 +52,12 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
             done[file.path] = min(file.done, config.num_dialogues)
             bar.update(total, completed=sum(done.values()))
 
-        made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
+        try:
+            made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
+        except SelfChatError as error:
+            raise ConfigError(
+                f"{error}. These dialogues stand in {folder}: remove it to have the models talk anew"
+            ) from error
     return [file.path for file in made]
 
 

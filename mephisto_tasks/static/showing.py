@@ -68,7 +68,7 @@ def panel(
         how: which names the speakers have.
         title: of the panel.
         lines: those to show; None: all.
-        context: whether persona sentences and topics are shown, without ParlAI's words before them.
+        context: whether persona sentences and topics are shown, with the names of the page in place of ParlAI's words.
     """
     names = names_of(shown, how)
     return Panel(
@@ -90,5 +90,9 @@ def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) 
 
 
 def _plain(line: str) -> str:
+    """A persona's sentence under the name that its speaker has on the page; anything else (a topic) as it is."""
     found = persona_line(line)
-    return found[1] if found else line
+    if found is None:
+        return line
+    whose, sentence = found  # written as the bot would hear it
+    return f"{REPLAYED[1] if whose == 'own' else REPLAYED[0]}: {sentence}"

@@ -73,7 +73,7 @@ def test_a_person_and_a_partner_where_a_chat_is_rated_again() -> None:
 def test_context_is_shown_on_request_without_parlais_words() -> None:
     shown = shown_dialogue(dialogue(context=["your persona: I cook.", "cooking"]))
     assert panel(shown, "replay", title="").context == []
-    assert panel(shown, "replay", title="", context=True).context == ["I cook.", "cooking"]
+    assert panel(shown, "replay", title="", context=True).context == ["Partner: I cook.", "cooking"]
 
 
 def test_line_ids_are_new_every_time_and_known_to_the_launch() -> None:

@@ -88,7 +88,7 @@ OF_RECORDS = {
         "replayed",
         "selected",
     ),
-    *("swapped", "settings", "source", "setting", "continued", "final_ratings", "verdict_model", "group_models"),
+    *("swapped", "settings", "source", "setting", "continued", "final_ratings", "verdict_model"),
 }
 """Names of fields that records of judgements have, and pages have not."""
 

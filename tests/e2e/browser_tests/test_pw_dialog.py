@@ -11,7 +11,7 @@ from playwright.sync_api import ViewportSize, expect
 from parlai_humaneval.protocol.judgements import JudgementRecord
 from parlai_humaneval.protocol.judging_questions import PAIR_OPTIONS, PAIR_SPEAKERS, PW_DIALOG_QUESTIONS
 
-from .conftest import launched
+from .conftest import WIDE, launched
 from .finished import LINES, launch_pw_dialog
 from .judging import Judging, Line, in_view
 from .leaks import check_secrecy_of_finished
@@ -163,8 +163,8 @@ def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Stud
     page, judging, looks = rater.page, Judging(rater), Looks(tmp_path, "wide")
     _enter(rater, "reads-wide")
     number = _until_long(rater)
-    for size in ({"width": 1280, "height": 800}, SMALL_LAPTOP):
-        page.set_viewport_size(size)  # type: ignore[arg-type]  # a literal of two ints
+    for size in (WIDE, SMALL_LAPTOP):
+        page.set_viewport_size(size)
         left, right = judging.boxes(2)
         assert left["x"] + left["width"] <= right["x"]
         assert abs(left["y"] - right["y"]) < 1

@@ -110,6 +110,9 @@ def test_a_segment_and_all_questions_on_one_laptop_screen(visit: Callable[..., R
     rater = visit(study.url)
     page, judging = rater.page, Judging(rater)
     _enter(rater, "one-screen")
+    _answer_all(rater)
+    rater.send("Continue")
+    rater.progress(f"Conversation 2 of {ITEMS}")  # the first has the word about the practice above it
     assert len(judging.lines(1)[0]) == LINES
     assert in_view(judging.panels(1).first)
     assert in_view(page.get_by_role("button", name="Continue", exact=True))

@@ -231,14 +231,23 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     ]
 
 
-def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[tuple[str, str]]]:
+@dataclass(frozen=True)
+class PastGold:
+    """An attention check that a worker met in the unit ``session``; ``judged``: and answered."""
+
+    worker: str
+    item_id: str
+    session: str
+    judged: bool
+
+
+def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[PastGold]]:
     """What earlier launches of a task on finished dialogues did, for the next; workers by Mephisto's id.
 
-    Returns the judgements, and the attention checks that each worker has met as (worker, item id). No database, or no
-    such task, is an empty past.
+    Returns the judgements, and the attention checks that workers have met. No database, or no such task, is an empty past.
     """
     judgements: list[PastJudgement] = []
-    golds: list[tuple[str, str]] = []
+    golds: list[PastGold] = []
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return judgements, golds
     for agent, state in stored_states(data_dir, task_name):
@@ -248,7 +257,8 @@ def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement]
             if not isinstance(record, JudgementRecord):
                 continue
             if record.expected is not None:
-                golds.append((agent.worker_id, record.item_id))
+                done = record.status == "complete"
+                golds.append(PastGold(agent.worker_id, record.item_id, record.session, done))
                 continue
             judgements.append(_past(agent.worker_id, record, wanted))
     return judgements, golds

@@ -61,8 +61,10 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
     allocator.restore(replace(one, cell=cells.get(one.item_id, one.cell)) for one in past)
-    for worker, item_id in seen_golds:
-        golds.note_seen(worker, item_id)
+    for gold in seen_golds:
+        golds.note_shown(gold.worker, gold.item_id, gold.session)
+        if gold.judged:
+            golds.note_judged(gold.session)
     study = Study(
         config=config,
         seed=seed,

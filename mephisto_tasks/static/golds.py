@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from mephisto_tasks.static.config import StaticConfig
@@ -33,21 +33,32 @@ class GoldDeck:
         self._per_unit = per_unit
         self._seed = seed
         self._seen: dict[str, set[int]] = defaultdict(set)
+        self._shown: Counter[str] = Counter()
+        self._judged: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def note_seen(self, worker: str, item_id: str) -> None:
-        """The worker met an attention check in an earlier launch."""
+    def note_shown(self, worker: str, item_id: str, session: str) -> None:
+        """The worker meets an attention check, in this launch or an earlier one."""
         with self._lock:
             self._seen[worker].add(int(item_id.removeprefix(PREFIX)))
+            self._shown[session] += 1
 
-    def draw(self, worker: str, unit: str) -> list[int]:
-        """Numbers (from 1) of the checks of a unit."""
+    def note_judged(self, session: str) -> None:
+        """An attention check of the unit was answered."""
+        with self._lock:
+            self._judged[session] += 1
+
+    def judged(self, session: str) -> int:
+        """Attention checks of the unit that were answered."""
+        with self._lock:
+            return self._judged[session]
+
+    def draw(self, worker: str, session: str, visit: str) -> list[int]:
+        """Numbers (from 1) of the checks that a unit still lacks; ``visit`` names its part of the chance."""
         with self._lock:
             fresh = [number for number in range(1, len(self.items) + 1) if number not in self._seen[worker]]
-            random.Random(f"golds:{self._seed}:{unit}").shuffle(fresh)
-            chosen = fresh[: self._per_unit]
-            self._seen[worker].update(chosen)
-            return chosen
+            random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
+            return fresh[: max(0, self._per_unit - self._shown[session])]
 
     def item(self, number: int) -> PracticeItem:
         return self.items[number - 1]

@@ -25,7 +25,7 @@ class BatchPlan(BaseModel):
     """The items that are still to be judged of a unit.
 
     ``session`` is its name in records, ``name`` that of this visit. ``wanted``: ordinary items of the whole unit,
-    ``done``: those judged in earlier visits; ``number``: place of the first of ``items``, ``numbers``: of the last.
+    ``done``: those of them judged in earlier visits; ``number``: place of the first of ``items``, ``numbers``: of the last.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -40,9 +40,20 @@ class BatchPlan(BaseModel):
 
 
 def plan_batch(
-    *, session: str, name: str, item_ids: list[str], golds: list[int], done: int, wanted: int, swap: bool, seed: int
+    *,
+    session: str,
+    name: str,
+    item_ids: list[str],
+    golds: list[int],
+    done: int,
+    wanted: int,
+    swap: bool,
+    seed: int,
+    golds_done: int = 0,
 ) -> BatchPlan:
     """Attention checks fall among the items at random, sides are swapped at random; all hangs on ``seed`` and ``name``.
+
+    None is the first of a unit: somebody who leaves after a check has judged something by then, and goes on later.
 
     Args:
         session: the unit's name in records.
@@ -53,11 +64,14 @@ def plan_batch(
         wanted: items of the whole unit.
         swap: whether there are two sides.
         seed: the study's.
+        golds_done: attention checks judged in earlier visits.
     """
     chance = random.Random(f"batch:{seed}:{name}")
+    judged = done + golds_done
+    first = 0 if judged else 1
     entries: list[tuple[str, int | None]] = [(item_id, None) for item_id in item_ids]
     for gold in golds:
-        entries.insert(chance.randint(0, len(entries)), (f"gold:{gold}", gold))
+        entries.insert(chance.randint(min(first, len(entries)), len(entries)), (f"gold:{gold}", gold))
     items = [
         PlannedItem(item_id=item_id, gold=gold, swapped=swap and chance.random() < 0.5, seed=chance.getrandbits(31))
         for item_id, gold in entries
@@ -67,7 +81,7 @@ def plan_batch(
         name=name,
         wanted=wanted,
         done=done,
-        number=done + 1,
-        numbers=done + len(items),
+        number=judged + 1,
+        numbers=judged + len(items),
         items=items,
     )

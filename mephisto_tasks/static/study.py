@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +52,8 @@ class Study(engine.Study):
     items: Mapping[str, Item]
     allocator: ItemAllocator
     golds: GoldDeck
+    _worker_of: dict[str, str] = field(default_factory=dict)
+    """Agent → worker, of the units of this launch."""
 
     @property
     def unit_words(self) -> UnitWords:
@@ -74,12 +76,13 @@ class Study(engine.Study):
         batch = self.allocator.claim(worker, agent, name)
         if batch is None:
             return None
-        golds = [] if batch.done else self.golds.draw(worker, name)
+        self._worker_of[agent] = worker
         plan = plan_batch(
             session=batch.session,
             name=name,
             item_ids=[item.item_id for item in batch.items],
-            golds=golds,
+            golds=self.golds.draw(worker, batch.session, name),
+            golds_done=self.golds.judged(batch.session),
             done=batch.done,
             wanted=batch.numbers,
             swap=self.config.show == "pair",
@@ -124,6 +127,20 @@ class Study(engine.Study):
         return JudgingPractice(
             self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
         )
+
+    def note_shown_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
+        """The rater of a unit sees an item."""
+        if planned.gold is None:
+            self.allocator.note_shown(agent, planned.item_id)
+        else:
+            self.golds.note_shown(self._worker_of[agent], planned.item_id, plan.session)
+
+    def note_judged_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
+        """They have answered all that is asked about it."""
+        if planned.gold is None:
+            self.allocator.note_done(agent, planned.item_id)
+        else:
+            self.golds.note_judged(plan.session)
 
     def item_to_judge(self, plan: BatchPlan, planned: PlannedItem, number: int) -> ItemToJudge:
         """What a rater is shown and asked as ``number`` of their unit."""

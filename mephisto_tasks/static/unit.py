@@ -46,7 +46,7 @@ class HeldBatch(HeldUnit):
 
     def run(self) -> None:
         """Every item to its end; raises what :meth:`JudgingWorld.run` raises."""
-        if self.plan.done:
+        if self.plan.number > 1:
             self.page.notice = GO_ON
         for number, planned in enumerate(self.plan.items, start=self.plan.number):
             self._judge(number, planned)
@@ -56,11 +56,9 @@ class HeldBatch(HeldUnit):
         self._world = JudgingWorld(self.study, item, self.page)
         unit = "pair" if self.study.config.show == "pair" else "conversation"
         self.page.progress = Progress(unit=unit, current=number, total=self.plan.numbers)
-        if planned.gold is None:
-            self.study.allocator.note_shown(self._agent, planned.item_id)
+        self.study.note_shown_item(self._agent, self.plan, planned)
         self._world.run()
-        if planned.gold is None:
-            self.study.allocator.note_done(self._agent, planned.item_id)
+        self.study.note_judged_item(self._agent, self.plan, planned)
 
     def leave(self, worker: str, agent: str) -> None:
         """The rater went away: what they answered counts, the rest is given out again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,11 +45,14 @@ def test_sides_are_swapped_about_half_the_time() -> None:
     assert not any(item.swapped for number in range(20) for item in plan(name=str(number), swap=False).items)
 
 
-def test_checks_fall_anywhere_in_a_unit() -> None:
-    """Who has found one in the same place twice must not know the next."""
-    places = [[item.gold for item in plan(name=str(number), golds=[3]).items].index(3) for number in range(300)]
-    assert set(places) == set(range(7))
-    assert max(places.count(place) for place in range(7)) < 80
+@pytest.mark.parametrize(("golds_done", "places_possible"), [(0, range(1, 7)), (1, range(7))])
+def test_checks_fall_anywhere_in_a_unit_but_first(golds_done: int, places_possible: range) -> None:
+    """Who has found one in the same place twice must not know the next; a unit begins with something of the study."""
+    plans = [plan(name=str(number), golds=[3], golds_done=golds_done) for number in range(300)]
+    places = [[item.gold for item in one.items].index(3) for one in plans]
+    assert set(places) == set(places_possible)
+    assert max(places.count(place) for place in places_possible) < 90
+    assert {(one.number, one.numbers) for one in plans} == {(1 + golds_done, 7 + golds_done)}
 
 
 def test_two_visits_have_orders_of_their_own() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,10 @@ def test_no_worker_meets_a_check_twice(items: int, per_unit: int, units: int, se
     checks = deck(items, per_unit, seed)
     drawn = []
     for number in range(units):
-        drawn.append(checks.draw("w", f"u{number}"))
-        checks.draw("somebody", f"v{number}")
+        drawn.append(checks.draw("w", f"u{number}", f"u{number}"))
+        for gold in drawn[-1]:
+            checks.note_shown("w", f"gold:{gold}", f"u{number}")
+        checks.draw("somebody", f"v{number}", f"v{number}")
     flat = [number for unit in drawn for number in unit]
     assert len(flat) == len(set(flat)) == min(items, units * per_unit)
     assert set(flat) <= set(range(1, items + 1))
@@ -57,19 +58,24 @@ def test_no_worker_meets_a_check_twice(items: int, per_unit: int, units: int, se
 
 def test_checks_of_earlier_launches_are_known() -> None:
     checks = deck(3, 3)
-    checks.note_seen("w", "gold:2")
-    assert sorted(checks.draw("w", "u")) == [1, 3]
-    assert sorted(checks.draw("new", "u2")) == [1, 2, 3]
+    checks.note_shown("w", "gold:2", "earlier")
+    assert sorted(checks.draw("w", "u", "u")) == [1, 3]
+    assert sorted(checks.draw("new", "u2", "u2")) == [1, 2, 3]
 
 
-def test_two_pages_of_a_worker_draw_different_checks() -> None:
-    checks, drawn = deck(200, 10), []
-    threads = [threading.Thread(target=lambda n=n: drawn.extend(checks.draw("w", str(n)))) for n in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(drawn)) == len(drawn) == 160
+def test_a_unit_that_is_gone_on_with_gets_the_checks_that_it_lacks() -> None:
+    """What was drawn and never shown may come again; what was shown counts for its unit, answered or not."""
+    checks = deck(5, 2)
+    first, _ = checks.draw("w", "unit", "visit 1")
+    checks.note_shown("w", f"gold:{first}", "unit")
+    assert checks.judged("unit") == 0
+    checks.note_judged("unit")
+    assert checks.judged("unit") == 1
+    (second,) = checks.draw("w", "unit", "visit 2")
+    assert second != first
+    checks.note_shown("w", f"gold:{second}", "unit")
+    assert checks.draw("w", "unit", "visit 3") == []
+    assert len(checks.draw("w", "another unit", "visit 4")) == 2
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,45 @@ async def test_attention_checks_are_known_over_launches(tmp_path: Path) -> None:
     assert len(golds) == len(set(golds)) == 4
 
 
+@pytest.mark.parametrize("again", ["same launch", "next launch"])
+async def test_checks_count_where_a_unit_is_gone_on_with(tmp_path: Path, again: str) -> None:
+    """Numbers go on after what was judged, checks included, and the unit gets no more checks than it should."""
+    study = {**pairs(tmp_path, judgements_per_group=20, golds_per_unit=2), "disconnect_after_s": 1}
+    settings = {"data_dir": tmp_path / "data", **study}
+
+    async def first_visit(run: Launched) -> None:
+        async with Judge(run, "returns") as rater:
+            await rater.state()
+            while not any(record.gold_passed is not None for record in rater.judgements(run)):
+                await rater.answer_somehow()
+        await eventually(lambda: idle(run), timeout=25)
+
+    async def second_visit(run: Launched) -> None:
+        before = [record for record in judgements(run) if record.status == "complete"]
+        lost = sum(record.expected is not None and record.status != "complete" for record in judgements(run))
+        async with Judge(run, "returns") as rater:
+            state = await rater.state()
+            assert state.notice == GO_ON
+            assert state.progress is not None
+            assert (state.progress.current, state.progress.total) == (len(before) + 1, 5 - lost)
+            await rater.whole_unit()
+            new = rater.judgements(run)
+        complete = [*before, *(record for record in new if record.status == "complete")]
+        assert [record.number for record in complete] == list(range(1, 6 - lost)), (
+            "a check that was seen does not come again"
+        )
+        checks = [record.item_id for record in judgements(run) if record.expected is not None]
+        assert len(checks) == len(set(checks)) == 2
+
+    async with study_beside(**settings) as run:
+        await first_visit(run)
+        if again == "same launch":
+            await second_visit(run)
+    if again == "next launch":
+        async with study_beside(**settings) as run:
+            await second_visit(run)
+
+
 async def test_new_dialogues_join_a_study(tmp_path: Path) -> None:
     """Files that grow between launches: what was judged stays judged, under the same item ids."""
     settings = {"data_dir": tmp_path / "data", **wholes(tmp_path, dialogues=3, judgements_per_item=1)}

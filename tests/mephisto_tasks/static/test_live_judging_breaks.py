@@ -215,8 +215,6 @@ async def test_checks_count_where_a_unit_is_gone_on_with(tmp_path: Path, again: 
             new = rater.judgements(run)
         complete = [*before, *(record for record in new if record.status == "complete")]
         assert [record.number for record in complete] == list(range(1, 6 - lost)), "what was seen does not come again"
-            "a check that was seen does not come again"
-        )
         checks = [record.item_id for record in judgements(run) if record.expected is not None]
         assert len(checks) == len(set(checks)) == 2
 

@@ -231,6 +231,16 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     ]
 
 
+def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Dialogue id → Mephisto's id of the worker who held it, of a live task.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    found = _records(data_dir, task_name)
+    return {record.dialogue_id: agent.worker_id for agent, record in found if isinstance(record, DialogueRecord)}
+
+
 @dataclass(frozen=True)
 class PastGold:
     """An attention check that a worker met in the unit ``session``; ``judged``: and answered."""

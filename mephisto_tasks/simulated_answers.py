@@ -196,7 +196,7 @@ class Answers:
 
     def rank(self, step: RankStep, state: PageState) -> dict[str, Any]:
         """A place for every reply."""
-        return rank_answer(step, self.behaviour, self._chance)
+        return rank_answer(step, self.behaviour, self._chance, self._practised(state))
 
     def write(self, step: WriteStep, state: PageState) -> dict[str, Any]:
         """A better reply."""

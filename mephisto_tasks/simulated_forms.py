@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.protocol.dialogues import HUMAN
 from parlai_humaneval.protocol.panels import FormQuestion, FormStep, Panel, PanelLine, RankStep
-from parlai_humaneval.protocol.practice import PairItem, PracticeItem, SegmentItem
+from parlai_humaneval.protocol.practice import ChooseItem, PairItem, PracticeItem, SegmentItem
 
 if TYPE_CHECKING:
     from mephisto_tasks.simulated_answers import Behaviour
@@ -34,10 +34,16 @@ def form_answer(
     return {"kind": "form", "values": values, "reasons": reasons}
 
 
-def rank_answer(step: RankStep, behaviour: Behaviour, chance: random.Random) -> dict[str, Any]:
-    """The replies that are liked first; who likes two alike tosses a coin."""
-    liking = {card.candidate_id: behaviour.liking(card.candidate_id, card.text) for card in step.cards}
-    noisy = {name: chance.gauss(how_much, 0.3) for name, how_much in liking.items()}
+def rank_answer(
+    step: RankStep, behaviour: Behaviour, chance: random.Random, practised: PracticeItem | None
+) -> dict[str, Any]:
+    """The replies that are liked first; who likes two alike tosses a coin. In practice the right ones stand first."""
+    if isinstance(practised, ChooseItem):
+        right = {practised.replies[number - 1] for number in practised.right}
+        noisy = {card.candidate_id: float(card.text in right) for card in step.cards}
+    else:
+        liking = {card.candidate_id: behaviour.liking(card.candidate_id, card.text) for card in step.cards}
+        noisy = {name: chance.gauss(how_much, 0.3) for name, how_much in liking.items()}
     order = sorted(noisy, key=lambda name: -noisy[name])
     return {"kind": "rank", "ranks": {name: place for place, name in enumerate(order, start=1)}}
 

@@ -12,6 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from mephisto_tasks.commands.launch import announce, follow, split_settings
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
@@ -24,7 +25,7 @@ HOW_MANY = {
     "pw_dialog": "judgements_per_group",
     "self_chat": "judgements_per_group",
     "spot_the_bot": "num_dialogues",
-    "third_party": "sample",
+    "third_party": "sample",  # all of them, unless a number is given
 }
 """Task → the setting that ``--dialogues`` is of, where it is not that of the live tasks."""
 
@@ -60,7 +61,7 @@ Examples:
     default=10,
     show_default=True,
     help="Dialogues to collect, of each group. For self_chat and pw_dialog: judgements of each pair of models; for "
-    "spot_the_bot: dialogues of each pair; for third_party: dialogues to rate.",
+    "spot_the_bot: dialogues of each pair; for third_party: dialogues to rate (by default all).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
 @data_dir_option
@@ -105,7 +106,7 @@ def demo(
     settings_of_demo = [
         *([f"mephisto.blueprint.models=[{models}]"] if models else []),
         *([f"mephisto.blueprint.metric={metric}"] if metric else []),
-        f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues}",
+        *_how_many(task, dialogues),
         f"mephisto.blueprint.seed={seed}",
         f"mephisto.blueprint.onboarding_qualification={task_name}",
         f"mephisto.architect.port={port}",
@@ -132,6 +133,14 @@ def demo(
             else:
                 _simulate(run, stop, raters, prefer, strength, seed)
         _print_report(run, as_json)
+
+
+def _how_many(task: str, dialogues: int) -> list[str]:
+    context = click.get_current_context()
+    given = context.get_parameter_source("dialogues") is not ParameterSource.DEFAULT
+    if task == "third_party" and not given:
+        return []
+    return [f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues}"]
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from mephisto_tasks.results import past_judgements
 from mephisto_tasks.settings import TASKS, task_dir
 from mephisto_tasks.static import asking
 from mephisto_tasks.static.config import StaticConfig
-from mephisto_tasks.static.gathering import Gathered, gather
+from mephisto_tasks.static.gathering import Gathered, gather, own_dialogues
 from mephisto_tasks.static.golds import PREFIX, GoldDeck, load_golds
 from mephisto_tasks.static.practice import unfit
 from mephisto_tasks.static.replaying import CannotReplay, own_settings
@@ -50,6 +50,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     if practice is None:
         config = config.model_copy(update={"onboarding_qualification": None})
     golds = GoldDeck(_golds(config, own), config.golds_per_unit, seed)
+    whole = _whole_unit(config, gathered)
+    unit = whole + min(config.golds_per_unit, len(golds.items))
     allocator = ItemAllocator(
         gathered.items,
         gathered.wanted(config),
@@ -61,6 +63,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
     allocator.restore(replace(one, cell=cells.get(one.item_id, one.cell)) for one in past)
+    for worker, held in own_dialogues(config, gathered, data_dir).items():
+        allocator.bar(worker, held)
     for gold in seen_golds:
         golds.note_shown(gold.worker, gold.item_id, gold.session)
         if gold.judged:
@@ -69,12 +73,12 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         config=config,
         seed=seed,
         practice=practice,
-        instructions=instructions_of(config, own, _values(config, gathered, reward), _flags(config)),
+        instructions=instructions_of(config, own, _values(config, unit, reward), _flags(config, unit)),
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
         golds=golds,
-        remarks=_short_units(config, gathered),
+        remarks=_short_units(config, whole),
     )
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
@@ -86,17 +90,20 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     return study
 
 
-def _short_units(config: StaticConfig, gathered: Gathered) -> list[str]:
-    """Whether a rater can get a whole unit at all: nobody meets a dialogue twice."""
+def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
+    """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
     allocator = ItemAllocator(
         gathered.items, per_unit=config.items_per_unit, per_worker_and_cell=config.items_per_worker_and_group
     )
     batch = allocator.claim("somebody", "a unit", "a unit")
-    most = 0 if batch is None else len(batch.items)
-    if most >= config.items_per_unit:
+    return 0 if batch is None else len(batch.items)
+
+
+def _short_units(config: StaticConfig, whole: int) -> list[str]:
+    if whole >= config.items_per_unit:
         return []
     return [
-        f"A unit of work holds {most} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
+        f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
         "dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, or name "
         "more dialogues."
     ]
@@ -170,8 +177,8 @@ def _golds(config: StaticConfig, own: Path) -> Practice | None:
     return golds
 
 
-def _values(config: StaticConfig, gathered: Gathered, reward: float) -> dict[str, str]:
-    items = config.items_per_unit + config.golds_per_unit
+def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
+    """``items``: of a whole unit, attention checks included."""
     what = "pairs of conversations" if config.show == "pair" else "conversations"
     questions = asking.asked(config)
     return {
@@ -185,12 +192,12 @@ def _values(config: StaticConfig, gathered: Gathered, reward: float) -> dict[str
     }
 
 
-def _flags(config: StaticConfig) -> set[str]:
+def _flags(config: StaticConfig, items: int) -> set[str]:
     """What is true of the study, for lines of the instructions that hold only then."""
     flags = {
         "practice": bool(config.onboarding_qualification),
         "reasons": config.reason_required and config.show in ("pair", "replay"),
-        "several_items": config.items_per_unit + config.golds_per_unit > 1,
+        "several_items": items > 1,
         "self_chat": config.setting == "self_chat",
         "human_bot": config.setting == "human_bot",
         "labels": config.show == "segment",

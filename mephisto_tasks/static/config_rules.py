@@ -90,6 +90,8 @@ def _scales(config: StaticConfig) -> None:
 def _golds(config: StaticConfig) -> None:
     if config.golds_per_unit and config.show not in ("pair", "segment"):
         raise ValueError("attention checks (golds_per_unit) exist for pairs and segments only")
+    if config.judgements_per_item > 1 and config.show == "pair":
+        raise ValueError("a pair of dialogues is judged once: ask for more with judgements_per_group")
     if config.judgements_per_group and config.show != "pair":
         raise ValueError("judgements_per_group goes with show=pair; elsewhere every item gets judgements_per_item")
 

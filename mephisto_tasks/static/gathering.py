@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.results import read_dialogues
+from mephisto_tasks.results import raters_of_dialogues, read_dialogues
 from mephisto_tasks.static.config import StaticConfig
 from mephisto_tasks.static.generating import generated_files
 from parlai_humaneval.protocol.allocation import Cell
+from parlai_humaneval.protocol.dialogue_files import load_dialogues
 from parlai_humaneval.protocol.dialogue_sources import load_sources
 from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
 from parlai_humaneval.protocol.items import Item
@@ -46,8 +47,9 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         MaterialError, ZooError: a file or a model that cannot be used.
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
-    entries = [*config.dialogues, *(str(path) for path in generated_files(config, data_dir))]
-    dialogues = load_sources(entries, lambda task: _rated(data_dir, task))
+    dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task))
+    for path in generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
+        dialogues += load_dialogues(path)[: config.num_dialogues]
     people = _people(config, data_dir) if config.human_dialogues else []
     try:
         items = _items(config, dialogues, people, seed)
@@ -130,6 +132,20 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
     if len(found) < 2:
         raise ConfigError(
-            f"comparing needs dialogues of two models or more; these are of {', '.join(found) or 'none that is named'}"
+            f"comparing needs dialogues of two models or more; these are of {', '.join(found) or 'nobody who is named'}. Say who "
+            "speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, under the key "
+            "entities of each dialogue"
         )
     return list(combinations(found, 2))
+
+
+def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:
+    """Worker → the dialogues of this study that they held themselves, in live tasks of the same data directory."""
+    held: dict[str, list[str]] = {}
+    for task in {str(entry["task"]) for entry in config.dialogues if isinstance(entry, Mapping) and "task" in entry}:
+        raters = raters_of_dialogues(data_dir, task)
+        for dialogue in gathered.dialogues:
+            worker = raters.get(dialogue.dialogue_id) or raters.get(dialogue.dialogue_id.rpartition(":")[0])
+            if worker is not None:
+                held.setdefault(worker, []).append(dialogue.dialogue_id)
+    return held

@@ -34,10 +34,13 @@ class JudgingPractice(PracticeLoop):
     ) -> None:
         super().__init__(practice, config, page, begins=begins, used=used, on_verdict=on_verdict)
         self.config = config
+        self._said: list[str] = []
 
     def place(self, number: int, item: PracticeItem) -> str:
         """Which of the items it was."""
-        return f"Pair {number}" if isinstance(item, PairItem) else f"Conversation {number}"
+        if isinstance(item, PairItem):
+            return f"Pair {number}"
+        return f"After “{item.human}”" if isinstance(item, ChooseItem) else f"Conversation {number}"
 
     def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
         self.page.clear()
@@ -72,19 +75,37 @@ class JudgingPractice(PracticeLoop):
         return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
-        self._show_lines([item.human])
+        """The replies to a line; in a replay the items are the turns of one chat, so that it grows."""
+        goes_on = self.config.show == "replay" and item is not self.practice.items[0]
+        self._said = [*(self._said if goes_on else []), item.human]
+        self._show_lines(self._said)
         numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
+        cards = [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()]
+        self._said.append(item.next_line)
+        if self.config.show == "turn":
+            return self._rank(step_id, item, cards, numbers)
         one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, ChooseItem))
         step = ChooseStep(
             step_id=step_id,
             question=self.practice.question or self.config.question,
-            cards=[Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()],
+            cards=cards,
             min_choices=1 if one else 0,
-            max_choices=1 if one else len(item.replies),
+            max_choices=1 if one else len(cards),
             none_label=None if one else "None of these",
         )
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         return given == sorted(item.right), given
+
+    def _rank(
+        self, step_id: str, item: ChooseItem, cards: list[Card], numbers: dict[str, int]
+    ) -> tuple[bool, list[int]]:
+        """Right where every right reply has a better place than every other; given: the places, reply by reply."""
+        question = asking.asked(self.config)[0].text
+        ranks = self.page.ask_ranking(asking.rank_step(self.config, step_id, question, cards)).ranks
+        places = {numbers[key]: place for key, place in ranks.items()}
+        good = [places[number] for number in item.right]
+        bad = [place for number, place in places.items() if number not in item.right]
+        return not good or not bad or max(good) < min(bad), [places[number] for number in sorted(places)]
 
     def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
         self._show_lines(item.lines)

@@ -11,6 +11,7 @@ from parlai_humaneval.protocol.judgements import ShownDialogue, ShownLine
 from parlai_humaneval.protocol.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.panels import Panel, PanelLine
 from parlai_humaneval.protocol.persona_lines import persona_line
+from parlai_humaneval.quality.identity import mask_identity
 
 OTHER = "Partner"
 """What the speaker is called who is not judged."""
@@ -49,6 +50,17 @@ def shown_dialogue(
     )
 
 
+def masked(shown: ShownDialogue, models: Sequence[str]) -> ShownDialogue:
+    """The same with every name that gives one of ``models``, or a well-known one, away masked in what models say."""
+    lines = [line if shown.entities[line.speaker] == HUMAN else _masked(line, models) for line in shown.lines]
+    return shown.model_copy(update={"lines": lines})
+
+
+def _masked(line: ShownLine, models: Sequence[str]) -> ShownLine:
+    text, masks = mask_identity(line.text, models)
+    return line.model_copy(update={"text": text, "raw_text": line.text, "masks": masks}) if masks else line
+
+
 def names_of(shown: ShownDialogue, how: Names) -> list[str]:
     """What the two speakers of a dialogue are called on the page, by their index."""
     if how == "segment":
@@ -73,7 +85,7 @@ def panel(
     names = names_of(shown, how)
     return Panel(
         title=title,
-        context=[_plain(line) for line in shown.context] if context else [],
+        context=[_plain(line, shown.replayed is not None) for line in shown.context] if context else [],
         judged_label=None if shown.judged is None else names[shown.judged],
         lines=[
             PanelLine(
@@ -89,10 +101,10 @@ def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) 
     return [(on_page.line_id, shown.entities[line.speaker]) for on_page, line in zip(panel.lines, lines, strict=True)]
 
 
-def _plain(line: str) -> str:
-    """A persona's sentence under the name that its speaker has on the page; anything else (a topic) as it is."""
+def _plain(line: str, rated: bool) -> str:
+    """A persona's sentence under the name that its speaker has on the page; in a ``rated`` dialogue the rest is its topic."""
     found = persona_line(line)
     if found is None:
-        return line
+        return f"Topic: {line}" if rated else line
     whose, sentence = found  # written as the bot would hear it
     return f"{REPLAYED[1] if whose == 'own' else REPLAYED[0]}: {sentence}"

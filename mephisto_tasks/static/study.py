@@ -16,7 +16,7 @@ from mephisto_tasks.static.golds import GoldDeck, right_side, shown_pair, shown_
 from mephisto_tasks.static.judging import ItemToJudge
 from mephisto_tasks.static.plans import BatchPlan, PlannedItem, plan_batch
 from mephisto_tasks.static.practice import JudgingPractice
-from mephisto_tasks.static.showing import shown_dialogue
+from mephisto_tasks.static.showing import masked, shown_dialogue
 from mephisto_tasks.static.unit import HeldBatch
 from parlai_humaneval.protocol.dialogues import Dialogue
 from parlai_humaneval.protocol.item_allocation import ItemAllocator
@@ -64,7 +64,7 @@ class Study(engine.Study):
         """The settings as they stand with every judgement."""
         return {**self.config.model_dump(mode="json"), "study_seed": self.seed}
 
-    @property
+    @cached_property
     def rated_models(self) -> list[str]:
         return sorted({name for item in self.items.values() for name in item.cell.models})
 
@@ -159,8 +159,15 @@ class Study(engine.Study):
         if planned.swapped:
             order.reverse()
         shown = [
-            shown_dialogue(
-                self.dialogues[name], position=position, judged=judged, k=item.k, seeded=self.config.seed_exchanges
+            masked(
+                shown_dialogue(
+                    self.dialogues[name],
+                    position=position,
+                    judged=judged,
+                    k=item.k,
+                    seeded=self.config.seed_exchanges,
+                ),
+                self.rated_models,
             )
             for position, (name, judged) in enumerate(order, start=1)
         ]

@@ -19,7 +19,7 @@ PERSON, BOT = "human", "bot"
 """The speakers of a dialogue from a live task."""
 TOGETHER = "+"
 """Stands between the names of models that speak as one, with a shared history."""
-FORM = "expected a file, a folder, {file: …, entities: {speaker: model, …}} or {task: NAME}"
+FORM = "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME} or {task: NAME, setting: […]}"
 
 
 def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[DialogueRecord]]) -> list[Dialogue]:
@@ -27,7 +27,8 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
 
     Args:
         entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where
-            ``entities`` says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task.
+            ``entities`` says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with ``setting`` of
+            those settings of its technique alone.
         read_task: its records, by the task's name.
 
     Raises:
@@ -52,8 +53,9 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
 def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
     if isinstance(entry, (str, Path)):
         yield from _of_path(entry, None)
-    elif isinstance(entry, Mapping) and set(entry) == {"task"}:
-        yield from _of_task(str(entry["task"]), read_task)
+    elif isinstance(entry, Mapping) and "task" in entry and set(entry) <= {"task", "setting"}:
+        wanted = entry.get("setting", [])
+        yield from _of_task(str(entry["task"]), [wanted] if isinstance(wanted, str) else list(wanted), read_task)
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
         yield from _of_path(entry["file"], _entities(entry))
     else:
@@ -81,10 +83,14 @@ def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
         yield from load_dialogues(file, entities)
 
 
-def _of_task(task: str, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
-    found = [dialogue for record in read_task(task) for dialogue in dialogues_of(record)]
+def _of_task(
+    task: str, settings: Sequence[str], read_task: Callable[[str], Sequence[DialogueRecord]]
+) -> Iterator[Dialogue]:
+    records = [record for record in read_task(task) if not settings or record.setting in settings]
+    found = [dialogue for record in records for dialogue in dialogues_of(record)]
     if not found:
-        raise MaterialError(f"task {task!r} has no dialogue with an answered turn: collect some first")
+        of = f" of the setting {' or '.join(settings)}" if settings else ""
+        raise MaterialError(f"task {task!r} has no dialogue{of} with an answered turn: collect some first")
     for dialogue in found:
         yield replace(dialogue, source=dialogue.source or task)
 

@@ -96,6 +96,11 @@ class ItemAllocator:
                 if judgement.complete:
                     self._pool.restore(judgement)
 
+    def bar(self, worker: str, dialogues: Iterable[str]) -> None:
+        """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
+        with self._lock:
+            self._workers[worker].bar(dialogues)
+
     def claim(self, worker: str, unit: str, name: str) -> Batch | None:
         """Give the worker as many items as a unit holds; None where there is nothing for them.
 

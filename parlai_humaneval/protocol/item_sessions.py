@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from parlai_humaneval.protocol.item_pool import CellKey
@@ -72,6 +73,10 @@ class WorkerPast:
     def judged_of(self, key: CellKey) -> int:
         """Items of a cell that the worker has judged, or is about to."""
         return self.cells[key] + sum(item.cell.key == key for visit in self._visits for item in visit.open_items)
+
+    def bar(self, dialogues: Iterable[str]) -> None:
+        """Dialogues that the worker knows from elsewhere, such as their own."""
+        self._met.update(dialogues)
 
     def restore(self, past: PastJudgement) -> None:
         """Remember an earlier judgement; they come in the order in which they were made."""

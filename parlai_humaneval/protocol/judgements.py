@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.protocol.records import CriterionRecord, RatedRecord, Record, Turn
+from parlai_humaneval.protocol.records import CriterionRecord, Mask, RatedRecord, Record, Turn
 
 __all__ = ["AskedQuestion", "GivenAnswer", "JudgementRecord", "ReplayedRating", "ShownDialogue", "ShownLine"]
 
@@ -21,10 +21,15 @@ Kind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
 
 
 class ShownLine(Record):
-    """``speaker`` is the index into :attr:`ShownDialogue.entities`."""
+    """``speaker`` is the index into :attr:`ShownDialogue.entities`.
+
+    ``raw_text``: what was said, where a name that gives a model away was masked in what is shown; offsets are into it.
+    """
 
     speaker: int
     text: str
+    raw_text: str | None = None
+    masks: list[Mask] = Field(default_factory=list)
 
 
 class ReplayedRating(Record):

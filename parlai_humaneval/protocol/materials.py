@@ -68,6 +68,8 @@ def in_words(problem: Any) -> str:
         "list_type": f"must be a list, such as [a,b]; got {problem['input']!r}",
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",
+        "string_too_short": "must not be empty",
+        "too_short": f"needs at least {problem.get('ctx', {}).get('min_length', 1)} of them",
     }
     return words.get(kind, message)
 

@@ -103,8 +103,10 @@ def _models(dialogue: Dialogue) -> tuple[str, ...]:
 
 
 def _several_replies(dialogue: Dialogue) -> list[Turn]:
-    """Turns whose context is the same for all replies: those of models that went on each by itself have none."""
+    """Turns whose context is the same for all replies: of models with histories of their own only the first."""
     turns = [turn for turn in _rating(dialogue).turns if turn.complete and not turn.continued_each]
+    if dialogue.settings.get("history") == "independent":
+        turns = [turn for turn in turns if turn.turn == 1]
     return [turn for turn in turns if sum(not one.failed and one.same_as is None for one in turn.candidates) >= 2]
 
 

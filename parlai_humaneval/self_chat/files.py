@@ -16,7 +16,7 @@ from parlai_humaneval.self_chat.naming import file_stem
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings
 
 LOCK = ".lock"
-ANEW = "choose another folder, or make it anew with --force (force=True), which deletes what it holds"
+ANEW = "choose another folder, or make it anew with --force, which deletes what it holds"
 
 
 @contextlib.contextmanager

@@ -55,11 +55,11 @@ def test_every_conf_fits_together(task: str, conf: str) -> None:
     zoo = load_zoo(sorted(zoo_dir().glob("*.yaml")))
     assert [spec.name for spec in resolve(config.model_names(), zoo)] == config.model_names()
     own = building._task_config(config, task)
-    words = instructions_of(config, own, building._values(config, Gathered([], []), 2.0), building._flags(config))
+    words = instructions_of(config, own, building._values(config, 6, 2.0), building._flags(config, 6))
     told = "\n".join(line for part in (words.preview, words.instructions) for s in part.sections for line in s.lines)
     assert not re.search(r"[{}]", told + words.title + words.tagline)
     assert "$" in words.pay
-    assert building._flags(config) <= set(FLAGS)
+    assert building._flags(config, 6) <= set(FLAGS)
 
 
 @pytest.mark.parametrize(("task", "conf"), CONFS)

@@ -12,7 +12,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from mephisto_tasks.commands.launch import announce, follow, split_settings
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
@@ -21,6 +20,8 @@ from mephisto_tasks.startup import collector_off
 if TYPE_CHECKING:
     from mephisto_tasks.launching import Launched
 
+DIALOGUES = 10
+"""Of each group, where nobody says how many."""
 HOW_MANY = {
     "pw_dialog": "judgements_per_group",
     "self_chat": "judgements_per_group",
@@ -58,10 +59,8 @@ Examples:
 @click.option(
     "--dialogues",
     type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Dialogues to collect, of each group. For self_chat and pw_dialog: judgements of each pair of models; for "
-    "spot_the_bot: dialogues of each pair; for third_party: dialogues to rate (by default all).",
+    help=f"Dialogues to collect, of each group ({DIALOGUES}). For self_chat and pw_dialog: judgements of each pair of "
+    "models; for spot_the_bot: dialogues of each pair; for third_party: dialogues to rate (by default all).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
 @data_dir_option
@@ -81,7 +80,7 @@ Examples:
 def demo(
     task: str,
     raters: int | None,
-    dialogues: int,
+    dialogues: int | None,
     port: int,
     data_dir: str | None,
     as_json: bool,
@@ -135,12 +134,10 @@ def demo(
         _print_report(run, as_json)
 
 
-def _how_many(task: str, dialogues: int) -> list[str]:
-    context = click.get_current_context()
-    given = context.get_parameter_source("dialogues") is not ParameterSource.DEFAULT
-    if task == "third_party" and not given:
+def _how_many(task: str, dialogues: int | None) -> list[str]:
+    if task == "third_party" and dialogues is None:
         return []
-    return [f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues}"]
+    return [f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues or DIALOGUES}"]
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:

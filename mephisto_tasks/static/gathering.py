@@ -131,10 +131,10 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
         return config.pairs()
     found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
     if len(found) < 2:
+        known = ", ".join(found) or "nobody who is named"
         raise ConfigError(
-            f"comparing needs dialogues of two models or more; these are of {', '.join(found) or 'nobody who is named'}. Say who "
-            "speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, under the key "
-            "entities of each dialogue"
+            f"comparing needs dialogues of two models or more; these are of {known}. Say who speaks: {{file: chats.jsonl, "
+            "entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, in each dialogue's entities"
         )
     return list(combinations(found, 2))
 

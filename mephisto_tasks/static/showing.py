@@ -102,7 +102,7 @@ def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) 
 
 
 def _plain(line: str, rated: bool) -> str:
-    """A persona's sentence under the name that its speaker has on the page; in a ``rated`` dialogue the rest is its topic."""
+    """A persona's sentence under the name of its speaker on the page; in a ``rated`` dialogue the rest is its topic."""
     found = persona_line(line)
     if found is None:
         return f"Topic: {line}" if rated else line

@@ -26,9 +26,9 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
     """The dialogues of all entries, in their order.
 
     Args:
-        entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where
-            ``entities`` says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with ``setting`` of
-            those settings of its technique alone.
+        entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where ``entities``
+            says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with ``setting``
+            of those settings of its technique alone.
         read_task: its records, by the task's name.
 
     Raises:

@@ -27,8 +27,8 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
 
     Args:
         entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where ``entities``
-            says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with ``setting``
-            of those settings of its technique alone.
+            says who the speakers are, a name for both or speaker → name; or ``{task: NAME}`` of a live task, with
+            ``setting`` of those settings of its technique alone.
         read_task: its records, by the task's name.
 
     Raises:

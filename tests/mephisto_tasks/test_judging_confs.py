@@ -140,13 +140,19 @@ def test_third_parties_are_asked_what_their_papers_say(task: str, conf: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("conf", "live", "collects"),
-    [("liu2023_agreement", "sata", "liu2023_pm_sata_random"), ("ma2023_ranking", "free_for_all", "ma2023_en")],
+    ("conf", "live", "collects", "of"),
+    [
+        ("liu2023_agreement", "sata", "liu2023_pm", {"setting": ["sata_random", "sata_user"]}),
+        ("ma2023_ranking", "free_for_all", "ma2023_en", {}),
+    ],
 )
-def test_third_parties_judge_what_the_live_conf_of_their_paper_collects(conf: str, live: str, collects: str) -> None:
-    assert settings_of("third_party", conf).dialogues == [
-        {"task": compose_config(live, collects).mephisto.task.task_name}
-    ]
+def test_third_parties_judge_what_the_live_conf_of_their_paper_collects(
+    conf: str, live: str, collects: str, of: dict[str, list[str]]
+) -> None:
+    """Of Liu et al. the select-all settings alone, which share a task with SOBA."""
+    collected = compose_config(live, collects).mephisto
+    assert settings_of("third_party", conf).dialogues == [{"task": collected.task.task_name, **of}]
+    assert set(of.get("setting", [])) <= set(collected.blueprint.variants or {})
 
 
 def test_studies_have_names_of_their_own() -> None:

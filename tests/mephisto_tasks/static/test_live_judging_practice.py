@@ -17,7 +17,7 @@ from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.engine.words import PRACTICE_PASSED, filled
 from mephisto_tasks.launching import Launched
 from parlai_humaneval.protocol.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RateStep
+from parlai_humaneval.protocol.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
 
 QUALIFICATION = "practised"
 Settings = dict[str, Any]
@@ -87,6 +87,11 @@ def answer_to(item: PracticeItem, state: PageState, right: bool) -> dict[str, An
             ends = {scale.scale_id: (scale.minimum, scale.maximum) for scale in step.scales}
             values = {name: ends[name][(side == "high") == right] for name, side in item.sides.items()}
             return {"kind": "rate", "values": values}
+        case ChooseItem() if isinstance(step, RankStep):
+            good = {item.replies[number - 1] for number in item.right}
+            order = sorted(step.cards, key=lambda card: (card.text in good) != right)
+            ranks = {card.candidate_id: place for place, card in enumerate(order, start=1)}
+            return {"kind": "rank", "ranks": ranks}
         case ChooseItem():
             assert isinstance(step, ChooseStep)
             good = {item.replies[number - 1] for number in item.right}
@@ -119,8 +124,11 @@ async def test_wrong_then_right_passes_with_words_between(run: Launched) -> None
         state = await practise(rater, run, wrong={2})
         assert state.notice is not None
         assert "One answer was not what we look for. You have one more try. Please answer again." in state.notice.text
-        kind = "Pair" if isinstance(items_of(run)[1], PairItem) else "Conversation"
-        assert state.notice.points == [f"{kind} 2: {items_of(run)[1].why}"]
+        second = items_of(run)[1]
+        place = "Pair 2" if isinstance(second, PairItem) else "Conversation 2"
+        if isinstance(second, ChooseItem):
+            place = f"After “{second.human}”"
+        assert state.notice.points == [f"{place}: {second.why}"]
         state = await practise(rater, run)
         assert isinstance(state.step, EndStep)
         assert (state.step.title, state.step.next) == (PASSED_TITLE, "submit_onboarding")

@@ -4,6 +4,7 @@ import type { Answer, AnswerBody } from "../wire/answers";
 import { answerableStepId, type PageState } from "../wire/state";
 import { Dock } from "./Dock";
 import type { Item } from "./item";
+import { Dialogues, dialogueNames, JumpBar, STEP_ID } from "./JumpBar";
 import { NoticeBox } from "./NoticeBox";
 import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
 import { EndStepView } from "./steps/EndStepView";
@@ -63,11 +64,18 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
     </>
   );
   return (
-    <>
-      <div ref={top} />
-      {step.kind === "form" && state.panels.length > 0 ? <Dock>{content}</Dock> : content}
+    <Dialogues value={dialogueNames(state.panels)}>
+      <div ref={top} id={STEP_ID} />
+      {step.kind === "form" && state.panels.length > 0 ? (
+        <>
+          <JumpBar key={item.number} sticky />
+          <Dock>{content}</Dock>
+        </>
+      ) : (
+        content
+      )}
       <div ref={bottom} />
-    </>
+    </Dialogues>
   );
 }
 

@@ -1,32 +1,28 @@
 import { type Ref, useRef } from "react";
 import type { Panel, PanelLine } from "../wire/state";
 import { useFocusOnItem } from "./focus";
-import { JumpBar } from "./JumpBar";
 import styles from "./Panels.module.css";
 
 export interface PanelsProps {
   panels: readonly Panel[];
   /** Which item they are; with a new one the focus goes to the beginning. */
   item: number;
-  /** How the step below is called, and its question where it is one; null: no bar leads there. */
-  leadsTo: { name: string; question: string | null } | null;
+  /** What the step below asks, said first where it is not in sight while one reads; null where it asks more, or stays in sight. */
+  question: string | null;
 }
 
 /** One or two finished dialogues in the transcript's place; two stand side by side where there is room. */
-export function Panels({ panels, item, leadsTo }: PanelsProps) {
-  const place = useRef<HTMLDivElement>(null);
+export function Panels({ panels, item, question }: PanelsProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useFocusOnItem(heading, item);
   return (
     <>
-      <div ref={place} className={styles.panels} data-panels={panels.length}>
+      {question !== null && <p className={styles.ahead} data-ahead>{`You will be asked: ${question}`}</p>}
+      <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
           <Dialogue key={index} panel={panel} index={index} headingRef={index === 0 ? heading : undefined} />
         ))}
       </div>
-      {leadsTo !== null && (
-        <JumpBar key={item} titles={panels.map(({ title }) => title)} last={leadsTo.name} question={leadsTo.question} />
-      )}
     </>
   );
 }
@@ -37,7 +33,7 @@ interface DialogueProps {
   headingRef: Ref<HTMLHeadingElement> | undefined;
 }
 
-/** A dialogue under its name. The lines of the judged speaker look the same in every panel, and say whose they are. */
+/** A dialogue under its name. The lines of the judged speaker look the same in every panel, and the head says whose they are. */
 function Dialogue({ panel, index, headingRef }: DialogueProps) {
   const { title, context, judged_label: judged, lines } = panel;
   const headingId = `panel-${index}`;
@@ -47,7 +43,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
         <h2 id={headingId} ref={headingRef} tabIndex={-1}>
           {title}
         </h2>
-        {judged !== null && (
+        {judged !== null && lines.some((line) => line.judged) && (
           <p className={styles.key}>
             Marked: <span className={styles.chip}>{judged}</span>
           </p>

@@ -13,7 +13,7 @@ import { Header } from "./Header";
 import { Instructions } from "./Instructions";
 import { useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
-import { Panels, type PanelsProps } from "./Panels";
+import { Panels } from "./Panels";
 import { noticeFirst } from "./scroll";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
@@ -64,7 +64,7 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}
         {state.panels.length > 0 && (
           <Covered value={help}>
-            <Panels panels={state.panels} item={item.number} leadsTo={closed === null ? leadsTo(state.step) : null} />
+            <Panels panels={state.panels} item={item.number} question={closed === null ? soleQuestion(state.step) : null} />
           </Covered>
         )}
         {closed !== null ? (
@@ -97,13 +97,8 @@ function isWide({ panels, step }: PageState): boolean {
   return panels.length > 1 || (panels.length > 0 && step.kind === "form" && step.questions.length > 1);
 }
 
-/** What the bar below the panels leads to. Other steps keep their question in sight by themselves. */
-function leadsTo(step: Step): PanelsProps["leadsTo"] {
-  if (step.kind !== "form") {
-    return null;
-  }
-  const [only, ...more] = step.questions;
-  return more.length > 0 || only === undefined
-    ? { name: "Questions", question: null }
-    : { name: "Question", question: only.text };
+/** The one question of a form. Other steps keep their question in sight by themselves. */
+function soleQuestion(step: Step): string | null {
+  const [only, ...more] = step.kind === "form" ? step.questions : [];
+  return only === undefined || more.length > 0 ? null : only.text;
 }

@@ -66,6 +66,21 @@ describe("finished dialogues", () => {
     expect(alone).toContain("far");
   });
 
+  it("name nobody as marked while no line of the marked speaker is shown", () => {
+    const { show } = renderTask(state(1, CHOOSE, [panel("Conversation", ["Hi!"])]));
+    expect(screen.queryByText(/^Marked:/)).toBeNull();
+    show(state(2, { ...CHOOSE, step_id: "c2" }, [panel("Conversation", ["Hi!", "Hello."])]));
+    expect(screen.getByText(/^Marked:/)).toHaveTextContent("Marked: Speaker 1");
+  });
+
+  it("have the one question of a form above them, for who scrolls through them to it", () => {
+    const { show } = renderTask(state(1, PAIR, TWO));
+    const ahead = screen.getByText("You will be asked: Who is nicer?");
+    expect(before(ahead, screen.getByRole("region", { name: "Conversation 1" }))).toBe(true);
+    show(state(2, SPOT, TWO));
+    expect(screen.queryByText(/^You will be asked/)).toBeNull();
+  });
+
   it("say so when nothing was said yet", () => {
     renderTask(state(1, CHOOSE, [panel("Conversation", [])]));
     expect(screen.getByText("Nothing has been said yet.")).toBeVisible();
@@ -135,28 +150,48 @@ describe("a replay", () => {
 });
 
 describe("the bar below the dialogues", () => {
-  it("leads to each of them and to the question, which it repeats for the eye alone while it is out of sight", async () => {
-    let formTop = 5000;
+  const bar = () => screen.getByRole("navigation", { name: "Parts of this page" });
+  const link = (name: string) => within(bar()).getByRole("link", { name });
+
+  it("leads to each of them and to the step", async () => {
+    let stepTop = 5000;
     vi.spyOn(Element.prototype, "getBoundingClientRect").mockImplementation(function (this: Element) {
-      return { top: this.matches("form") ? formTop : 0, bottom: 0 } as DOMRect;
+      return { top: this.matches("#step") ? stepTop : 0, bottom: 0 } as DOMRect;
     });
     renderTask(state(1, PAIR, TWO));
-    const bar = screen.getByRole("navigation", { name: "Parts of this page" });
-    expect(within(bar).getByText("Who is nicer?")).toHaveAttribute("aria-hidden", "true");
-    await userEvent.click(within(bar).getByRole("button", { name: "Conversation 2" }));
+    await userEvent.click(link("2nd conversation"));
     expect(screen.getByRole("heading", { name: "Conversation 2" })).toHaveFocus();
-    await userEvent.click(within(bar).getByRole("button", { name: "Question" }));
+    await userEvent.click(link("Your answer"));
     expect(screen.getByRole("heading", { name: "Who is nicer?" })).toHaveFocus();
-    formTop = 100;
+    expect(link("2nd conversation")).toHaveAttribute("aria-current", "location");
+    stepTop = 100;
     act(() => void window.dispatchEvent(new Event("scroll")));
-    expect(within(bar).getByRole("button", { name: "Question" })).toHaveAttribute("aria-current", "location");
-    expect(within(bar).queryByText("Who is nicer?")).toBeNull();
+    expect(link("Your answer")).toHaveAttribute("aria-current", "location");
+    expect(within(bar()).getAllByRole("link").filter((one) => one.hasAttribute("aria-current"))).toHaveLength(1);
   });
 
-  it("is not there for a step that keeps its question in sight, nor in a live chat", () => {
+  it("cannot be taken for the answers: it asks nothing, and no link has the name of an option or of a dialogue", () => {
+    renderTask(state(1, PAIR, TWO));
+    expect(bar()).toHaveTextContent(/^Go to1st conversation2nd conversationYour answer$/);
+    expect(within(bar()).queryByRole("button")).toBeNull();
+  });
+
+  it("leads back from scales, which are long", async () => {
+    renderTask(state(1, RATE, TWO.slice(0, 1)));
+    expect(bar()).toHaveTextContent(/^Go toConversation 1Your answer$/);
+    await userEvent.click(link("Conversation 1"));
+    expect(screen.getByRole("heading", { name: "Conversation 1" })).toHaveFocus();
+    await userEvent.click(link("Your answer"));
+    expect(screen.getByRole("heading", { name: RATE.question })).toHaveFocus();
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("is not there for a step that is short enough to keep its question in sight, nor in a live chat", () => {
     const { show } = renderTask(state(1, CHOOSE, TWO));
     expect(screen.queryByRole("navigation")).toBeNull();
     show(pageState(2, MESSAGE));
+    expect(screen.queryByRole("navigation")).toBeNull();
+    show(pageState(3, RATE));
     expect(screen.queryByRole("navigation")).toBeNull();
   });
 });

@@ -42,13 +42,11 @@ export function RankStepView({ step, agentId, pending, onAnswer }: StepProps<Ran
     }
     const id = card.candidate_id;
     put(id, number);
-    // A first place leads on to the next reply without one; a changed one does not.
-    const next = open.includes(card) ? unplaced(step, give(step, places, id, number).places)[0] : undefined;
-    if (next === undefined) {
-      radios(list.current, index)[number - 1]?.focus();
-    } else {
-      radios(list.current, step.cards.indexOf(next))[0]?.focus();
-    }
+    // A first place leads on to the next reply without one, also if that gets the last one by itself; a changed one does not.
+    const after = give(step, places, id, number).places;
+    const others = [...unplaced(step, after), ...open.filter((other) => other !== card)];
+    const next = (open.includes(card) ? others[0] : undefined) ?? card;
+    radios(list.current, step.cards.indexOf(next))[(after[next.candidate_id] ?? 1) - 1]?.focus();
   });
   const send = () => {
     if (pending) {

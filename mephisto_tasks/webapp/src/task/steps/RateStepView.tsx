@@ -45,7 +45,7 @@ export function RateStepView({ step, agentId, pending, onAnswer }: StepProps<Rat
 
   return (
     <>
-      <Question text={step.question} detail={null} />
+      <Question text={step.question} detail={null} leadsBack />
       <StepForm labelledBy="question" look="panel" onSend={send}>
         <p className={styles.how}>{howTo(step)}</p>
         <div ref={list}>

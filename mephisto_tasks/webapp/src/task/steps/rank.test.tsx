@@ -42,6 +42,31 @@ describe("a ranking", () => {
     expect(summary()).toBe("1 Reply C2 Reply B3 Reply A");
   });
 
+  it("gives the last reply the place that is left, says so, and lets it be changed", async () => {
+    const { onAnswer } = renderTask(pageState(1, { ...RANK, cards: RANK.cards.slice(0, 2) }));
+    await userEvent.click(place("B", 1));
+    expect(place("A", 2)).toBeChecked();
+    expect(screen.getByText("Reply A has place 2 now, the only one left. You can still change it.")).toBeVisible();
+    await userEvent.click(place("A", 1));
+    expect(summary()).toBe("1 Reply A2 Reply B");
+    await userEvent.keyboard("{Enter}");
+    expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ ranks: { one: 1, two: 2 } });
+  });
+
+  it("has the focus where a place was given by itself, so that typing it too changes nothing", async () => {
+    renderTask(pageState(1, { ...RANK, cards: RANK.cards.slice(0, 2) }));
+    await userEvent.keyboard("2");
+    expect(place("B", 1)).toHaveFocus();
+    await userEvent.keyboard("1");
+    expect(summary()).toBe("1 Reply B2 Reply A");
+  });
+
+  it("gives no place by itself where replies may share one", async () => {
+    renderTask(pageState(1, { ...RANK, ties: true, cards: RANK.cards.slice(0, 2) }));
+    await userEvent.keyboard("1");
+    expect(summary()).toBe("1 Reply A");
+  });
+
   it("leaves the displaced reply without a place where there is none to swap", async () => {
     const { onAnswer } = renderTask(pageState(1, RANK));
     await userEvent.keyboard("1");

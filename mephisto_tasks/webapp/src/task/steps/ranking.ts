@@ -29,8 +29,21 @@ export function unplaced(step: RankStep, places: Places): Card[] {
   return step.cards.filter(({ candidate_id: id }) => !Object.hasOwn(places, id));
 }
 
-/** Gives a card a place. Without ties, the card that had it takes the place that is left, or none. */
+/** Gives a card a place; without ties, the last card that has none then gets the place that is left. */
 export function give(step: RankStep, places: Places, id: string, place: number): Placed {
+  const given = put(step, places, id, place);
+  const [last, ...more] = unplaced(step, given.places);
+  if (step.ties || last === undefined || more.length > 0) {
+    return given;
+  }
+  const taken = new Set(Object.values(given.places));
+  const left = step.cards.findIndex((_, index) => !taken.has(index + 1)) + 1;
+  const told = `${nameOf(step, last.candidate_id)} has place ${left} now, the only one left. You can still change it.`;
+  return { places: { ...given.places, [last.candidate_id]: left }, told };
+}
+
+/** Without ties, the card that had the place takes the one that is left by the other, or none. */
+function put(step: RankStep, places: Places, id: string, place: number): Placed {
   const next = { ...places, [id]: place };
   const other = step.ties
     ? undefined

@@ -33,6 +33,10 @@ PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
 
 
+PRESETS_OF = {"self_chat": "pw_dialog"}
+"""Task → its technique, where the two have different names."""
+
+
 class ResultsError(RuntimeError):
     """Stored results that cannot be read; the message says which, and what to do."""
 
@@ -92,6 +96,17 @@ def _query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
 def task_names(data_dir: Path) -> list[str]:
     """Names of all tasks in the database, newest first."""
     return [str(row[0]) for row in _query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+
+
+def technique_of(data_dir: Path, task_name: str) -> str | None:
+    """The technique that a task of the database collects answers of, rated or not; None: it was never launched."""
+    rows = _query(
+        data_dir,
+        """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
+        [task_name],
+    )
+    return PRESETS_OF.get(str(rows[0][0]), str(rows[0][0])) if rows else None
 
 
 def requesters(data_dir: Path) -> list[tuple[str, str]]:

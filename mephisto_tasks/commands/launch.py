@@ -90,7 +90,7 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     """Where raters go, and how to stop."""
     out = console()
     groups = run.study.progress()
-    out.print(f"\n[bold]{run.task_name}[/bold] is running. {run.study.unit_words.many.capitalize()} to be rated:")
+    out.print(f"\n[bold]{run.task_name}[/bold] is running. {run.study.unit_words.counted.capitalize()} to collect:")
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         out.print(f"  {group.wanted} of {group.label}{done}")
@@ -105,7 +105,7 @@ def follow(run: Launched, stop: threading.Event) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     total = sum(group.wanted for group in run.study.progress())
-    many = run.study.unit_words.many
+    many = run.study.unit_words.counted
     columns = (TextColumn(many), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
         bar = progress.add_task(many, total=total, running="")

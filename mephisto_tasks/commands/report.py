@@ -115,14 +115,15 @@ def report_of(
         ResultsError, TableError, CheckError: no such task, tasks of several techniques, no such check.
     """
     from mephisto_tasks.commands.excluding import leave_out, wanted_checks
-    from mephisto_tasks.results import read_records
+    from mephisto_tasks.results import read_records, technique_of
     from parlai_humaneval.analysis.frames import tables
     from parlai_humaneval.analysis.reports.study import study_report
 
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
     checks = None if exclude is None else wanted_checks(exclude, OF_PAPER)
     records: list[Rated] = [record for name in names for record in read_records(data_dir, name)]
-    technique = {"technique": records[0].technique} if records else {}
+    found = records[0].technique if records else technique_of(data_dir, names[0])
+    technique = {"technique": found} if found else {}
     known: dict[str, object] = {"practice": _practice(data_dir, names)}
     if not records:
         known["tasks"] = names

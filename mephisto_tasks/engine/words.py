@@ -55,7 +55,8 @@ ALL_DONE = (
 @dataclass(frozen=True)
 class UnitWords:
     """What a unit is called: ``done`` (“conversation is”), ``whole`` (“set of six conversations”), ``again`` (what one can
-    do after having been away), ``one`` and ``many`` of what units hold, ``begins``: said when the practice is over.
+    do after having been away), ``one`` and ``many`` of what units hold, ``begins``: said when the practice is over,
+    ``counted``: what progress counts.
     """
 
     done: str = "conversation is"
@@ -64,6 +65,7 @@ class UnitWords:
     one: str = "conversation"
     many: str = "conversations"
     begins: str = "Now the real conversation begins."
+    counted: str = "conversations"
 
 
 def conversations(number: int) -> UnitWords:

@@ -31,6 +31,7 @@ WORDS = {
         one="task",
         many="pairs",
         begins="Now the real pairs of conversations begin.",
+        counted="judgements",
     ),
     "other": UnitWords(
         done="answers are",
@@ -39,6 +40,7 @@ WORDS = {
         one="task",
         many="conversations",
         begins="Now the real conversations begin.",
+        counted="judgements",
     ),
 }
 

@@ -32,7 +32,7 @@ def with_interval(result: Result) -> str:
     if result.estimate is None:
         return "cannot be estimated"
     if result.ci_low is None:
-        return f"{signed(result.estimate)} (no interval: {result.notes[0] if result.notes else 'cannot be estimated'})"
+        return f"{signed(result.estimate)} ({result.notes[0] if result.notes else 'no interval'})"
     return f"{signed(result.estimate)} ({signed_range(result.ci_low, result.ci_high)})"
 
 
@@ -56,7 +56,8 @@ def _answer(answer: AnswerAgreement) -> str:
 def _ranking(group: RankGroup) -> str:
     order = ", ".join(f"{row.model} {signed(row.mean_rank.estimate)}" for row in group.models)
     verdict = f" {verdict_of_pairs(group.pairs, group.n_workers)}" if group.pairs else ""
-    tau = f" Kendall's τ-b with the own raters' picks: {with_interval(group.tau)}." if group.tau.n else ""
+    tau = f" Kendall's τ-b with the own raters' picks of {counted(group.tau.n, 'turn')}: {with_interval(group.tau)}."
+    tau = tau if group.tau.n else ""
     return f"mean place in {counted(group.n_rankings, 'ranking')}: {order}.{verdict}{tau}"
 
 

@@ -14,6 +14,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, judgements, p
 from live import rows
 from scripted_models import zoo_file
 
+from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.results import raters_of_dialogues
 from parlai_humaneval.protocol.steps import RankStep
@@ -166,3 +167,16 @@ async def _in_thread(work: Any, *args: Any, **kwargs: Any) -> Any:
 def _worker_id(run: Any, rater: Judge) -> str:
     ((worker,),) = rows(run.data_dir, "SELECT worker_id FROM agents WHERE agent_id = ?", str(rater.client.agent_id))
     return str(worker)
+
+
+async def test_a_study_that_nobody_has_rated_is_reported_under_its_technique(tmp_path: Path) -> None:
+    """Not as one of turns: `self_chat` is PW-Dialog."""
+    files = [chats(tmp_path, name, lambda dialogue, exchange: f"{dialogue}.{exchange}") for name in (WORDY, TERSE)]
+    data_dir, wanted = tmp_path / "data", {"judgements_per_group": 2}
+    async with study_beside(
+        data_dir, "self_chat", models=[WORDY, TERSE], dialogues=files, generate="", **wanted
+    ) as run:
+        name = run.task_name
+    found = report_of(data_dir, name)
+    assert (found.technique, found.tasks) == ("pw_dialog", [name])
+    assert found.headline == "No item has been judged yet, so nothing can be said about the models."

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.static.showing import names_of, panel, shown_dialogue, speakers_of
+from mephisto_tasks.static.showing import masked, names_of, panel, shown_dialogue, speakers_of
 from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue, SaidLine
 
 A, B = "model-of-a-kind", "secret-model-b"
@@ -28,6 +28,24 @@ def test_k_exchanges_are_two_lines_each(lines: int, k: int | None, shown: int) -
     found = shown_dialogue(dialogue(lines), k=k)
     assert [line.text for line in found.lines] == [f"line {number}" for number in range(shown)]
     assert found.k == k
+
+
+def test_exchanges_of_the_seed_stand_before_a_segment_and_do_not_count() -> None:
+    """Deriu et al. 2020, §3.1: e₀, …, eₖ, of which the models said k."""
+    found = shown_dialogue(dialogue(8), k=2, seeded=1)
+    assert (len(found.lines), found.k) == (6, 2)
+    with pytest.raises(ValueError, match="has 4 exchanges, not 5"):
+        shown_dialogue(dialogue(8), k=4, seeded=1)
+
+
+def test_only_what_models_say_is_masked() -> None:
+    """A person who names a bot gives nobody away; what was said stays beside what is shown."""
+    said = (SaidLine("s1", "Are you zz_bot?"), SaidLine("s2", "Yes, I am zz_bot!"))
+    shown = shown_dialogue(Dialogue("d", said, (), 1, {"s1": HUMAN, "s2": "zz_bot"}))
+    lines = masked(shown, ["zz_bot"]).lines
+    assert [line.text for line in lines] == ["Are you zz_bot?", "Yes, I am [name]!"]
+    assert [line.raw_text for line in lines] == [None, "Yes, I am zz_bot!"]
+    assert [mask.original for mask in lines[1].masks] == ["zz_bot"]
 
 
 def test_more_exchanges_than_there_are() -> None:

@@ -117,3 +117,11 @@ def test_a_dialogue_that_will_not_do_is_named(dialogues: list[Dialogue], human: 
 def test_lengths_and_shares_that_cannot_be(lengths: tuple[int, ...], share: float) -> None:
     with pytest.raises(ValueError, match=r"segments|share"):
         segments(bots(3), people(3), lengths, share)
+
+
+def test_people_who_are_drawn_are_long_enough_for_the_seed_as_well() -> None:
+    """Segments of people have the length of those of models, whose first exchange no model said."""
+    drawn = segments(bots(3, 6), [*people(4, 5), talk("long", (HUMAN, HUMAN), 6)], share=0.25, seeded=1)
+    assert {name for item in drawn for name in item.dialogues if not name.startswith("bot")} == {"long"}
+    with pytest.raises(MaterialError, match="the longest segment takes 5 after 1 of the seed"):
+        segments(bots(3, 6), people(4, 5), share=0.25, seeded=1)

@@ -47,6 +47,12 @@ class Judging:
         found: list[list[list[Any]]] = self.panels(count).evaluate_all(_LINES)
         return [[Line(*line) for line in panel] for panel in found]
 
+    def replies(self, count: int) -> list[str]:
+        """The replies that are to be put in order, as they stand."""
+        cards = self.page.locator("li[data-card] p > span:last-child")
+        expect(cards).to_have_count(count)
+        return cards.all_text_contents()
+
     def boxes(self, count: int) -> list[FloatRect]:
         """Where each dialogue stands in the window."""
         return [box_of(panel) for panel in self.panels(count).all()]

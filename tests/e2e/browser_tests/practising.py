@@ -104,7 +104,18 @@ def _rate(rater: Rater, sides: Mapping[str, str]) -> None:
         scales.point(dimension.text, 1 if side == "low" else dimension.maximum)
 
 
+def _rank(rater: Rater, item: ChooseItem, right: bool) -> None:
+    """The right replies before the others, or behind them; each has a place of its own."""
+    texts = Judging(rater).replies(len(item.replies))
+    good = [(item.replies.index(text) + 1 in item.right) == right for text in texts]
+    order = sorted(range(len(texts)), key=lambda shown: not good[shown])
+    Judging(rater).rank([order.index(shown) + 1 for shown in range(len(texts))])
+
+
 def _choose(rater: Rater, item: ChooseItem, right: bool) -> None:
+    if rater.page.get_by_role("radiogroup", name="Place of reply A").count():
+        _rank(rater, item, right)
+        return
     places = [item.replies.index(card.text) + 1 for card in rater.cards(len(item.replies))]
     good = [shown for shown, number in enumerate(places, start=1) if number in item.right]
     several = rater.page.get_by_role("checkbox").count() > 0

@@ -178,7 +178,7 @@ def test_launch_that_ends_in_the_middle(visit: Callable[..., Rater], study: Stud
     page.reload()
     expect(page.get_by_text("Welcome back! Your earlier answers are saved. Please go on here.")).to_be_visible()
     looks.look(page, "spot-back")
-    for number in range(2, 10):
+    for number in range(3, 10):  # two are judged, attention checks among them
         rater.within(f"Conversation {number} of ")
         lines = judging.lines(1)
         assert lines[0] not in seen, "what was seen before is not shown again"

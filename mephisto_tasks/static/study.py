@@ -146,7 +146,7 @@ class Study(engine.Study):
 
     def item_to_judge(self, plan: BatchPlan, planned: PlannedItem, number: int) -> ItemToJudge:
         """What a rater is shown and asked as ``number`` of their unit."""
-        common = {
+        common: dict[str, Any] = {
             "judgement_id": f"{plan.name}-{number}",
             "item_id": planned.item_id,
             "seed": planned.seed,
@@ -173,7 +173,7 @@ class Study(engine.Study):
             )
             for position, (name, judged) in enumerate(order, start=1)
         ]
-        return ItemToJudge(**common, group=item.cell.models, dialogues=shown, turn=item.turn)  # type: ignore[arg-type]  # one dict of several types
+        return ItemToJudge(**common, group=item.cell.models, dialogues=shown, turn=item.turn)
 
     def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> ItemToJudge:
         gold = self.golds.item(number)

@@ -46,7 +46,7 @@ def dialogues_of(path: Path) -> list[list[str]]:
     return [
         dialogue
         for item in load(path).items
-        for dialogue in (item.conversations if isinstance(item, PairItem) else [item.lines])  # type: ignore[union-attr]
+        for dialogue in (item.conversations if isinstance(item, PairItem) else [item.lines])  # type: ignore[union-attr]  # its file holds these kinds only
     ]
 
 

@@ -78,4 +78,4 @@ def test_records_say_from_where_to_where_each_scale_goes() -> None:
 )
 def test_what_cannot_be_meant_is_told(wanted: list[object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        dimensions_for(wanted)  # type: ignore[arg-type]
+        dimensions_for(wanted)  # type: ignore[arg-type]  # wrong on purpose

@@ -134,8 +134,8 @@ def test_contexts_give_each_side_its_persona(talkers: Talkers, tmp_path: Path) -
             told[observation["dialogue"][-1][1]] = observation["persona"]
         return original(observations)
 
-    talkers.agents["a"].batch_act = listening  # type: ignore[method-assign]
-    talkers.agents["a"].clone = lambda: clone_that(listening, talkers)  # type: ignore[method-assign]
+    talkers.agents["a"].batch_act = listening  # type: ignore[method-assign]  # the loaded agent itself is listened to
+    talkers.agents["a"].clone = lambda: clone_that(listening, talkers)  # type: ignore[method-assign]  # the loaded agent itself is listened to
     settings = SelfChatSettings(
         num_dialogues=1, exchanges=2, start="contexts", start_file=jsonl(tmp_path / "contexts.jsonl", context)
     )

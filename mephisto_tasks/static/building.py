@@ -66,7 +66,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     for worker, held in own_dialogues(config, gathered, data_dir).items():
         allocator.bar(worker, held)
     for gold in seen_golds:
-        golds.note_shown(gold.worker, gold.item_id, gold.session)
+        golds.note_shown(gold.worker, gold.item_id)
         if gold.judged:
             golds.note_judged(gold.session)
     study = Study(

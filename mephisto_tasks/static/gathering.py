@@ -96,7 +96,7 @@ def packaged_dialogues() -> str:
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
     match config.show:
         case "pair":
-            return pair_items(
+            found = pair_items(
                 dialogues,
                 _pairs(config, dialogues),
                 config.metric,
@@ -105,6 +105,7 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
                 wanted=config.judgements_per_group or 1,
                 seed=seed,
             )
+            return _by_kind(found, {one.dialogue_id: one for one in dialogues})
         case "segment":
             bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
             return segment_items(
@@ -125,6 +126,15 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             return whole_items(dialogues, config.judgements_per_item, config.metric, sample=config.sample, seed=seed)
 
 
+def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]:
+    """Pairs of self-chats and of dialogues with people are counted and reported apart (Smith et al. 2022, §3.1.3)."""
+    made = []
+    for item in items:
+        kinds = {dialogues[name].kind for name in item.dialogues}
+        made.append(replace(item, cell=replace(item.cell, setting=kinds.pop() if len(kinds) == 1 else "mixed")))
+    return made
+
+
 def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
     """The pairs of models as configured; none named: every two that have dialogues."""
     if config.model_names():
@@ -142,7 +152,8 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
 def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:
     """Worker → the dialogues of this study that they held themselves, in live tasks of the same data directory."""
     held: dict[str, list[str]] = {}
-    for task in {str(entry["task"]) for entry in config.dialogues if isinstance(entry, Mapping) and "task" in entry}:
+    entries = [*config.dialogues, *config.human_dialogues]
+    for task in {str(entry["task"]) for entry in entries if isinstance(entry, Mapping) and "task" in entry}:
         raters = raters_of_dialogues(data_dir, task)
         for dialogue in gathered.dialogues:
             worker = raters.get(dialogue.dialogue_id) or raters.get(dialogue.dialogue_id.rpartition(":")[0])

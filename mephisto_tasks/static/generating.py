@@ -28,6 +28,7 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
+    from parlai_humaneval.self_chat.files import ANEW
     from parlai_humaneval.self_chat.settings import checked_settings
     from parlai_humaneval.self_chat.starts import fingerprint
 
@@ -55,9 +56,8 @@ def generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         try:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
         except SelfChatError as error:
-            raise ConfigError(
-                f"{error}. These dialogues stand in {folder}: remove it to have the models talk anew"
-            ) from error
+            words = str(error).replace(ANEW, f"remove the folder {folder} to have the models talk anew")
+            raise ConfigError(words) from error
     return [file.path for file in made]
 
 

@@ -33,15 +33,13 @@ class GoldDeck:
         self._per_unit = per_unit
         self._seed = seed
         self._seen: dict[str, set[int]] = defaultdict(set)
-        self._shown: Counter[str] = Counter()
         self._judged: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def note_shown(self, worker: str, item_id: str, session: str) -> None:
+    def note_shown(self, worker: str, item_id: str) -> None:
         """The worker meets an attention check, in this launch or an earlier one."""
         with self._lock:
             self._seen[worker].add(int(item_id.removeprefix(PREFIX)))
-            self._shown[session] += 1
 
     def note_judged(self, session: str) -> None:
         """An attention check of the unit was answered."""
@@ -54,11 +52,14 @@ class GoldDeck:
             return self._judged[session]
 
     def draw(self, worker: str, session: str, visit: str) -> list[int]:
-        """Numbers (from 1) of the checks that a unit still lacks; ``visit`` names its part of the chance."""
+        """Numbers (from 1) of the checks that a unit still lacks; ``visit`` names its part of the chance.
+
+        Who leaves while a check is on the page gets another one in its place: none is got round by that.
+        """
         with self._lock:
             fresh = [number for number in range(1, len(self.items) + 1) if number not in self._seen[worker]]
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
-            return fresh[: max(0, self._per_unit - self._shown[session])]
+            return fresh[: max(0, self._per_unit - self._judged[session])]
 
     def item(self, number: int) -> PracticeItem:
         return self.items[number - 1]

@@ -30,6 +30,7 @@ class ItemToJudge:
     judgement_id: str
     item_id: str
     group: tuple[str, ...]
+    setting: str
     dialogues: list[ShownDialogue]
     seed: int
     session: str
@@ -82,7 +83,7 @@ class JudgingWorld:
                 judgement_id=item.judgement_id,
                 item_id=item.item_id,
                 technique=self.config.technique,
-                setting=self.config.setting,
+                setting=item.setting,
                 settings=self.study.recorded_settings,
                 metric=self.config.metric,
                 group=list(item.group),

@@ -135,7 +135,7 @@ class Study(engine.Study):
         if planned.gold is None:
             self.allocator.note_shown(agent, planned.item_id)
         else:
-            self.golds.note_shown(self._worker_of[agent], planned.item_id, plan.session)
+            self.golds.note_shown(self._worker_of[agent], planned.item_id)
 
     def note_judged_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
         """They have answered all that is asked about it."""
@@ -173,7 +173,8 @@ class Study(engine.Study):
             )
             for position, (name, judged) in enumerate(order, start=1)
         ]
-        return ItemToJudge(**common, group=item.cell.models, dialogues=shown, turn=item.turn)
+        setting = item.cell.setting if self.config.show == "pair" else self.config.setting
+        return ItemToJudge(**common, setting=setting, group=item.cell.models, dialogues=shown, turn=item.turn)
 
     def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> ItemToJudge:
         gold = self.golds.item(number)
@@ -184,4 +185,4 @@ class Study(engine.Study):
             assert isinstance(gold, SegmentItem)
             shown = shown_segment(gold, planned.item_id)
             expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
-        return ItemToJudge(**common, group=(), dialogues=shown, expected=expected)
+        return ItemToJudge(**common, setting=self.config.setting, group=(), dialogues=shown, expected=expected)

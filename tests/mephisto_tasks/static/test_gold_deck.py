@@ -45,7 +45,8 @@ def test_no_worker_meets_a_check_twice(items: int, per_unit: int, units: int, se
     for number in range(units):
         drawn.append(checks.draw("w", f"u{number}", f"u{number}"))
         for gold in drawn[-1]:
-            checks.note_shown("w", f"gold:{gold}", f"u{number}")
+            checks.note_shown("w", f"gold:{gold}")
+            checks.note_judged(f"u{number}")
         checks.draw("somebody", f"v{number}", f"v{number}")
     flat = [number for unit in drawn for number in unit]
     assert len(flat) == len(set(flat)) == min(items, units * per_unit)
@@ -58,24 +59,26 @@ def test_no_worker_meets_a_check_twice(items: int, per_unit: int, units: int, se
 
 def test_checks_of_earlier_launches_are_known() -> None:
     checks = deck(3, 3)
-    checks.note_shown("w", "gold:2", "earlier")
+    checks.note_shown("w", "gold:2")
     assert sorted(checks.draw("w", "u", "u")) == [1, 3]
     assert sorted(checks.draw("new", "u2", "u2")) == [1, 2, 3]
 
 
 def test_a_unit_that_is_gone_on_with_gets_the_checks_that_it_lacks() -> None:
-    """What was drawn and never shown may come again; what was shown counts for its unit, answered or not."""
+    """What was answered counts for its unit; what was only seen does not come again, and another takes its place."""
     checks = deck(5, 2)
     first, _ = checks.draw("w", "unit", "visit 1")
-    checks.note_shown("w", f"gold:{first}", "unit")
+    checks.note_shown("w", f"gold:{first}")
     assert checks.judged("unit") == 0
+    second, third = checks.draw("w", "unit", "visit 2")
+    assert first not in (second, third), "leaving does not get round a check"
+    checks.note_shown("w", f"gold:{second}")
     checks.note_judged("unit")
     assert checks.judged("unit") == 1
-    (second,) = checks.draw("w", "unit", "visit 2")
-    assert second != first
-    checks.note_shown("w", f"gold:{second}", "unit")
-    assert checks.draw("w", "unit", "visit 3") == []
-    assert len(checks.draw("w", "another unit", "visit 4")) == 2
+    assert len(checks.draw("w", "unit", "visit 3")) == 1
+    checks.note_judged("unit")
+    assert checks.draw("w", "unit", "visit 4") == []
+    assert len(checks.draw("w", "another unit", "visit 5")) == 2
 
 
 @pytest.mark.parametrize(

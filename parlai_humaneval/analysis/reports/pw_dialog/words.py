@@ -17,7 +17,11 @@ from parlai_humaneval.analysis.reports.words import (
 )
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
-SETTINGS = {"self_chat": "self-chats", "human_bot": "human–bot dialogues"}
+SETTINGS = {
+    "self_chat": "self-chats",
+    "human_bot": "human–bot dialogues",
+    "mixed": "self-chats beside human–bot dialogues",
+}
 
 
 def title(group: DialogGroup) -> str:

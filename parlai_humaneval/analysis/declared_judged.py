@@ -69,5 +69,6 @@ JUDGEMENTS = (
     more("schema_version", "integer", "version of the record that this row was read from"),
     more("settings", "text", "JSON object: full setting of the technique"),
     more("answers", "text", "JSON list: every answer as it was given"),
+    more("shown", "text", "JSON list: the dialogues as shown: speakers, lines; what was said, where a name was masked"),
     more("checks", "text", "JSON object: each quality check by name, with verdict and reason; and the practice"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from parlai_humaneval.analysis.declared_judged import FEATURES
 from parlai_humaneval.analysis.table_rows import TIE, Row, failed_checks, iso_time
@@ -71,8 +72,15 @@ def judgement_row(record: JudgementRecord) -> Row:
         "schema_version": record.schema_version,
         "settings": _json(record.settings),
         "answers": _json([answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]),
+        "shown": _json([_shown(dialogue) for dialogue in record.dialogues]),
         "checks": _json(record.checks),
     }
+
+
+def _shown(dialogue: ShownDialogue) -> dict[str, Any]:
+    """A dialogue as it stood on the page; how it was made and rated before is left to its source."""
+    wanted = {"dialogue_id", "position", "entities", "judged", "k", "lines", "context", "source"}
+    return dialogue.model_dump(mode="json", include=wanted, exclude_defaults=True)
 
 
 def pair_rows(record: JudgementRecord) -> Iterator[Row]:

@@ -60,7 +60,7 @@ class Judging:
     def at_top(self) -> None:
         """The page is at its beginning, and the focus on the first dialogue's name: it is read from there on."""
         # Not to_be_focused: it also wants the window to be in front, which depends on what other tests have open.
-        self.page.wait_for_function("document.activeElement?.id === 'panel-0'", timeout=10_000)
+        expect(self.page.locator("#panel-0:focus")).to_have_count(1)
         assert self.page.evaluate("window.scrollY") == 0
 
     # -- doing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,26 +23,15 @@ from parlai_humaneval.protocol.item_allocation import ItemAllocator
 from parlai_humaneval.protocol.items import Item
 from parlai_humaneval.protocol.practice import PairItem, SegmentItem
 
-WORDS = {
-    "pair": UnitWords(
-        done="answers are",
-        whole="task",
-        again="go on",
-        one="task",
-        many="pairs",
-        begins="Now the real pairs of conversations begin.",
-        counted="judgements",
-    ),
-    "other": UnitWords(
-        done="answers are",
-        whole="task",
-        again="go on",
-        one="task",
-        many="conversations",
-        begins="Now the real conversations begin.",
-        counted="judgements",
-    ),
-}
+JUDGING = UnitWords(
+    done="answers are",
+    whole="task",
+    again="go on",
+    one="task",
+    begins="Now the real conversations begin.",
+    counted="judgements",
+)
+JUDGING_PAIRS = replace(JUDGING, many="pairs", begins="Now the real pairs of conversations begin.")
 
 
 @dataclass(kw_only=True)
@@ -59,7 +48,7 @@ class Study(engine.Study):
 
     @property
     def unit_words(self) -> UnitWords:
-        return WORDS["pair" if self.config.show == "pair" else "other"]
+        return JUDGING_PAIRS if self.config.show == "pair" else JUDGING
 
     @cached_property
     def recorded_settings(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from parlai_humaneval.analysis.correction import holm
@@ -16,14 +17,14 @@ class Contest(Part):
     model_b: str
 
     @property
+    @abstractmethod
     def tested(self) -> Result:
         """What says whether one is ahead, clustered by worker."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def a_leads(self) -> bool:
         """Whether A is the higher one, or as high."""
-        raise NotImplementedError
 
     @property
     def leader(self) -> str:

@@ -27,7 +27,7 @@ from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, PAUSED, filled
 from mephisto_tasks.launching import Launched, NothingToDo
 from mephisto_tasks.results import read_judgements
-from mephisto_tasks.static.study import WORDS
+from mephisto_tasks.static.study import JUDGING, JUDGING_PAIRS
 from mephisto_tasks.static.unit import GO_ON
 from parlai_humaneval.protocol.judgements import JudgementRecord
 from parlai_humaneval.protocol.steps import EndStep
@@ -250,7 +250,7 @@ async def test_silence_ends_a_unit_in_words(tmp_path: Path) -> None:
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
             assert (ended.step.title, ended.step.next) == (AWAY[0], "stay")
-            assert ended.step.text == filled(AWAY[1], WORDS["pair"])
+            assert ended.step.text == filled(AWAY[1], JUDGING_PAIRS)
         assert sum(group.completed for group in run.study.progress()) == 1
 
 
@@ -261,7 +261,7 @@ async def test_who_has_seen_everything_is_not_invited_back(tmp_path: Path) -> No
             state = await rater.state()
             ended = await rater.client.next_state(after_version=state.version, timeout=10)
             assert isinstance(ended.step, EndStep)
-            assert ended.step.text == filled(AWAY_FOR_GOOD[1], WORDS["other"])
+            assert ended.step.text == filled(AWAY_FOR_GOOD[1], JUDGING)
             await eventually(lambda: idle(run))
         async with Judge(run, "idler", "again") as rater:
             assert rater.client.refused == DONE_ALL

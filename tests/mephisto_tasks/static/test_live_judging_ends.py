@@ -13,7 +13,7 @@ from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 from mephisto_tasks.engine.explain import ALL_DONE, ALL_TAKEN, DONE_ALL
 from mephisto_tasks.engine.words import NOTHING_LEFT, THANKS, filled
 from mephisto_tasks.launching import Launched
-from mephisto_tasks.static.study import WORDS
+from mephisto_tasks.static.study import JUDGING_PAIRS
 from parlai_humaneval.protocol.steps import EndStep
 
 
@@ -52,11 +52,11 @@ async def test_everything_is_taken_and_then_done(tmp_path: Path) -> None:
         async with Judge(run, "works") as rater:
             await rater.state()
             async with Judge(run, "late") as late:
-                assert late.client.refused == filled(ALL_TAKEN, WORDS["pair"])
+                assert late.client.refused == filled(ALL_TAKEN, JUDGING_PAIRS)
             await rater.answer_somehow()
             await rater.answer_somehow()
             async with Judge(run, "later") as late:
-                assert late.client.refused == filled(ALL_DONE, WORDS["pair"])
+                assert late.client.refused == filled(ALL_DONE, JUDGING_PAIRS)
             await rater.hand_in()
             end = rater.newest.step
             assert isinstance(end, EndStep)
@@ -81,11 +81,11 @@ async def test_nobody_is_left_with_an_empty_page(tmp_path: Path) -> None:
             step = (await slow.state()).step
             assert isinstance(step, EndStep)
             assert (step.title, step.text) == (
-                filled(NOTHING_LEFT[0], WORDS["pair"]),
-                filled(NOTHING_LEFT[1], WORDS["pair"]),
+                filled(NOTHING_LEFT[0], JUDGING_PAIRS),
+                filled(NOTHING_LEFT[1], JUDGING_PAIRS),
             )
         else:
-            assert details["failure_reason"] == filled(ALL_TAKEN, WORDS["pair"])
+            assert details["failure_reason"] == filled(ALL_TAKEN, JUDGING_PAIRS)
         await quick.whole_unit()
         await eventually(run.is_done)
         for rater in raters:

@@ -6,6 +6,7 @@ import { Dock } from "./Dock";
 import type { Item } from "./item";
 import { Dialogues, dialogueNames, JumpBar, STEP_ID } from "./JumpBar";
 import { NoticeBox } from "./NoticeBox";
+import { useOnePress } from "./onePress";
 import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
 import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
@@ -39,6 +40,7 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const { step, notice } = state;
   const { delivery } = rest;
   const stepKey = answerableStepId(step) ?? step.kind;
+  useOnePress(stepKey);
 
   const fromTop = readFromTop(state);
   const arrived = useRef<string | null>(null);

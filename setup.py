@@ -25,8 +25,8 @@ setup(
     packages=[*PACKAGES, "parlai_humaneval.zoo_configs"],
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
-        "": ["py.typed"],
-        "parlai_humaneval": ["data/**/*"],
+        "": ["py.typed", "*.pyi"],
+        "parlai_humaneval": ["data/**/*", "analysis/**/templates/*"],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",
@@ -48,6 +48,10 @@ setup(
         "statsmodels>=0.14",
         "scikit-learn>=1.3",
         "trueskill>=0.4.5",
+        "matplotlib>=3.7",
+        "choix>=0.4",
+        "lazy_loader>=0.4",
+        "jinja2>=2.11",
         "krippendorff>=0.7",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
@@ -70,6 +74,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "lifelines>=0.28",  # what some survival tests are compared with
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",

@@ -9,6 +9,7 @@ import pandas as pd
 
 from parlai_humaneval.analysis.declared import (
     COLUMNS,
+    KEYS,
     TABLE_DESCRIPTIONS,
     TABLES,
     Column,
@@ -16,7 +17,7 @@ from parlai_humaneval.analysis.declared import (
     TableName,
 )
 
-__all__ = ["COLUMNS", "TABLES", "TABLE_DESCRIPTIONS", "TableError", "TableName", "from_rows", "typed"]
+__all__ = ["COLUMNS", "TABLES", "TABLE_DESCRIPTIONS", "TableError", "TableName", "check_unique", "from_rows", "typed"]
 
 
 class TableError(ValueError):
@@ -42,6 +43,22 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
 def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The typed table of ``rows``; with no rows it still has every column."""
     return typed(table, pd.DataFrame(list(rows), columns=[c.name for c in TABLES[table]], dtype=object))
+
+
+def check_unique(table: TableName, frame: pd.DataFrame) -> None:
+    """Refuse a table (as :func:`typed` gives it) that holds a row twice, which would count an answer twice.
+
+    Raises:
+        TableError: two rows share all the columns that name a row of this table.
+    """
+    key = list(KEYS[table])
+    again = frame.duplicated(key, keep=False)
+    if again.any():
+        values = frame.loc[again, key].iloc[0]
+        same = frame[key].eq(values) | (frame[key].isna() & values.isna())
+        first, second = (int(place) + 1 for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
+        named = ", ".join(f"{name} {value!r}" for name, value in values.items() if not pd.isna(value))
+        raise TableError(f"{table}: rows {first} and {second} are the same answer ({named}). Keep one of them.")
 
 
 def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.Series[Any]:

@@ -14,7 +14,7 @@ from typing import Literal
 from parlai_humaneval.analysis.column_types import Column, Kind, more, must
 from parlai_humaneval.analysis.declared_judged import JUDGEMENTS, SEGMENTS
 
-__all__ = ["COLUMNS", "TABLES", "TABLE_DESCRIPTIONS", "Column", "Kind", "TableName"]
+__all__ = ["COLUMNS", "KEYS", "TABLES", "TABLE_DESCRIPTIONS", "Column", "Kind", "TableName"]
 
 TableName = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 
@@ -159,13 +159,13 @@ _COMPARISONS = (
 _RATINGS = (
     must("dialogue_id", "text", "the rated dialogue"),
     must("worker_id", "text", "pseudonym of the rater"),
-    must("technique", "text", "evaluation technique, e.g. direct_assessment"),
-    must("setting", "text", "variant of the technique, empty where it has none", empty_ok=True),
     must("model", "text", "model that was rated; names joined by ; where several spoke as one partner"),
     must("criterion", "text", "what was rated, e.g. fluent"),
-    must("rating", "number", "as the rater gave it: not reversed, not standardised"),
-    must("reversed", "flag", "1: a high rating is a bad one", empty_ok=True),
-    must("is_quality_control", "flag", "1: of the degraded model, which is there to check raters", empty_ok=True),
+    must("value", "number", "as the rater gave it: not reversed, not standardised"),
+    must("degraded", "flag", "1: of the degraded model, which is there to check raters", empty_ok=True),
+    more("technique", "text", "evaluation technique, e.g. direct_assessment"),
+    more("setting", "text", "variant of the technique, empty where it has none"),
+    more("reversed", "flag", "1: a high rating is a bad one; without the column, of robotic and repetitive"),
     more("statement", "text", "the statement or question exactly as the rater saw it"),
     more("scale", "text", "likert, slider or points"),
     more("minimum", "number", "lowest rating possible"),
@@ -177,7 +177,7 @@ _RATINGS = (
     _STATUS,
     more("judgement_id", "text", "of a finished dialogue: the judgement of the rater who read it"),
     more("own_worker", "text", "pseudonym of the dialogue's own rater, where it was rated once more by worker_id"),
-    more("own_rating", "number", "rating by the dialogue's own rater"),
+    more("own_value", "number", "rating by the dialogue's own rater"),
     more("own_technique", "text", "technique of the dialogue's own rating"),
     more("own_setting", "text", "setting of the dialogue's own rating"),
 )
@@ -205,6 +205,17 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     "segments": SEGMENTS,
     "judgements": JUDGEMENTS,
 }
+
+KEYS: Mapping[TableName, tuple[str, ...]] = {
+    "turns": ("dialogue_id", "worker_id", "setting", "metric", "turn", "model", "position"),
+    "dialogues": ("dialogue_id", "worker_id"),
+    "comparisons": ("item_id", "worker_id", "metric", "model_a", "model_b", "dialogue_a", "dialogue_b"),
+    "ratings": ("dialogue_id", "worker_id", "model", "criterion"),
+    "points": ("dialogue_id", "model"),
+    "segments": ("dialogue_id", "worker_id", "k", "entity"),
+    "judgements": ("judgement_id",),
+}
+"""Columns that name a row: no two rows of a table may share them all."""
 
 TABLE_DESCRIPTIONS: Mapping[TableName, str] = {
     "turns": "A row per candidate reply, in turns answered and not. One that failed keeps its row, though not shown.",

@@ -27,7 +27,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     positive = ratings[~is_set(ratings, "reversed")]
     rows = []
     for worker, own in positive.groupby("worker_id", sort=True):
-        degraded, values = is_set(own, "is_quality_control"), own["rating"].to_numpy(dtype=float)
+        degraded, values = is_set(own, "degraded"), own["value"].to_numpy(dtype=float)
         result = degraded_rated_lower(values[degraded], values[~degraded])
         rows.append((worker, result.p, result.passed is True, bool(np.ptp(values) == 0)))
     table: pd.DataFrame = pd.DataFrame(rows, columns=["worker_id", "p", "passed", "constant"])
@@ -36,7 +36,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
 
 def turned(ratings: pd.DataFrame) -> Floats:
     """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders)."""
-    x = ratings["rating"].to_numpy(dtype=float)
+    x = ratings["value"].to_numpy(dtype=float)
     low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
     high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
     return np.where(is_set(ratings, "reversed"), low + high - x, x)

@@ -15,6 +15,7 @@ from parlai_humaneval.analysis.columns import (
     TABLES,
     TableError,
     TableName,
+    check_unique,
     from_rows,
     typed,
 )
@@ -55,7 +56,8 @@ def read_tables(directory: Path, format: Format | None = None) -> Tables:
     A table whose file is absent comes back empty; columns that are not ours pass through.
 
     Raises:
-        TableError: no table there, both formats there and ``format`` not given, a missing column, bad values.
+        TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
+            an answer that stands there twice.
     """
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
@@ -76,7 +78,11 @@ def _read(name: TableName, path: Path) -> pd.DataFrame:
         frame = _read_csv(path) if path.suffix == ".csv" else _read_jsonl(path)
     except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
         raise TableError(f"{path} cannot be read: {error}") from error
-    return typed(name, frame) if len(frame) else from_rows(name, [])
+    if frame.empty:
+        return from_rows(name, [])
+    table = typed(name, frame)
+    check_unique(name, table)
+    return table
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:

@@ -78,7 +78,7 @@ def rank_sum_by_worker(
     """
     import pandas as pd
 
-    used = ratings.loc[ratings["criterion"].isin(list(criteria)) & ratings["rating"].notna()]
+    used = ratings.loc[ratings["criterion"].isin(list(criteria)) & ratings["value"].notna()]
     is_degraded = used["model"] == degraded
     low, high = _by_worker(used.loc[is_degraded]), _by_worker(used.loc[~is_degraded])
     nothing = np.empty(0)
@@ -93,7 +93,7 @@ def rank_sum_by_worker(
 
 
 def _by_worker(ratings: pd.DataFrame) -> dict[Hashable, NDArray[np.float64]]:
-    return {worker: rated.to_numpy(dtype=float) for worker, rated in ratings.groupby("worker_id", sort=False)["rating"]}
+    return {worker: rated.to_numpy(dtype=float) for worker, rated in ratings.groupby("worker_id", sort=False)["value"]}
 
 
 def _slider_ratings(record: DialogueRecord, *, positive_only: bool = False) -> list[float]:

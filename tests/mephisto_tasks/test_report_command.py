@@ -176,7 +176,7 @@ def test_export_of_ratings(stored: Path, tmp_path: Path) -> None:
     assert run(export, stored, *arguments).exit_code == 0
     ratings = read_tables(tmp_path).ratings
     assert len(ratings) == 2 * 3 * 3
-    assert ratings.groupby("model")["is_quality_control"].max().to_dict() == {"alpha": 0, "beta": 0, "degraded": 1}
+    assert ratings.groupby("model")["degraded"].max().to_dict() == {"alpha": 0, "beta": 0, "degraded": 1}
     assert run(export, stored, *arguments, "--force").output.startswith("6 dialogues → ")
     again = run(export, stored, *arguments)
     assert again.exit_code == 1

@@ -168,9 +168,9 @@ def test_ratings_have_a_row_per_criterion_as_given():
     """Not reversed, with the wording, and marked where the model is the degraded one."""
     rows = tables([make_rated("d1", "bad", {"fluent": 12.5, "robotic": 90}, degraded="bad")]).ratings
     assert rows["criterion"].tolist() == ["fluent", "robotic"]
-    assert rows["rating"].tolist() == [12.5, 90]
+    assert rows["value"].tolist() == [12.5, 90]
     assert rows["reversed"].tolist() == [0, 1]
-    assert rows["is_quality_control"].tolist() == [1, 1]
+    assert rows["degraded"].tolist() == [1, 1]
     assert rows["statement"].tolist() == ["It was fluent.", "It was robotic."]
 
 

@@ -146,7 +146,7 @@ def test_ticks_and_ratings_of_both_raters():
     got = tables([make_replay("j1", live, [["engaging", "humanlike"], []], final={"engaging": 2.0})])
     assert values(got.turns, "ticks", "own_ticks") == [["engaging;humanlike", "engaging"], [None, None]]
     assert set(got.turns["tick_choices"]) == {"engaging;humanlike;interesting"}
-    assert values(got.ratings, "criterion", "rating", "own_rating", "metric") == [["engaging", 2.0, 4.0, "preference"]]
+    assert values(got.ratings, "criterion", "value", "own_value", "metric") == [["engaging", 2.0, 4.0, "preference"]]
 
 
 @pytest.mark.parametrize(("verdict", "winner"), [("a", "z"), ("b", "y"), ("tie", "tie"), ("both_bad", "tie")])
@@ -187,7 +187,7 @@ def test_whole_dialogues_on_scales():
     records = [make_whole(f"j{i}", one, {"overall": 3}) for i, one in enumerate((chat, mixed, people))]
     got = tables(records).ratings
     assert got["model"].tolist() == ["m", "x;y", "human"]
-    assert values(got, "rating", "scale", "minimum", "maximum", "own_rating")[0] == [3, "points", 1, 5, None]
+    assert values(got, "value", "scale", "minimum", "maximum", "own_value")[0] == [3, "points", 1, 5, None]
 
 
 def test_live_and_judged_records_together_and_through_files(tmp_path):

@@ -31,9 +31,9 @@ def ratings_of(worker, degraded, others):
                 "setting": "",
                 "model": "qc" if is_degraded else "a",
                 "criterion": "fluent",
-                "rating": value,
+                "value": value,
                 "reversed": 0,
-                "is_quality_control": is_degraded,
+                "degraded": is_degraded,
             }
             for number, (value, is_degraded) in enumerate(rows)
         ],
@@ -94,9 +94,9 @@ def run1():
                 "setting": "free",
                 "model": row["model"],
                 "criterion": criterion,
-                "rating": row[criterion],
+                "value": row[criterion],
                 "reversed": int(criterion in REVERSED),
-                "is_quality_control": int(row["model"] == "qc"),
+                "degraded": int(row["model"] == "qc"),
             }
             for number, row in enumerate(csv.DictReader(file))
             for criterion in SLIDERS

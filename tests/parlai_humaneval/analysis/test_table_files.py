@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
@@ -146,4 +148,18 @@ def test_broken_files_are_named(tmp_path, name, content, message):
     """The error says which file or column, not where the code was."""
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(TableError, match=message):
+        read_tables(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"])
+def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
+    """It would count twice; the message names table, rows and answer."""
+    whole = tables([make_choice("d1", [("a",)]), make_rated("d3"), *one_of_each()])
+    frame = getattr(whole, name)
+    assert len(frame) > 0
+    twice = pd.concat([frame, frame.iloc[:1]], ignore_index=True)
+    write_tables(replace(whole, **{name: twice}), tmp_path)
+    with pytest.raises(
+        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*Keep one of them"
+    ):
         read_tables(tmp_path)

@@ -41,7 +41,7 @@ def published() -> pd.DataFrame:
 
 def long_form(published: pd.DataFrame) -> pd.DataFrame:
     columns = [*POSITIVE, *REVERSED]
-    return published.melt(["worker_id", "model"], columns, var_name="criterion", value_name="rating")
+    return published.melt(["worker_id", "model"], columns, var_name="criterion", value_name="value")
 
 
 def test_published_workers_pass_as_published(published: pd.DataFrame) -> None:
@@ -78,7 +78,7 @@ def test_workers_without_one_side_are_unknown() -> None:
         ("w3", "bad", "robotic", 3.0),
         ("w4", "good", "fun", np.nan),
     ]
-    ratings = pd.DataFrame(rows, columns=["worker_id", "model", "criterion", "rating"])
+    ratings = pd.DataFrame(rows, columns=["worker_id", "model", "criterion", "value"])
     table = rank_sum_by_worker(ratings, "bad")
     assert table["worker_id"].tolist() == ["w1", "w2", "w3", "w4"]
     assert table["passed"].isna().all()

@@ -77,10 +77,10 @@ def _methods(groups: Sequence[AssessmentGroup]) -> list[str]:
 
 def _group(setting: str, ratings: pd.DataFrame) -> AssessmentGroup:
     checks = worker_checks(ratings)
-    checked = bool(is_set(ratings, "is_quality_control").any())
+    checked = bool(is_set(ratings, "degraded").any())
     passed = set(checks["worker_id"][checks["passed"]])
     scored = ratings.assign(raw=turned(ratings), z=standardised(ratings))
-    models = scored[~is_set(scored, "is_quality_control")]
+    models = scored[~is_set(scored, "degraded")]
     criteria = list(dict.fromkeys(str(name) for name in ratings["criterion"]))
     group = AssessmentGroup(
         setting=setting,

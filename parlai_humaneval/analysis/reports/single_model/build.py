@@ -156,7 +156,7 @@ def _ratings(ratings: pd.DataFrame) -> Iterator[_Cell]:
     for criterion in dict.fromkeys(ratings["criterion"]):
         of_criterion = ratings[(ratings["criterion"] == criterion).to_numpy(dtype=bool)]
         for model, rows in of_criterion.groupby("model", sort=True):
-            values = rows["rating"].to_numpy(dtype=float)
+            values = rows["value"].to_numpy(dtype=float)
             scale = (_number(rows["minimum"].min()), _number(rows["maximum"].max()))
             yield _cell(rows, str(model), str(criterion), values, np.ones_like(values), scale)
 

@@ -23,7 +23,7 @@ ARENA = "arena"
 def replay_groups(turns: pd.DataFrame, pairs: pd.DataFrame, ratings: pd.DataFrame, *, seed: int) -> list[ReplayGroup]:
     """A group for each live technique, setting and metric whose dialogues were rated once more."""
     chosen = turns[turns["rank"].isna().to_numpy(dtype=bool) & is_set(turns, "own_asked")]
-    own_rated = ratings[ratings["own_rating"].notna().to_numpy(dtype=bool)]
+    own_rated = ratings[ratings["own_value"].notna().to_numpy(dtype=bool)]
     verdicts = pairs[(pairs["turn"].isna() & pairs["own_winner"].notna()).to_numpy(dtype=bool)]
     verdicts = verdicts.assign(own_technique=ARENA, own_setting="", dialogue_id=verdicts["dialogue_a"])
     parts = [frame.assign(own_setting=frame["own_setting"].fillna("")) for frame in (chosen, own_rated, verdicts)]
@@ -115,7 +115,7 @@ def _among_several(rows: pd.DataFrame, seed: int) -> Agreement | None:
 
 
 def _rating(criterion: str, rows: pd.DataFrame, seed: int) -> RatingAgreement:
-    own, third = (rows[name].to_numpy(dtype=float) for name in ("own_rating", "rating"))
+    own, third = (rows[name].to_numpy(dtype=float) for name in ("own_value", "value"))
     workers = rows["worker_id"].to_numpy(dtype=object)
     values = sorted({*own, *third})
     counts = (own[:, None] == np.array(values)).astype(float) + (third[:, None] == np.array(values))

@@ -12,7 +12,7 @@ from parlai_humaneval.analysis.reports.third_party.types import ScaleAgreement, 
 
 def scale_groups(ratings: pd.DataFrame, *, seed: int) -> list[ScaleGroup]:
     """A group for each setting and metric, of ratings that no own rater gave."""
-    alone = ratings[ratings["own_rating"].isna().to_numpy(dtype=bool)]
+    alone = ratings[ratings["own_value"].isna().to_numpy(dtype=bool)]
     return [_group(rows, str(s), str(m), seed) for (s, m), rows in alone.groupby(["setting", "metric"], sort=True)]
 
 
@@ -38,7 +38,7 @@ def _row(rows: pd.DataFrame, model: str, criterion: str) -> ScaleRow:
         criterion=criterion,
         n=len(rows),
         mean=clustered_mean(
-            rows["rating"].to_numpy(dtype=float),
+            rows["value"].to_numpy(dtype=float),
             rows["worker_id"].to_numpy(dtype=object),
             name=f"{criterion} of {model}",
             limits=None if pd.isna(low) or pd.isna(high) else (float(low), float(high)),
@@ -48,7 +48,7 @@ def _row(rows: pd.DataFrame, model: str, criterion: str) -> ScaleRow:
 
 
 def _agreement(rows: pd.DataFrame, criterion: str, seed: int) -> ScaleAgreement:
-    counts, values, dialogues = rating_counts(rows["dialogue_id"], rows["rating"].to_numpy(dtype=float))
+    counts, values, dialogues = rating_counts(rows["dialogue_id"], rows["value"].to_numpy(dtype=float))
     low, high = rows["minimum"].min(), rows["maximum"].max()
     return ScaleAgreement(
         criterion=criterion,

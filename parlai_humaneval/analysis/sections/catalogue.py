@@ -1,0 +1,43 @@
+"""All sections, in the order of a report; each is built only where its table holds something."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.sections.base import Builder, Options, Section
+
+SECTIONS = (
+    "turns",
+    "free_for_all",
+    "comparisons",
+    "direct_assessment",
+    "likert",
+    "segments",
+    "agreement",
+    "design",
+    "crowd_time",
+    "justifications",
+)
+"""Each is a module (or package) beside this one with a ``build(tables, options)``, and a key of the report's JSON."""
+
+
+def sections(tables: Tables, options: Options | None = None) -> dict[str, Section]:
+    """Key → section, of all that the tables give.
+
+    Raises:
+        TableError: a table cannot be used; the message says why.
+    """
+    chosen = options or Options()
+    found = {key: _builder(key)(tables, chosen) for key in SECTIONS if find_spec(_module(key))}
+    return {key: section for key, section in found.items() if section is not None}
+
+
+def _module(key: str) -> str:
+    return f"{__package__}.{key}"
+
+
+def _builder(key: str) -> Builder:
+    build: Builder = import_module(_module(key)).build
+    return build

@@ -1,0 +1,104 @@
+"""What a section shows: tables and figures as data, drawn and written elsewhere (HTML, LaTeX, CSV, terminal)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Cell = float | int | str | None
+CellKind = Literal["text", "number", "share", "p", "count", "seconds"]
+"""How a cell is written: ``share`` is 0–1 and written in percent, ``number`` with three decimals, ``p`` as a p-value."""
+
+
+class View(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TableColumn(View):
+    """``key``: of the row, and name of the column in files; ``label``: what people read above it."""
+
+    key: str
+    label: str
+    kind: CellKind = "text"
+
+
+class DataTable(View):
+    """A table as the papers print them. ``key``: file name without ending, unique in a report (``turns_models``).
+
+    None is "cannot be estimated" (or not asked), never nan.
+    """
+
+    key: str
+    title: str
+    columns: tuple[TableColumn, ...]
+    rows: tuple[dict[str, Cell], ...]
+    notes: tuple[str, ...] = ()
+
+
+class IntervalPoint(View):
+    """One estimate with its interval; ``low`` and ``high`` None: no interval can be given."""
+
+    label: str
+    estimate: float
+    low: float | None = None
+    high: float | None = None
+
+
+class IntervalFigure(View):
+    """Estimates with intervals, one below the other; ``reference``: a line such as chance (.5)."""
+
+    kind: Literal["intervals"] = "intervals"
+    key: str
+    title: str
+    x_label: str
+    points: tuple[IntervalPoint, ...]
+    reference: float | None = None
+    share: bool = False
+
+
+class Curve(View):
+    """A line: ``y`` over ``x``, with a band where ``low`` and ``high`` are given (as long as ``x``)."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+
+
+class CurveFigure(View):
+    """Lines over turns, exchanges, dialogues or minutes; ``step``: they fall at once (survival)."""
+
+    kind: Literal["curves"] = "curves"
+    key: str
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    reference: float | None = None
+    share: bool = False
+    step: bool = False
+
+
+class HeatFigure(View):
+    """A matrix, row against column. ``scale``: how ``values`` are coloured and written; None is left white."""
+
+    kind: Literal["heat"] = "heat"
+    key: str
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    scale: Literal["share", "p", "correlation"]
+
+
+Figure = IntervalFigure | CurveFigure | HeatFigure
+
+
+class Method(View):
+    """How a number was made, in words that a colleague can follow, and the paper it comes from."""
+
+    name: str
+    text: str
+    source: str = Field(description="paper and section")

@@ -114,7 +114,7 @@ def test_installed_wheel_runs_a_whole_study(installed: Path, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert report["dialogues"]["complete"] == 1
+    assert report["dialogue_count"]["complete"] == 1
 
 
 def test_installed_wheel_lists_confs_and_models(installed: Path, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_task_is_reported_by_its_technique(stored: Path) -> None:
 def test_conversations_of_one_unit_are_dialogues_of_one_session(stored: Path) -> None:
     """A direct assessment's unit holds three; the report knows who passed."""
     found = as_json(stored, "--task-name", "assessment")
-    assert found["dialogues"]["complete"] == 6
+    assert found["dialogue_count"]["complete"] == 6
     assert {row["model"] for row in found["groups"][0]["everyone"]["models"]} == {"alpha", "beta"}
     assert len(found["groups"][0]["workers"]) == 2
 
@@ -86,7 +86,7 @@ def test_several_tasks_of_one_technique_are_reported_together(stored: Path) -> N
 def test_workers_who_fail_are_left_out_with_all_they_did(stored: Path) -> None:
     """w0 always took the first reply in one of two dialogues: both go."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position")
-    assert found["dialogues"]["complete"] == 4
+    assert found["dialogue_count"]["complete"] == 4
     assert found["excluded"]["here"] == {"dialogues": 2, "workers": 1, "turns": 12, "judgements": 0}
     (count,) = found["excluded"]["counts"]
     assert (count["check"], count["dialogues_failed"], count["workers_failed"]) == ("same_position", 1, 1)
@@ -96,14 +96,14 @@ def test_workers_who_fail_are_left_out_with_all_they_did(stored: Path) -> None:
 def test_dialogues_that_fail_go_alone_when_asked(stored: Path) -> None:
     """The scope of Liu et al. 2023."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--exclude-scope", "dialogue")
-    assert found["dialogues"]["complete"] == 5
+    assert found["dialogue_count"]["complete"] == 5
     assert found["excluded"]["here"] == {"dialogues": 1, "workers": 0, "turns": 6, "judgements": 0}
 
 
 def test_workers_who_fail_elsewhere_are_left_out_everywhere(stored: Path) -> None:
     """“steady” failed in the other task: their dialogue here, which is good, goes too."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
-    assert found["dialogues"]["complete"] == 3
+    assert found["dialogue_count"]["complete"] == 3
     assert found["excluded"]["here"] == {"dialogues": 3, "workers": 2, "turns": 18, "judgements": 0}
     assert set(found["excluded"]["tasks"]) == {"sata", "soba", "assessment"}
     done = run(report, stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
@@ -137,7 +137,7 @@ def test_wrong_requests_are_told_what_to_do(stored: Path, arguments: list[str], 
 def test_leaving_out_everything_is_said(stored: Path) -> None:
     """Not “no turn has been answered yet”: they were, and did not count."""
     arguments = ("--task-name", "soba", "--exclude", "same_position", "--exclude-scope", "dialogue")
-    assert as_json(stored, *arguments)["dialogues"]["complete"] == 1
+    assert as_json(stored, *arguments)["dialogue_count"]["complete"] == 1
     found = as_json(stored, "--task-name", "assessment", "--exclude", "rank_sum,too_fast")
     assert found["technique"] == "direct_assessment"
     done = run(report, stored, "--task-name", "assessment", "--exclude", "rank_sum,too_fast")

@@ -117,8 +117,8 @@ def _data(report: Report) -> Table:
 def _basis(report: Report) -> Iterator[tuple[str, str]]:
     """What was done, in counts."""
     if isinstance(report, LiveReport):
-        turns = report.turns
-        yield "Dialogues", _by_status(report.dialogues)
+        turns = report.turn_count
+        yield "Dialogues", _by_status(report.dialogue_count)
         yield "Turns", f"{turns.complete:,} answered, {turns.incomplete:,} begun and not answered"
     if isinstance(report, JudgedReport):
         checks = report.attention_checks

@@ -141,8 +141,8 @@ class LiveReport(Report):
     ``median_turn_seconds``: shown → answered, ``median_dialogue_seconds``: start → end of complete dialogues.
     """
 
-    dialogues: DialogueCount
-    turns: TurnCount
+    dialogue_count: DialogueCount
+    turn_count: TurnCount
     median_turn_seconds: float | None
     median_dialogue_seconds: float | None
 

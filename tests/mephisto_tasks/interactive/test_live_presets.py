@@ -213,7 +213,7 @@ def test_the_report_is_made(held: Held) -> None:
     done = CliRunner().invoke(report, [*arguments, "--json"])
     found = json.loads(done.output)
     assert found["technique"] == held.preset.task
-    assert found["dialogues"]["complete"] == len(held.records)
+    assert found["dialogue_count"]["complete"] == len(held.records)
     assert found["practice"]["passed"] == held.preset.raters
 
 

@@ -49,8 +49,8 @@ def small() -> PairwiseReport:
 
 def test_counts_of_dialogues_turns_and_workers(small):
     """What there is, whether it counts or not."""
-    assert small.dialogues.model_dump() == {"complete": 3, "partial": 1, "failed": 1, "running": 1}
-    assert small.turns.model_dump() == {"complete": 21, "incomplete": 2}
+    assert small.dialogue_count.model_dump() == {"complete": 3, "partial": 1, "failed": 1, "running": 1}
+    assert small.turn_count.model_dump() == {"complete": 21, "incomplete": 2}
     assert small.workers == 5
     assert small.median_turn_seconds == 12.5
     assert small.median_dialogue_seconds == 400

@@ -174,7 +174,7 @@ def test_only_unfinished_dialogues_are_no_error(technique):
     """A task that has just begun is reported too."""
     records = [record.model_copy(update={"status": "running"}) for record in STUDIES[technique]()[:3]]
     report = study_report(tables(records))
-    assert (report.judgements if technique in JUDGED else report.dialogues).running == 3
+    assert (report.judgements if technique in JUDGED else report.dialogue_count).running == 3
     assert printed(report)
 
 

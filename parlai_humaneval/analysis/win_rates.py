@@ -16,6 +16,7 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
+EqualScores = Literal["half", "exclude", "strict"]
 WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
 
 
@@ -41,6 +42,86 @@ def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
     ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
     """
     return _mean(wta_scores(*_columns(dialogues), ties=ties))
+
+
+def sm_wta(dialogues: WinsLosses) -> float | None:
+    """Share of a single model's ``dialogues``, rows of (successes, turns), with at least half of the turns marked.
+
+    Single-model winner-takes-all of Smith et al. 2022, Table 2. Dialogues without turns are left out; None where
+    there is no other.
+
+    Raises:
+        ValueError: a dialogue with more successes than turns, or with counts below 0.
+    """
+    return _mean(sm_wta_scores(*_columns(dialogues)))
+
+
+def sm_wta_scores(successes: Floats, turns: Floats) -> Floats:
+    """1 for each dialogue with at least half of its ``turns`` marked, else 0; nan for a dialogue without turns."""
+    if ((successes < 0) | (successes > turns)).any():
+        raise ValueError("a dialogue needs 0 ≤ successes ≤ turns")
+    return np.where(turns > 0, (2 * successes >= turns).astype(float), np.nan)
+
+
+def effective_win_rate(a: npt.ArrayLike, b: npt.ArrayLike, ties: EqualScores = "half") -> float | None:
+    """How often a score of A is higher than one of B, over all pairs of the two (Smith et al. 2022, §4.3.1).
+
+    The paper draws pairs at random; this is what such draws tend to, exactly: the Mann–Whitney U / (n·m), by ranks.
+    ``ties``: an equal pair counts half, is left out, or counts as not won ("strict"). None where no pair counts.
+
+    Raises:
+        ValueError: a score is missing.
+    """
+    above, equal = _pairs_won(*(_scores(values) for values in (a, b)))
+    pairs = float(np.size(a) * np.size(b))
+    counted = pairs - float(equal.sum()) if ties == "exclude" else pairs
+    won = float(above.sum()) + (float(equal.sum()) / 2 if ties == "half" else 0.0)
+    return won / counted if counted else None
+
+
+def placements(a: Floats, b: Floats) -> Floats:
+    """For each score of ``a`` the share of ``b`` that it beats, equal ones counting half."""
+    above, equal = _pairs_won(_scores(a), _scores(b))
+    return np.asarray((above + equal / 2) / max(1, np.size(b)), dtype=float)
+
+
+def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
+    """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
+
+    “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6), not winner-takes-all, and ``rate_dialog``
+    the win rate of pairwise per-dialogue ratings (on self-chats). Shares or percents, both the same.
+
+    Raises:
+        ValueError: a weight below 0, or both 0.
+    """
+    if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
+        raise ValueError(f"weights {w_turn} and {w_dialog}: expected two from 0 up, not both 0")
+    return (w_turn * rate_turn + w_dialog * rate_dialog) / (w_turn + w_dialog)
+
+
+def sm_combo(
+    turn_scores: npt.ArrayLike,
+    likert: npt.ArrayLike,
+    w_turn: float = 1,
+    w_dialog: float = 5,
+    *,
+    scale: tuple[float, float] = (1, 5),
+) -> Floats:
+    """A score of each of a single model's conversations: weighted mean of its turns and of its rating at the end.
+
+    ``turn_scores``: 0–1 of each conversation, such as :func:`sm_wta_scores` over turns 3–6; ``likert``: its rating on
+    ``scale``, brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive).
+
+    Raises:
+        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+    """
+    turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
+    if turns.shape != ratings.shape:
+        raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
+    if ((turns < 0) | (turns > 1)).any() or ((ratings < low) | (ratings > high)).any():
+        raise ValueError(f"expected scores of turns from 0 to 1 and ratings from {low} to {high}")
+    whole = combo(0, 1, w_turn, w_dialog)
+    return np.asarray((1 - whole) * turns + whole * (ratings - low) / (high - low), dtype=float)
 
 
 def sqr_scores(wins: Floats, losses: Floats) -> Floats:
@@ -95,6 +176,20 @@ def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:
     """For each row 1 where ``model`` won, and 1 where it was a tie."""
     winner = comparisons["winner"].to_numpy(dtype=object)
     return (winner == model).astype(float), (winner == "tie").astype(float)
+
+
+def _scores(values: npt.ArrayLike) -> Floats:
+    scores = np.asarray(values, dtype=float).ravel()
+    if np.isnan(scores).any():
+        raise ValueError("a score is missing: leave out what was not rated")
+    return scores
+
+
+def _pairs_won(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """For each of ``a`` how many of ``b`` it beats and how many it equals; by ranks, so that memory stays small."""
+    ordered = np.sort(b)
+    above = np.searchsorted(ordered, a, side="left")
+    return above.astype(float), (np.searchsorted(ordered, a, side="right") - above).astype(float)
 
 
 def _columns(dialogues: WinsLosses) -> tuple[Floats, Floats]:

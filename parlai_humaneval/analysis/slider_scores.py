@@ -6,31 +6,50 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.analysis.rank_tests import rank_sums
 from parlai_humaneval.analysis.reports.facts import is_set
-from parlai_humaneval.quality.ratings import degraded_rated_lower
+from parlai_humaneval.quality.ratings import ALPHA
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
 """Where a table from elsewhere does not say."""
+REVERSED_CRITERIA = ("robotic", "repetitive")
+"""The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
+
+
+def is_reversed(ratings: pd.DataFrame) -> Mask:
+    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive."""
+    by_name = ratings["criterion"].isin(REVERSED_CRITERIA).to_numpy(dtype=bool)
+    if "reversed" not in ratings.columns:
+        return np.asarray(by_name, dtype=bool)
+    said = ratings["reversed"].notna().to_numpy(dtype=bool)
+    return np.asarray(np.where(said, is_set(ratings, "reversed"), by_name), dtype=bool)
 
 
 def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     """Which workers rate the degraded model lower than the others, over all that they rated.
 
     One-sided rank-sum test on the criteria where more is better. (With the reversed ones the test would pass fewer of
-    the workers whom the authors passed.)
+    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2).
 
     Returns:
-        A row per worker, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side has no rating),
-        ``constant`` (all ratings of the worker are equal).
+        A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side
+        has no rating), ``constant`` (all ratings of the worker are equal).
     """
-    positive = ratings[~is_set(ratings, "reversed")]
-    rows = []
-    for worker, own in positive.groupby("worker_id", sort=True):
-        degraded, values = is_set(own, "degraded"), own["value"].to_numpy(dtype=float)
-        result = degraded_rated_lower(values[degraded], values[~degraded])
-        rows.append((worker, result.p, result.passed is True, bool(np.ptp(values) == 0)))
-    table: pd.DataFrame = pd.DataFrame(rows, columns=["worker_id", "p", "passed", "constant"])
+    positive = ratings[~is_reversed(ratings)]
+    codes, workers = pd.factorize(positive["worker_id"], sort=True)
+    values = positive["value"].to_numpy(dtype=float)
+    found = rank_sums(values, is_set(positive, "degraded"), codes, len(workers))
+    lowest, highest = _extremes(values, codes, len(workers))
+    table: pd.DataFrame = pd.DataFrame(
+        {
+            "worker_id": np.asarray(workers, dtype=object),
+            "p": found.p_less,
+            "passed": found.p_less < ALPHA,
+            "constant": lowest == highest,
+        }
+    )
     return table
 
 
@@ -39,7 +58,7 @@ def turned(ratings: pd.DataFrame) -> Floats:
     x = ratings["value"].to_numpy(dtype=float)
     low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
     high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
-    return np.where(is_set(ratings, "reversed"), low + high - x, x)
+    return np.where(is_reversed(ratings), low + high - x, x)
 
 
 def standardised(ratings: pd.DataFrame) -> Floats:
@@ -49,12 +68,15 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     """
     x = turned(ratings)
     codes, workers = pd.factorize(ratings["worker_id"])
-    z = np.full(x.shape, np.nan)
-    for code in range(len(workers)):
-        own = codes == code
-        scores = standardise(x[own])
-        if scores is not None:
-            z[own] = scores
+    size = np.bincount(codes, minlength=len(workers)).astype(float)
+    mean = np.bincount(codes, weights=x, minlength=len(workers)) / np.maximum(size, 1)
+    apart = x - mean[codes]
+    squares = np.bincount(codes, weights=apart**2, minlength=len(workers))
+    lowest, highest = _extremes(x, codes, len(workers))
+    varies = (lowest < highest)[codes]
+    spread = np.sqrt(squares / np.maximum(size - 1, 1))[codes]
+    z: Floats = np.full(x.shape, np.nan)
+    np.divide(apart, spread, out=z, where=varies)
     return z
 
 
@@ -62,9 +84,22 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
     """(x − mean) / sd of all ratings of one worker, ddof = 1; None where they do not vary.
 
     ``ratings``: of all criteria, reversed ones turned round, the degraded model's among them (Ji et al. 2022, §3.3).
+
+    Raises:
+        ValueError: a rating is nan or infinite.
     """
     x = np.asarray(ratings, dtype=float)
+    if not np.isfinite(x).all():
+        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
     if x.size < 2 or (x == x[0]).all():
         return None
     z: Floats = (x - x.mean()) / x.std(ddof=1)
     return z
+
+
+def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:
+    """Lowest and highest value of each group."""
+    lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    np.minimum.at(lowest, codes, values)
+    np.maximum.at(highest, codes, values)
+    return lowest, highest

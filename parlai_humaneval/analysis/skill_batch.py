@@ -5,15 +5,18 @@ TrueSkill goes from match to match, so that one study cannot be vectorised; a th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.analysis.skill_update import SkillModel, factors
+from parlai_humaneval.analysis.skill_update import PASSES, TOLERANCE, SkillModel, factors, update_match
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _DEFAULT = SkillModel()
+_NO_TIES = "There are ties, but the chance of one is 0: give a draw chance above 0."
 
 
 def rate_two_player(
@@ -64,6 +67,131 @@ def rate_two_player(
     return mu, np.sqrt(variance)
 
 
+def rate_free_for_all(
+    mu: npt.ArrayLike,
+    sigma: npt.ArrayLike,
+    ranks: npt.ArrayLike,
+    *,
+    model: SkillModel = _DEFAULT,
+    tolerance: float = TOLERANCE,
+    passes: int = PASSES,
+) -> tuple[Floats, Floats]:
+    """Beliefs after one match of any number of players, by expectation propagation.
+
+    Args:
+        mu, sigma, ranks: one value a player, or rows of them: each row is a match of its own. Smaller ranks are better,
+            equal ranks tie, nan did not take part.
+        model: the constants.
+        tolerance, passes: messages are passed until none changes by more than ``tolerance`` (in units of β), at most
+            so often.
+
+    Returns:
+        μ and σ, shaped as given. Of many tied players those at the ends of the chain are known a little less well, so
+        that the order in which tied players are given matters somewhat; it is that of the package ``trueskill``.
+
+    Raises:
+        ValueError: unequal shapes, a σ of 0 or less, a missing μ or σ, a tie where the chance of one is 0.
+
+    Assumes performances that are normal around the skills. Source: Herbrich et al. 2006, §3; Ma et al. 2023, §2.3.
+    """
+    means, deviations, places = (np.asarray(values, dtype=float) for values in (mu, sigma, ranks))
+    if not means.shape == deviations.shape == places.shape or means.ndim not in (1, 2):
+        raise ValueError("mu, sigma and ranks must have the same shape: one value a player, or rows of them.")
+    if not (np.isfinite(means).all() and np.isfinite(deviations).all() and (deviations > 0).all()):
+        raise ValueError("mu and sigma must be known of every player, and sigma above 0.")
+    rows = (np.atleast_2d(means), np.atleast_2d(deviations), np.atleast_2d(places))
+    _check_ties(rows[2], model)
+    new_mu, new_sigma = update_match(*rows, model, tolerance=tolerance, passes=passes)
+    return new_mu.reshape(means.shape), new_sigma.reshape(means.shape)
+
+
+def free_for_all_ratings(
+    points: npt.ArrayLike,
+    *,
+    orders: npt.ArrayLike | None = None,
+    model: SkillModel = _DEFAULT,
+    tolerance: float = TOLERANCE,
+) -> tuple[Floats, Floats]:
+    """TrueSkill after all dialogues, each a match in which more points are a better rank.
+
+    Args:
+        points: dialogues × models; nan for a model that did not take part.
+        orders: replicates × dialogues, indices in the order of play (see :func:`rate_two_player`); None: one
+            replicate, in the given order.
+        model, tolerance: see :func:`rate_free_for_all`.
+
+    Returns:
+        μ and σ, each replicates × models. The order matters: what was played last weighs more.
+
+    Raises:
+        ValueError: ``points`` is no table, or as :func:`rate_free_for_all`.
+
+    Source: Ma et al. 2023, §2.3 (constants of Herbrich et al. 2006).
+    """
+    table = points_table(points)
+    plan = _plan(orders, len(table))
+    mu, sigma = free_for_all_path(table, [plan.shape[1]], orders=plan, model=model, tolerance=tolerance)
+    return mu[0], sigma[0]
+
+
+def free_for_all_path(
+    points: npt.ArrayLike,
+    stops: Sequence[int],
+    *,
+    orders: npt.ArrayLike | None = None,
+    model: SkillModel = _DEFAULT,
+    tolerance: float = TOLERANCE,
+) -> tuple[Floats, Floats]:
+    """As :func:`free_for_all_ratings`, after each number of dialogues of ``stops``: μ and σ, stops × replicates × models.
+
+    Raises:
+        ValueError: a stop is negative or beyond the dialogues of an order; or as there.
+    """
+    table = points_table(points)
+    plan = _plan(orders, len(table))
+    if any(not 0 <= stop <= plan.shape[1] for stop in stops):
+        raise ValueError(f"stops must lie between 0 and the {plan.shape[1]} dialogues of an order.")
+    ranks = free_for_all_places(table)
+    _check_ties(ranks, model)
+    mu = np.full((len(plan), table.shape[1]), float(model.mu))
+    sigma = np.full_like(mu, model.sigma)
+    path = {0: (mu, sigma)}
+    for done in range(1, max(stops, default=0) + 1):
+        played = ranks[plan[:, done - 1]]
+        mu, sigma = update_match(mu, sigma, played, model, tolerance=tolerance, passes=PASSES)
+        if done in stops:
+            path[done] = (mu, sigma)
+    found = [path[stop] for stop in stops]
+    shape = (len(found), *mu.shape)
+    return np.array([m for m, _ in found]).reshape(shape), np.array([s for _, s in found]).reshape(shape)
+
+
+def free_for_all_places(points: Floats) -> Floats:
+    """Competition ranks of each row, the most points 0, equal points the same; nan where points are nan."""
+    ahead = (points[:, None, :] > points[:, :, None]).sum(axis=2)
+    return np.where(np.isnan(points), np.nan, ahead)
+
+
+def points_table(points: npt.ArrayLike) -> Floats:
+    """``points`` as dialogues × models.
+
+    Raises:
+        ValueError: it is no table, or holds infinity.
+    """
+    table = np.asarray(points, dtype=float)
+    if table.ndim != 2 or np.isinf(table).any():
+        raise ValueError(
+            "points must be a table of numbers: a row a dialogue, a column a model, nan where one was not."
+        )
+    return table
+
+
+def _check_ties(ranks: Floats, model: SkillModel) -> None:
+    ordered = np.sort(ranks, axis=1)
+    if model.draw == 0 and (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise ValueError(_NO_TIES)
+
+
 def _matches(
     first: npt.ArrayLike, second: npt.ArrayLike, result: npt.ArrayLike, n_models: int, model: SkillModel
 ) -> tuple[Ints, Ints, Ints]:
@@ -77,7 +205,7 @@ def _matches(
     if (one == two).any():
         raise ValueError("A model cannot play against itself: leave these matches out.")
     if model.draw == 0 and (won == 0).any():
-        raise ValueError("There are ties, but the chance of one is 0: give a draw chance above 0.")
+        raise ValueError(_NO_TIES)
     return one.astype(np.int64), two.astype(np.int64), won.astype(np.int64)
 
 

@@ -74,3 +74,86 @@ def factors(lead: Floats, margin: Floats | float, tied: Bools) -> tuple[Floats, 
         of_ties = margin[tied] if isinstance(margin, np.ndarray) else margin
         v[tied], w[tied] = tie_factors(lead[tied], of_ties)
     return v, w
+
+
+def update_match(
+    mu: Floats, sigma: Floats, ranks: Floats, model: SkillModel, *, tolerance: float, passes: int
+) -> tuple[Floats, Floats]:
+    """Beliefs after one match a row. All arrays are rows × players; a nan rank did not take part.
+
+    Smaller ranks are better, equal ones tie. Tied players are neighbours in the order of the columns, as in the
+    package ``trueskill``: a chain of ties knows only its neighbours, so that its ends are known a little less well.
+    A row in which fewer than two took part is left as it was.
+    """
+    order = np.argsort(ranks, axis=1, kind="stable")  # nan comes last
+    rows = np.arange(len(order))[:, None]
+    placed = ranks[rows, order].T
+    start = np.square(sigma[rows, order].T) + model.tau**2
+    mean = mu[rows, order].T
+    precision = 1 / (start + model.beta**2)
+    chain = _Chain(precision, mean * precision, np.diff(placed, axis=0) == 0, ~np.isnan(placed[1:]), model.margin)
+    gained_precision, gained = chain.solve(tolerance / model.beta**2, tolerance / model.beta, passes)
+    damped = 1 / (1 + model.beta**2 * gained_precision)
+    after = 1 / (1 / start + damped * gained_precision)
+    new_mean = after * (mean / start + damped * gained)
+    played = ~np.isnan(placed) & ~np.isnan(placed[1])
+    new_mu, new_sigma = mu.copy(), sigma.copy()
+    new_mu[rows, order] = np.where(played, new_mean, mean).T
+    new_sigma[rows, order] = np.where(played, np.sqrt(after), sigma[rows, order].T).T
+    return new_mu, new_sigma
+
+
+class _Chain:
+    """Messages between the differences of neighbours, in precision and precision × mean.
+
+    Arrays are players × rows or differences × rows. Every second difference depends only on the ones between them,
+    so that half of them are brought up to date at once.
+    """
+
+    def __init__(self, precision: Floats, weighted: Floats, tied: Bools, active: Bools, margin: float) -> None:
+        self.precision, self.weighted, self.tied, self.active, self.margin = precision, weighted, tied, active, margin
+        size = len(precision) + 1
+        # What difference i says to player i (better) and to player i + 1 (worse), at index i + 1: 0 at both ends.
+        self.to_better = np.zeros((2, size, precision.shape[1]))
+        self.to_worse = np.zeros_like(self.to_better)
+
+    def solve(self, precision_step: float, weighted_step: float, passes: int) -> tuple[Floats, Floats]:
+        """What each player learns, once a pass changes nothing by more than the steps."""
+        differences = len(self.tied)
+        if differences == 1:
+            self._pass(slice(0, 1))
+        else:
+            for _ in range(passes):
+                changed = [self._pass(slice(first, differences, 2)) for first in (0, 1)]
+                if all(p <= precision_step and w <= weighted_step for p, w in changed):
+                    break
+        learnt = self.to_worse[:, :-1] + self.to_better[:, 1:]
+        return learnt[0], learnt[1]
+
+    def _pass(self, part: slice) -> tuple[float, float]:
+        """Differences of ``part`` tell their neighbours what the ranking says; returns the greatest changes."""
+        shifted = slice(part.start + 1, part.stop + 1, part.step)
+        after = slice(part.start + 2, part.stop + 2, part.step)
+        precision_a = self.precision[part] + self.to_worse[0, part]
+        weighted_a = self.weighted[part] + self.to_worse[1, part]
+        precision_b = self.precision[shifted] + self.to_better[0, after]
+        weighted_b = self.weighted[shifted] + self.to_better[1, after]
+        mean_a, mean_b = weighted_a / precision_a, weighted_b / precision_b
+        variance_a, variance_b = 1 / precision_a, 1 / precision_b
+        variance = variance_a + variance_b
+        scale, lead = np.sqrt(variance), mean_a - mean_b
+        v, w = factors(lead / scale, self.margin / scale, self.tied[part])
+        # The message is the belief after the ranking divided by the one before.
+        rest = variance * (1 - w)
+        says_precision = w / rest
+        says_weighted = (lead * w + scale * v) / rest
+        to_worse, to_better = 1 + variance_a * says_precision, 1 + variance_b * says_precision
+        new_worse = np.stack([says_precision, mean_a * says_precision - says_weighted]) / to_worse
+        new_better = np.stack([says_precision, mean_b * says_precision + says_weighted]) / to_better
+        active = self.active[part]
+        new_worse, new_better = np.where(active, new_worse, 0.0), np.where(active, new_better, 0.0)
+        change = np.maximum(
+            np.abs(new_worse - self.to_worse[:, shifted]), np.abs(new_better - self.to_better[:, shifted])
+        )
+        self.to_worse[:, shifted], self.to_better[:, shifted] = new_worse, new_better
+        return float(change[0].max(initial=0)), float(change[1].max(initial=0))

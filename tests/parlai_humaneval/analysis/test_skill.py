@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.skill import Skill, trueskill, update
+from parlai_humaneval.analysis.skill import (
+    Skill,
+    conservative,
+    ffa_points,
+    ffa_ranks,
+    shuffle_interval,
+    trueskill,
+    update,
+)
 
 
 def test_reference_matches(gold_cases):
@@ -36,6 +44,8 @@ def test_score_is_mu_minus_three_sigma(gold_cases):
     for case in gold_cases:
         if case["function"] == "conservative":
             assert Skill(*case["args"]).score == pytest.approx(case["expected"], abs=1e-9)
+            assert conservative(*case["args"]) == pytest.approx(case["expected"], abs=1e-9)
+    assert conservative(25, 2, k=1) == 23
     assert Skill().score == pytest.approx(0)
 
 
@@ -56,3 +66,44 @@ def test_a_model_alone_has_no_match():
     got = trueskill([{"a": 3}, {"a": 1, "b": 2}], ["a", "b", "c"])
     assert got["c"] == Skill()
     assert got == trueskill([{"a": 1, "b": 2}], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(ffa_points, "ffa_points"), (ffa_ranks, "ffa_ranks"), (shuffle_interval, "shuffle_ci")],
+)
+def test_points_ranks_and_shuffles_match_the_reference(gold_cases, function, name):
+    """Points of picks, ranks of points, and the range over shuffles."""
+    found = [case for case in gold_cases if case["function"] == name]
+    assert found
+    for case in found:
+        got = function(*case["args"])
+        assert [list(row) if isinstance(row, tuple) else row for row in got] == [
+            pytest.approx(value, abs=1e-9) for value in case["expected"]
+        ]
+
+
+def test_an_unanswered_turn_is_nobodys_point():
+    """It is neither a point nor a refusal; a pick of no model is one."""
+    assert ffa_points(["a", None, "a", "b"], ["a", "b", "c"]) == [2, 1, 0]
+    assert ffa_points([], ["a"]) == [0]
+    with pytest.raises(ValueError, match="not among the models: d"):
+        ffa_points(["d"], ["a", "b"])
+    with pytest.raises(ValueError, match="twice"):
+        ffa_points(["a"], ["a", "a"])
+
+
+def test_missing_points_and_shuffles_are_refused():
+    """No rank and no interval is made up."""
+    with pytest.raises(ValueError, match="Points are missing"):
+        ffa_ranks([1, float("nan")])
+    with pytest.raises(ValueError, match="at least one replicate"):
+        shuffle_interval([[float("nan"), 1.0]])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        shuffle_interval([[1.0]], level=95)
+
+
+@given(points=st.lists(st.integers(0, 9), min_size=1, max_size=6))
+def test_ranks_count_who_is_ahead(points):
+    """Rank = number of models with more points."""
+    assert ffa_ranks(points) == [sum(other > own for other in points) for own in points]

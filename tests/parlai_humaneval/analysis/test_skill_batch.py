@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from math import erfc, sqrt
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 import trueskill as package
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.skill_batch import rate_two_player
+from parlai_humaneval.analysis.skill_batch import (
+    free_for_all_path,
+    free_for_all_ratings,
+    rate_free_for_all,
+    rate_two_player,
+)
 from parlai_humaneval.analysis.skill_update import SkillModel
 
 MATCHES = st.lists(
@@ -113,3 +121,132 @@ def test_orders_and_constants_are_checked():
         rate_two_player([0], [1], [0], 2, model=SkillModel(draw=0))
     with pytest.raises(ValueError, match="above 0"):
         SkillModel(beta=0)
+
+
+def _below(x):
+    """The normal distribution function, also far in its tail."""
+    return erfc(-x / sqrt(2)) / 2
+
+
+def _reference_match(mu, sigma, ranks):
+    """One match by plain message passing, forth and back along the chain, written from Herbrich et al. 2006."""
+    order = sorted(range(len(mu)), key=lambda i: ranks[i])
+    beta2, tau2 = (25 / 6) ** 2, (25 / 300) ** 2
+    margin = NormalDist().inv_cdf(0.55) * sqrt(2) * 25 / 6
+    prior = [(sigma[i] ** 2 + tau2, mu[i]) for i in order]
+    own = [(1 / (v + beta2), m / (v + beta2)) for v, m in prior]
+    n = len(order)
+    right = [(0.0, 0.0)] * n  # to player i from the difference with player i + 1
+    left = [(0.0, 0.0)] * n  # to player i from the difference with player i - 1
+
+    def visit(i):
+        pa, ta = own[i][0] + left[i][0], own[i][1] + left[i][1]
+        pb, tb = own[i + 1][0] + right[i + 1][0], own[i + 1][1] + right[i + 1][1]
+        mean, variance = ta / pa - tb / pb, 1 / pa + 1 / pb
+        c = sqrt(variance)
+        t, e = mean / c, margin / c
+        if ranks[order[i]] == ranks[order[i + 1]]:
+            low, high = -e - t, e - t
+            mass = _below(high) - _below(low)
+            v = (NormalDist().pdf(low) - NormalDist().pdf(high)) / mass
+            w = v * v + (high * NormalDist().pdf(high) - low * NormalDist().pdf(low)) / mass
+        else:
+            v = NormalDist().pdf(t - e) / _below(t - e)
+            w = v * (v + t - e)
+        new_variance = variance * (1 - w)
+        p = 1 / new_variance - 1 / variance
+        q = (mean + c * v) / new_variance - mean / variance
+        right[i] = (p / (1 + p / pb), (tb / pb * p + q) / (1 + p / pb))
+        left[i + 1] = (p / (1 + p / pa), (ta / pa * p - q) / (1 + p / pa))
+
+    for _ in range(60):
+        for i in [*range(n - 1), *range(n - 2, -1, -1)]:
+            visit(i)
+    found = [(0.0, 0.0)] * n
+    for place, i in enumerate(order):
+        p, q = left[place][0] + right[place][0], left[place][1] + right[place][1]
+        variance, mean = prior[place]
+        precision = 1 / variance + p / (1 + beta2 * p)
+        found[i] = ((mean / variance + q / (1 + beta2 * p)) / precision, 1 / sqrt(precision))
+    return np.array(found).T
+
+
+PLAYERS = st.lists(st.tuples(st.floats(10, 40), st.floats(0.5, 9), st.integers(0, 3)), min_size=2, max_size=6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(players=PLAYERS)
+def test_free_for_all_matches_plain_message_passing(players):
+    """Any number of players, ties anywhere: the same beliefs as messages passed one at a time."""
+    mu, sigma, ranks = zip(*players, strict=True)
+    assert np.array(rate_free_for_all(mu, sigma, ranks)) == pytest.approx(_reference_match(mu, sigma, ranks), abs=1e-8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(players=PLAYERS)
+def test_free_for_all_is_near_the_package(players):
+    """The package stops its messages early, at a change of 1e-4: it is as near as that."""
+    mu, sigma, ranks = zip(*players, strict=True)
+    world = package.TrueSkill(backend="scipy")
+    rated = world.rate([(world.create_rating(m, s),) for m, s in zip(mu, sigma, strict=True)], ranks=ranks)
+    expected = np.array([(own.mu, own.sigma) for (own,) in rated]).T
+    assert np.array(rate_free_for_all(mu, sigma, ranks)) == pytest.approx(expected, abs=5e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(matches=MATCHES)
+def test_free_for_all_of_two_is_the_closed_form(matches):
+    """A dialogue of two models gives what a match of two gives; the models that were not there stay as they were."""
+    first, second, result = _columns(matches)
+    points = np.full((len(matches), 4), np.nan)
+    rows = np.arange(len(matches))
+    points[rows, first], points[rows, second] = result, 0
+    expected = rate_two_player(first, second, result, 4)
+    assert np.concatenate(free_for_all_ratings(points)) == pytest.approx(np.concatenate(expected), abs=1e-9)
+
+
+POINTS = st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(points=POINTS, seed=st.integers(0, 99))
+def test_free_for_all_replicates_and_stops(points, seed):
+    """Each replicate is its own study, and a stop is the study that ended there; absent models differ by row."""
+    rng = np.random.default_rng(seed)
+    table = np.where(rng.random((len(points), 4)) < 0.3, np.nan, points)
+    orders = rng.integers(0, len(points), (3, 5))
+    mu, sigma = free_for_all_path(table, [0, 2, 5], orders=orders)
+    assert (mu[0] == 25).all()
+    for stop, at in ((2, 1), (5, 2)):
+        for row, order in enumerate(orders):
+            alone = free_for_all_ratings(table[order[:stop]])
+            assert np.array([mu[at, row], sigma[at, row]]) == pytest.approx(np.concatenate(alone), abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(players=PLAYERS, by=st.integers(1, 5))
+def test_points_count_only_by_their_order(players, by):
+    """More of the same order of points changes nothing."""
+    points = np.array([[rank for _, _, rank in players]])
+    assert np.array_equal(free_for_all_ratings(points)[0], free_for_all_ratings(points * by + 1)[0])
+
+
+def test_who_was_not_there_is_not_touched():
+    """A model alone in its dialogue plays no match, and gains no uncertainty from one it was not in."""
+    mu, sigma = free_for_all_ratings([[3, np.nan, np.nan], [np.nan, np.nan, np.nan]])
+    assert mu.tolist() == [[25.0] * 3]
+    assert sigma.tolist() == [[25 / 3] * 3]
+
+
+def test_what_is_no_free_for_all_is_refused():
+    """Shapes, unknown beliefs, impossible ties and stops are named."""
+    with pytest.raises(ValueError, match="same shape"):
+        rate_free_for_all([25, 25], [8, 8], [0])
+    with pytest.raises(ValueError, match="known of every player"):
+        rate_free_for_all([25, np.nan], [8, 8], [0, 1])
+    with pytest.raises(ValueError, match="chance of one is 0"):
+        rate_free_for_all([25, 25], [8, 8], [0, 0], model=SkillModel(draw=0))
+    with pytest.raises(ValueError, match="row a dialogue"):
+        free_for_all_ratings([1, 2])
+    with pytest.raises(ValueError, match="between 0 and the 1"):
+        free_for_all_path([[1, 2]], [2])

@@ -88,8 +88,9 @@ def placements(a: Floats, b: Floats) -> Floats:
 def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
     """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
 
-    “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6), not winner-takes-all, and ``rate_dialog``
-    the win rate of pairwise per-dialogue ratings (on self-chats). Shares or percents, both the same.
+    “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6),
+    not winner-takes-all, and ``rate_dialog`` the win rate of pairwise per-dialogue ratings (on self-chats). Shares or
+    percents, both the same.
 
     Raises:
         ValueError: a weight below 0, or both 0.

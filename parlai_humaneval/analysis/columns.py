@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.declared import (
@@ -17,11 +19,28 @@ from parlai_humaneval.analysis.declared import (
     TableName,
 )
 
-__all__ = ["COLUMNS", "TABLES", "TABLE_DESCRIPTIONS", "TableError", "TableName", "check_unique", "from_rows", "typed"]
+__all__ = [
+    "COLUMNS",
+    "TABLES",
+    "TABLE_DESCRIPTIONS",
+    "TableError",
+    "TableName",
+    "check_unique",
+    "from_rows",
+    "refuse",
+    "typed",
+]
 
 
 class TableError(ValueError):
-    """A table that cannot be used; the message names table, column and row, and says what was expected."""
+    """A table that cannot be used; the message names table, column and row, and says what was expected.
+
+    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
+    """
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
 
 
 def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +52,10 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
     columns = TABLES[table]
     missing = [c.name for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
-        raise TableError(f"{table}: missing column {', '.join(missing)}. It has: {', '.join(map(str, frame.columns))}.")
+        raise TableError(_missing(table, missing, [str(name) for name in frame.columns]))
+    twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise TableError(f"{table}: column {', '.join(twice)} stands there twice. Keep one of each.")
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
     whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
@@ -58,7 +80,10 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
         first, second = (int(place) + 1 for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {value!r}" for name, value in values.items() if not pd.isna(value))
-        raise TableError(f"{table}: rows {first} and {second} are the same answer ({named}). Keep one of them.")
+        raise TableError(
+            f"{table}: rows {first} and {second} are the same answer ({named}). Keep one of them.",
+            np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
+        )
 
 
 def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.Series[Any]:
@@ -67,42 +92,73 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     values: pd.Series[Any] = frame[column.name]
     empty = values.isna() | values.isin([""])
     if empty.any() and not column.empty_ok:
-        raise TableError(f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).")
+        raise TableError(
+            f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).",
+            np.flatnonzero(empty.to_numpy()).tolist(),
+        )
     if column.kind == "text":
         if column.allowed:
-            _refuse(table, column, values, ~(values.isin(column.allowed) | empty), _one_of(column))
-        return _text(["" if none else str(value) for value, none in zip(values, empty, strict=True)], frame.index)
+            refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
+        return _text(values, empty)
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
-    _refuse(table, column, values, numbers.isna() & ~empty, "a number")
+    refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
+    refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
     if column.kind == "number":
         return numbers
-    _refuse(table, column, values, (numbers % 1 != 0).fillna(False).astype(bool), "a whole number")
+    refuse(table, column.name, values, (numbers % 1 != 0).fillna(False).astype(bool), "a whole number")
     if column.kind == "flag":
-        _refuse(table, column, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
+        refuse(table, column.name, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
     if column.allowed:
-        _refuse(table, column, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
+        refuse(table, column.name, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
     return numbers.astype("Int64")
 
 
 def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
-    if kind == "text":
-        return _text([""] * len(index), index)
-    # Nullable types, so that a missing number never becomes nan.
-    series: pd.Series[Any] = pd.Series(
-        [pd.NA] * len(index), index=index, dtype="Float64" if kind == "number" else "Int64"
-    )
+    """A column of missing values; arrays of nullable types, as a list of them takes a third of a second."""
+    missing = np.ones(len(index), dtype=bool)
+    cells: Any = np.full(len(index), None, dtype=object)
+    if kind == "number":
+        cells = pd.arrays.FloatingArray(np.zeros(len(index)), missing)
+    elif kind != "text":
+        cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
+    series: pd.Series[Any] = pd.Series(cells, index=index)
     return series
 
 
-def _text(values: list[str], index: pd.Index[Any]) -> pd.Series[Any]:
-    series: pd.Series[Any] = pd.Series([value or None for value in values], index=index, dtype=object)
+def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
+    cells = values.to_numpy(dtype=object, copy=True)
+    missing = empty.to_numpy(dtype=bool)
+    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+        cells[~missing] = [str(value) for value in cells[~missing]]
+    cells[missing] = None
+    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
     return series
 
 
-def _refuse(table: TableName, column: Column, values: pd.Series[Any], wrong: pd.Series[bool], wanted: str) -> None:
-    if wrong.any():
-        row = _first(wrong)
-        raise TableError(f"{table}.{column.name}: {values.iloc[row - 1]!r} in row {row}, expected {wanted}.")
+def refuse(
+    table: TableName,
+    column: str,
+    values: pd.Series[Any],
+    wrong: pd.Series[bool],
+    wanted: str | Callable[[int], str],
+) -> None:
+    """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
+
+    Raises:
+        TableError: names the first such row, and carries the places of all.
+    """
+    places = np.flatnonzero(wrong.to_numpy(dtype=bool)).tolist()
+    if places:
+        first = places[0]
+        expected = wanted if isinstance(wanted, str) else wanted(first)
+        raise TableError(f"{table}.{column}: {values.iloc[first]!r} in row {first + 1}, expected {expected}.", places)
+
+
+def _missing(table: TableName, missing: Sequence[str], present: Sequence[str]) -> str:
+    near = {name: get_close_matches(name, present, n=1) for name in missing}
+    hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
+    hint = f" {'; '.join(hints)}: rename it." if hints else ""
+    return f"{table}: missing column {', '.join(missing)}. It has: {', '.join(present)}.{hint}"
 
 
 def _one_of(column: Column) -> str:

@@ -20,6 +20,7 @@ from parlai_humaneval.analysis.columns import (
     typed,
 )
 from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.table_rules import check_rules
 
 Format = Literal["csv", "jsonl"]
 
@@ -57,7 +58,8 @@ def read_tables(directory: Path, format: Format | None = None) -> Tables:
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
-            an answer that stands there twice.
+            an answer that stands there twice, rows that contradict each other (:mod:`.table_rules`). The message
+            names the file.
     """
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
@@ -74,15 +76,28 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
 
 
 def _read(name: TableName, path: Path) -> pd.DataFrame:
-    try:
-        frame = _read_csv(path) if path.suffix == ".csv" else _read_jsonl(path)
-    except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
-        raise TableError(f"{path} cannot be read: {error}") from error
+    frame = read_frame(path)
     if frame.empty:
         return from_rows(name, [])
-    table = typed(name, frame)
-    check_unique(name, table)
+    try:
+        table = typed(name, frame)
+        check_unique(name, table)
+        check_rules(name, table)
+    except TableError as error:
+        raise TableError(f"{path}: {error}", error.rows) from error
     return table
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """The rows of a file as they stand there, unchecked: JSONL where its name ends so, else CSV; empty cells are None.
+
+    Raises:
+        TableError: it is no CSV or JSONL, or not UTF-8; the message names the file.
+    """
+    try:
+        return _read_jsonl(path) if path.suffix == ".jsonl" else _read_csv(path)
+    except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
+        raise TableError(f"{path} cannot be read: {error}") from error
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> None:
@@ -127,9 +142,19 @@ def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
 
 def _read_jsonl(path: Path) -> pd.DataFrame:
     with path.open(encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file if line.strip()]
+        rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
     frame: pd.DataFrame = pd.DataFrame(rows, dtype=object)
     return frame
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"line {number} is no JSON object")
+    return row
 
 
 def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:

@@ -74,7 +74,7 @@ def reselection(turns: ChosenTurns, *, one_pick: bool, level: float = 0.95) -> l
         found.append(_repeats("any model" if one_pick else "mean of models", chosen, turns, scale, level))
         if not one_pick:
             several = np.where((~np.isnan(chosen)).sum(axis=1) > 1, 0.0, np.nan)
-            all_chosen = (np.nanmin(chosen, axis=1, initial=1) == 1) + several
+            all_chosen = (np.where(np.isnan(chosen), 1.0, chosen) == 1).all(axis=1) + several
             none_chosen = (np.nansum(chosen, axis=1) == 0) + several
             found.append(_repeats("tie-win", all_chosen[:, None], turns, 1.0, level))
             found.append(_repeats("tie-loss", none_chosen[:, None], turns, 1.0, level))
@@ -111,10 +111,8 @@ def _repeats(what: str, marks: Floats, turns: ChosenTurns, scale: float, level: 
 
 def _again(what: str, joint: Floats, before: Floats, workers: Objects, level: float) -> Result:
     asked = np.where(np.isnan(joint[:, 0]), 0.0, before[:, 0])
-    result = clustered_share(
-        cluster_sums(joint[:, 0], asked, workers), name=f"{what}: chosen again", level=level
-    ).model_copy(update={"statistic": None, "p_value": None, "source": CASCADING})
-    return result
+    share = clustered_share(cluster_sums(joint[:, 0], asked, workers), name=f"{what}: chosen again", level=level)
+    return share.model_copy(update={"statistic": None, "p_value": None, "source": CASCADING})
 
 
 def _consecutive(codes: Whole, numbers: Floats) -> tuple[Whole, Whole]:

@@ -57,8 +57,8 @@ def choice_tests(
     Raises:
         ValueError: not a column a model or a worker a turn; a value that is not 0, 1 or nan.
     """
-    matrix, who = _checked(chosen, models, workers)
-    whole = [_all_at_once(matrix, models, who, one_pick, level)] if len(models) > 2 else []
+    matrix, who = choices_checked(chosen, models, workers)
+    whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
     pairs = [_pair(matrix, models, who, a, b, one_pick, level) for a, b in combinations(range(len(models)), 2)]
     return [*whole, *with_holm(pairs)]
 
@@ -74,7 +74,7 @@ def single_tests(
     Raises:
         ValueError: as :func:`choice_tests`.
     """
-    matrix, who = _checked(chosen, models, workers)
+    matrix, who = choices_checked(chosen, models, workers)
     return with_holm(
         TurnTest(
             models=(models[a], models[b]),
@@ -108,7 +108,7 @@ def baseline_tests(
     Raises:
         ValueError: as :func:`choice_tests`.
     """
-    matrix, who = _checked(chosen, models, workers)
+    matrix, who = choices_checked(chosen, models, workers)
     return with_holm(
         TurnTest(
             models=(model,),
@@ -173,9 +173,10 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     return base.model_copy(update={"statistic": f, "p_value": float(fdtrc(q, groups - q, f))})
 
 
-def _all_at_once(
-    matrix: Floats, models: Sequence[str], workers: npt.NDArray[np.object_], one_pick: bool, level: float
+def equality_tests(
+    matrix: Floats, models: Sequence[str], workers: npt.NDArray[np.object_], one_pick: bool, level: float = 0.95
 ) -> TurnTest:
+    """All models at once, in the turns that showed all of them (and with ``one_pick`` had one pick)."""
     full = ~np.isnan(matrix).any(axis=1)
     # Where two models said the same and it was picked, both are marked; such a turn is no single pick.
     full &= (matrix.sum(axis=1) == 1) if one_pick else True
@@ -217,9 +218,14 @@ def _pair(
     )
 
 
-def _checked(
+def choices_checked(
     chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike
 ) -> tuple[Floats, npt.NDArray[np.object_]]:
+    """The choices as turns × models, and the worker of each turn.
+
+    Raises:
+        ValueError: they do not fit together, or a choice is not 0, 1 or nan.
+    """
     matrix, who = np.asarray(chosen, dtype=float), np.asarray(workers, dtype=object)
     matrix = matrix if matrix.size else matrix.reshape(len(who), len(models))
     if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):

@@ -1,0 +1,184 @@
+"""Tables → the section ``comparisons``."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.pair_wins import (
+    GROUP,
+    ModelWins,
+    PairWins,
+    counted_comparisons,
+    first_shown,
+    model_wins,
+    oriented,
+    pair_wins,
+)
+from parlai_humaneval.analysis.sections.base import ALPHA, Options, disagreement
+from parlai_humaneval.analysis.sections.comparisons.parts import (
+    ComparedModel,
+    ComparedPair,
+    Comparisons,
+    FirstShown,
+)
+from parlai_humaneval.analysis.sections.comparisons.views import group_words, grouped
+from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
+
+
+def build(tables: Tables, options: Options) -> Comparisons | None:
+    """Win rates of all pairs, by technique, setting, kind and metric; None where nothing was compared.
+
+    Comparisons of a rater who rated somebody else's dialogue again are left to the section on agreement.
+    """
+    rows = counted_comparisons(tables.comparisons)
+    if rows.empty:
+        return None
+    rows = oriented(rows)
+    section = Comparisons(pairs=[], models=[])
+    for key, own in rows.groupby(list(GROUP), sort=True):
+        group = dict(zip(GROUP, map(str, key), strict=True))
+        section.pairs += [_pair(pair, group) for pair in pair_wins(own, level=options.level, seed=options.seed)]
+        section.models += _models(own, group, options)
+        section.first_shown += _first(own, group, options)
+    section.headline = _headline(section, options.level)
+    section.remarks = _remarks(section, len(tables.comparisons) - len(rows))
+    return section
+
+
+def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
+    n = pair.wins_a + pair.wins_b + pair.ties
+    clustered, dialogue, paper, score = pair.win_rate, pair.by_dialogue, pair.paper, pair.score
+    return ComparedPair(
+        **group,
+        model_a=pair.model_a,
+        model_b=pair.model_b,
+        n=n,
+        n_workers=pair.n_workers,
+        n_dialogues=pair.n_dialogues,
+        wins_a=pair.wins_a,
+        wins_b=pair.wins_b,
+        ties=pair.ties,
+        both_bad=pair.both_bad,
+        tie_rate=pair.ties / n if n else None,
+        win_rate_a=clustered.estimate,
+        ci_low=clustered.ci_low,
+        ci_high=clustered.ci_high,
+        p_value=paper.p_value,
+        p_holm=paper.p_holm,
+        p_clustered=clustered.p_value,
+        p_clustered_holm=clustered.p_holm,
+        p_sign_flip=pair.p_sign_flip,
+        dialogue_low=dialogue.ci_low,
+        dialogue_high=dialogue.ci_high,
+        p_dialogue=dialogue.p_value,
+        p_dialogue_holm=dialogue.p_holm,
+        score_a=score.estimate,
+        score_low=score.ci_low,
+        score_high=score.ci_high,
+        notes=list(clustered.notes),
+    )
+
+
+def _models(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[ComparedModel]:
+    found = model_wins(rows, level=options.level)
+    return [_model(model, group) for model in found] if len(found) > 2 else []
+
+
+def _model(model: ModelWins, group: dict[str, str]) -> ComparedModel:
+    return ComparedModel(
+        **group,
+        model=model.model,
+        wins=model.wins,
+        losses=model.losses,
+        ties=model.ties,
+        win_rate=model.win_rate.estimate,
+        ci_low=model.win_rate.ci_low,
+        ci_high=model.win_rate.ci_high,
+    )
+
+
+def _first(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[FirstShown]:
+    result = first_shown(rows, level=options.level)
+    if not result.n:
+        return []
+    return [
+        FirstShown(
+            **group,
+            n=result.n,
+            share=result.estimate,
+            ci_low=result.ci_low,
+            ci_high=result.ci_high,
+            p_clustered=result.p_value,
+        )
+    ]
+
+
+def _headline(section: Comparisons, level: float) -> str:
+    pairs = section.pairs
+    decided = [pair for pair in pairs if pair.win_rate_a is not None]
+    if not decided:
+        return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
+    best = min(decided, key=lambda pair: (1.0 if pair.p_clustered is None else pair.p_clustered, -_gap(pair)))
+    if len(pairs) == 1:
+        return f"{_sentence(best, level)}."
+    different = [pair for pair in pairs if pair.p_clustered_holm is not None and pair.p_clustered_holm < ALPHA]
+    verb = "differs" if len(different) == 1 else "differ"
+    return (
+        f"{len(different)} of {counted(len(pairs), 'pair')} of models {verb} after Holm's correction; the clearest: "
+        f"{_sentence(best, level)}."
+    )
+
+
+def _gap(pair: ComparedPair) -> float:
+    return abs((pair.win_rate_a or 0.0) - 0.5)
+
+
+def _sentence(pair: ComparedPair, level: float) -> str:
+    rate, low, high = pair.win_rate_a or 0.0, pair.ci_low, pair.ci_high
+    first, second = pair.model_a, pair.model_b
+    if rate < 0.5:
+        rate, first, second = 1 - rate, second, first
+        low, high = (None, None) if low is None or high is None else (1 - high, 1 - low)
+    interval = "no interval can be given" if low is None else f"{level:.0%} interval {percent_range(low, high)}"
+    return (
+        f"{first} won {percent(rate)} of the comparisons with {second} that were decided, {group_words(pair)}; "
+        f"{interval}, {p_words(pair.p_clustered)}"
+    )
+
+
+def _remarks(section: Comparisons, left: int) -> list[str]:
+    found = [
+        disagreement(f"{pair.model_a} against {pair.model_b}, {group_words(pair)}", pair.p_value, pair.p_clustered)
+        for pair in section.pairs
+    ]
+    found += [_habit(one) for one in section.first_shown]
+    for pairs in grouped(section.pairs):
+        undecided = [f"{pair.model_a} against {pair.model_b}" for pair in pairs if pair.win_rate_a is None]
+        if undecided:
+            found.append(f"{group_words(pairs[0])}: only ties, so no win rate: {', '.join(undecided)}.")
+        few = [
+            f"{pair.model_a} against {pair.model_b}"
+            for pair in pairs
+            if pair.win_rate_a is not None and pair.ci_low is None
+        ]
+        if few:
+            found.append(f"{group_words(pairs[0])}: too few workers for an interval: {', '.join(few)}.")
+        bad = sum(pair.both_bad for pair in pairs)
+        if bad:
+            found.append(f"{group_words(pairs[0])}: both were called bad {counted(bad, 'time')}; counted as ties.")
+    if left:
+        found.append(
+            f"{counted(left, 'comparison')} left out: nothing was asked, the rating was not finished, or somebody "
+            "rated again what its own rater had rated."
+        )
+    return [remark for remark in found if remark]
+
+
+def _habit(one: FirstShown) -> str | None:
+    if one.p_clustered is None or one.share is None or one.p_clustered >= ALPHA:
+        return None
+    return (
+        f"{group_words(one)}: the one shown first won {percent(one.share)} of decided comparisons "
+        f"({p_words(one.p_clustered)}); as sides are drawn by chance this favours no model, but costs precision."
+    )

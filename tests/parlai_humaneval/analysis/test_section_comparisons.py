@@ -1,0 +1,122 @@
+"""The section on comparisons: its JSON, its words, and tables from anywhere."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from make_comparisons import comparisons_frame, exchange_tables
+from make_judgements import make_pairs
+from make_live_records import make_choices, make_verdict
+
+from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.comparisons import build
+
+CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
+KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}
+
+
+@pytest.fixture
+def exchanged(tmp_path) -> Tables:
+    return exchange_tables(tmp_path, {"comparisons": comparisons_frame(CHANCES, metrics=("humanness", "preference"))})
+
+
+def test_tables_from_elsewhere(exchanged):
+    """Only the exchange columns: a row for each pair and metric, with the keys that were promised."""
+    section = build(exchanged, Options())
+    assert section is not None
+    assert [(p.metric, p.model_a, p.model_b) for p in section.pairs] == [
+        (metric, *pair) for metric in ("humanness", "preference") for pair in sorted(CHANCES)
+    ]
+    found = json.loads(section.model_dump_json())
+    assert KEYS | {"p_clustered"} <= set(found["pairs"][0])
+    for pair in section.pairs:
+        assert pair.ci_low < pair.win_rate_a < pair.ci_high
+        assert pair.n == pair.wins_a + pair.wins_b + pair.ties == 120
+        assert pair.p_clustered_holm >= pair.p_clustered
+    assert "apple won" in section.headline
+    assert "95% interval" in section.headline
+
+
+def test_what_is_shown_holds_together(exchanged):
+    """Every column of a table is in every row; a matrix and its mirror sum to 1."""
+    section = build(exchanged, Options())
+    for table in section.data_tables():
+        keys = [column.key for column in table.columns]
+        assert all(list(row) == keys for row in table.rows)
+    assert {table.key for table in section.data_tables()} == {"comparisons_pairs", "comparisons_models"}
+    heat = next(figure for figure in section.figures() if figure.kind == "heat")
+    for i in range(3):
+        assert heat.values[i][i] is None
+        for j in range(i):
+            assert heat.values[i][j] + heat.values[j][i] == pytest.approx(1)
+    assert len({figure.key for figure in section.figures()}) == len(section.figures()) == 4
+    assert all(method.source for method in section.methods())
+
+
+def test_our_own_records():
+    """Judged pairs and turn-by-turn choices stand apart; who was shown first is known."""
+    section = build(tables([*make_pairs({"a": 0.7, "b": 0.4}), *make_choices({"a": 0.7, "b": 0.4})]), Options())
+    kinds = {(pair.technique, pair.kind) for pair in section.pairs}
+    assert {kind for _, kind in kinds} == {"turn", "dialogue"}
+    assert section.first_shown
+
+
+def test_verdicts_that_both_are_bad_are_ties():
+    """A verdict on two bad partners is counted as a tie, and said."""
+    records = [make_verdict(f"d{i}", "both_bad" if i < 2 else "a", worker=f"w{i}") for i in range(6)]
+    section = build(tables(records), Options())
+    verdict = next(pair for pair in section.pairs if pair.kind == "verdict")
+    assert (verdict.both_bad, verdict.ties, verdict.wins_a + verdict.wins_b) == (2, 2, 4)
+    assert any("both were called bad 2 times" in remark for remark in section.remarks)
+
+
+def test_nothing_compared():
+    """No comparisons, no section."""
+    assert build(tables([]), Options()) is None
+
+
+def test_only_ties(tmp_path):
+    """Nothing decided: said in words, None in the numbers."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=20).assign(winner="tie")
+    section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
+    assert section.pairs[0].win_rate_a is None
+    assert section.pairs[0].p_value == section.pairs[0].p_clustered == 1.0
+    assert "ties" in section.headline
+    assert not section.figures()
+
+
+def test_one_worker(tmp_path):
+    """A single worker gives a rate but no interval, and the section says so."""
+    frame = comparisons_frame({("a", "b"): 0.8}, n=30, workers=1)
+    section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
+    pair = section.pairs[0]
+    assert pair.win_rate_a is not None
+    assert (pair.ci_low, pair.p_clustered) == (None, None)
+    assert any("too few workers" in remark for remark in section.remarks)
+    assert "no interval can be given" in section.headline
+
+
+def test_independent_and_clustered_answers_that_disagree(tmp_path):
+    """Three workers with one opinion each make a tiny binomial p: the section says which to believe."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=1, tie=0.0)
+    frame["worker_id"] = [f"w{i % 3}" for i in range(90)]
+    frame["winner"] = ["b" if i % 3 == 0 else "a" for i in range(90)]
+    section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
+    pair = section.pairs[0]
+    assert pair.p_value < 0.05 < pair.p_clustered
+    assert any("Believe the second" in remark for remark in section.remarks)
+
+
+def test_large_studies_take_seconds(tmp_path):
+    """10,000 judgements of ten models under three metrics in well under ten seconds."""
+    names = [f"m{i}" for i in range(10)]
+    chances = {(a, b): 0.5 for i, a in enumerate(names) for b in names[i + 1 :]}
+    frame = comparisons_frame(chances, n=75, workers=300, metrics=("a", "b", "c"))
+    given = exchange_tables(tmp_path, {"comparisons": frame})
+    started = time.perf_counter()
+    section = build(given, Options())
+    assert len(section.pairs) == 135
+    assert time.perf_counter() - started < 10

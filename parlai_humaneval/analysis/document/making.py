@@ -1,0 +1,62 @@
+"""Tables → document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from parlai_humaneval.analysis.columns import TableError
+from parlai_humaneval.analysis.document.examples import examples_of
+from parlai_humaneval.analysis.document.facts import facts_of
+from parlai_humaneval.analysis.document.model import Document
+from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.reports.types import Report
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.catalogue import sections
+from parlai_humaneval.analysis.table_files import read_tables
+
+
+def make_document(
+    tables: Tables,
+    options: Options | None = None,
+    *,
+    title: str,
+    report: Report | None = None,
+    notes: tuple[str, ...] = (),
+    now: datetime | None = None,
+) -> Document:
+    """All that a report says of ``tables``.
+
+    Args:
+        tables: of one technique or several.
+        options: seed and number of bootstrap draws.
+        title: names the study.
+        report: the technique's own report of the same answers, whose keys stay in the JSON.
+        notes: what a reader must know of how the document was made.
+        now: date of the document; None: the present.
+
+    Raises:
+        TableError: a table cannot be used; the message says why.
+    """
+    chosen = options or Options()
+    return Document(
+        facts=facts_of(tables, chosen, title=title, report=report, notes=notes, now=now),
+        sections=sections(tables, chosen),
+        examples=examples_of(tables, seed=chosen.seed),
+        report={} if report is None else report.model_dump(mode="json"),
+    )
+
+
+def tables_of(folder: Path) -> Tables:
+    """The tidy tables of a folder, from anywhere.
+
+    Raises:
+        TableError: no folder, no table, a table that cannot be read, or no row in any of them.
+    """
+    if not folder.is_dir():
+        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
+    found = read_tables(folder)
+    if not any(len(frame) for frame in vars(found).values()):
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+    return found

@@ -87,7 +87,8 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
     rows = _with_status(_one_rater_each(_with_failures(rows)), tables.dialogues)
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
-    return [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
+    found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
+    return sorted(found, key=lambda group: (group.family, group.models))
 
 
 def _with_failures(rows: pd.DataFrame) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def rank_sum_by_worker(
     """The rank-sum check of every worker of a table; all units of a worker are pooled.
 
     Args:
-        ratings: a row per rating, with columns ``worker_id``, ``model``, ``criterion`` and ``rating`` (not reversed);
+        ratings: a row per rating, with columns ``worker_id``, ``model``, ``criterion`` and ``value`` (not reversed);
             missing ratings are left out.
         degraded: name of the degraded model.
         criteria: those that count; the others are left out.

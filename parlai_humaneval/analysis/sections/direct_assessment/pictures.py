@@ -88,7 +88,7 @@ def _agreement(raters: Sequence[RaterPairsRow]) -> Iterator[Figure]:
         curves.append(Curve(name=row.workers, x=middles, y=tuple(row.histogram)))
     if curves:
         yield CurveFigure(
-            key="direct_assessment_raters",
+            key="direct_assessment_rater_agreement",
             title="Agreement of two raters of the same models",
             x_label="Pearson's r of two raters",
             y_label="share of pairs",

@@ -1,0 +1,264 @@
+"""The report's section on direct assessment: published data, tables from elsewhere, and what cannot be estimated."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import REFERENCE
+from make_live_records import REVERSED, SLIDERS, make_assessment, make_rated, make_ticked
+
+from parlai_humaneval.analysis.columns import TableError, from_rows, typed
+from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.direct_assessment import build
+from parlai_humaneval.analysis.table_files import read_tables
+
+RUN1 = REFERENCE.parent / "data" / "dialogue_eval_run1"
+COLUMNS = ["dialogue_id", "worker_id", "model", "criterion", "value", "degraded"]
+
+
+def exchange(rows, **more):
+    """Tables with exchange columns of ``ratings`` only; ``more``: other tables."""
+    empty = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+    return Tables(**{**empty, **more}, ratings=typed("ratings", pd.DataFrame(rows, columns=COLUMNS)))
+
+
+def section_of(data, **options):
+    """The section, which every time must show itself, and must be JSON without nan."""
+    section = build(data, Options(**options))
+    if section is not None:
+        text = section.model_dump_json()
+        assert "NaN" not in text
+        keys = [view.key for view in [*section.data_tables(), *section.figures()]]
+        assert len(keys) == len(set(keys))
+        for table in section.data_tables():
+            assert all({column.key for column in table.columns} == set(row) for row in table.rows)
+            assert not any(isinstance(cell, float) and np.isnan(cell) for row in table.rows for cell in row.values())
+        assert section.headline.endswith(".")
+        assert section.methods()
+    return section
+
+
+def rated(worker, model, value, degraded=0, criteria=SLIDERS):
+    """One dialogue; ratings go up by one from criterion to criterion."""
+    return [(f"{worker}{model}", worker, model, name, value + i, degraded) for i, name in enumerate(criteria)]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The published ratings read from a file with the exchange columns only, as they were given; and what is expected."""
+    if not RUN1.is_dir():
+        pytest.skip("the published ratings are not beside this checkout")
+    folder = tmp_path_factory.mktemp("run1")
+    with (RUN1 / "ratings.csv").open(encoding="utf-8", newline="") as file:
+        dialogues = list(csv.DictReader(file))
+    with (folder / "ratings.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for number, row in enumerate(dialogues):
+            for name in SLIDERS:
+                writer.writerow([number, row["worker"], row["model"], name, row[name], int(row["model"] == "qc")])
+    with (folder / "dialogues.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["dialogue_id", "worker_id", "technique", "setting", "started", "seconds", "n_turns", "complete", "opinion"]
+        )
+        for number, row in enumerate(dialogues):
+            seconds = float(row["hit_seconds"]) / 6
+            known = ["direct_assessment", "", "", seconds, 10, 1, row["topic_attitude"]]
+            writer.writerow([number, row["worker"], *known])
+    expected = json.loads((RUN1 / "expected.json").read_text(encoding="utf-8"))
+    return read_tables(folder), expected
+
+
+def test_the_published_study_comes_out(published):
+    """173 of 248 workers; z to three decimals and raw to two, of ten models; numbers of ratings; minutes."""
+    data, expected = published
+    section = section_of(data)
+    assert (section.workers.total, section.workers.passed) == (expected["workers"], expected["workers_passed"])
+    assert section.dialogues.total == expected["dialogues"]
+    assert section.dialogues.passed == expected["dialogues_passed"]
+    minutes = expected["minutes_per_dialogue"]
+    found = (section.dialogues.minutes, section.dialogues.minutes_passed, section.dialogues.minutes_failed)
+    assert found == pytest.approx((minutes["all"], minutes["passed"], minutes["failed"]), abs=6e-4)
+    assert {model.model for model in section.models} == set(expected["z"])
+    for model in section.models:
+        assert model.n_ratings == expected["n_ratings"][model.model]
+        z, raw = expected["z"][model.model], expected["raw"][model.model]
+        assert {"overall": model.overall, **model.criteria} == pytest.approx(z, abs=6e-5)
+        assert {"overall": model.raw_overall, **model.raw} == pytest.approx(raw, abs=6e-4)
+        assert model.overall_low < model.overall < model.overall_high
+    assert [model.model for model in section.models][:3] == ["A", "B", "A_p"]
+    assert [model.rank for model in section.models] == list(range(1, 11))
+    assert section.basis.reversed == sorted(REVERSED)
+
+
+def test_the_published_correlations_and_opinions_come_out(published):
+    """Table 8 (interesting and fun: r .992, ρ .988) and Table 2 (84 % like the topic) of the paper."""
+    section = section_of(published[0])
+    names = section.correlations.criteria
+    i, j = names.index("interesting"), names.index("fun")
+    assert section.correlations.pearson[i][j] == pytest.approx(0.992, abs=5e-4)
+    assert section.correlations.spearman[i][j] == pytest.approx(0.988, abs=5e-4)
+    shares = {row.opinion: (row.share_passed, row.share_failed) for row in section.opinions}
+    assert shares["like"] == pytest.approx((0.839, 0.886), abs=6e-4)
+    assert shares["dislike"] == pytest.approx((0.087, 0.077), abs=6e-4)
+    assert [row.opinion for row in section.opinions] == ["like", "ambivalent", "dislike"]
+    by_workers = {row.workers: row.median for row in section.rater_pairs}
+    assert by_workers["passed"] > by_workers["failed"] + 0.1
+
+
+def test_our_own_tables_and_exchange_columns_give_the_same():
+    """With all columns of our records, and with the exchange columns alone."""
+    full = tables(make_assessment({"a": 70, "b": 55, "qc": 20}, workers=15))
+    alone = exchange(full.ratings[COLUMNS])
+    one, other = section_of(full), section_of(alone)
+    assert one.model_dump()["models"] == other.model_dump()["models"]
+    assert one.workers == other.workers
+    assert [model.model for model in one.models] == ["a", "b"]
+    assert one.workers.passed == one.workers.counted == 15
+
+
+def test_order_and_names_do_not_matter():
+    """Rows shuffled, and models renamed: the same scores."""
+    rows = tables(make_assessment({"a": 60, "b": 55, "c": 50, "qc": 20}, workers=8, seed=3)).ratings[COLUMNS]
+    shuffled = rows.sample(frac=1, random_state=1)
+    renamed = shuffled.assign(model=shuffled["model"].map({"a": "z", "b": "y", "c": "x", "qc": "qc"}))
+    one, other = section_of(exchange(rows)), section_of(exchange(renamed))
+    assert [m.overall for m in one.models] == pytest.approx([m.overall for m in other.models])
+    assert [m.overall_low for m in one.models] == pytest.approx([m.overall_low for m in other.models])
+    assert {m.model for m in other.models} == {"x", "y", "z"}
+
+
+def test_the_significance_matrix_holds_both_directions():
+    """Row better than column; the diagonal is empty; a far better model is so by every test."""
+    section = section_of(tables(make_assessment({"a": 80, "b": 50, "qc": 20}, workers=15)))
+    p = section.significance.p
+    assert p[0][0] is None
+    assert p[0][1] < 1e-3 < 0.99 < p[1][0]
+    assert section.significance.p_clustered[0][1] == section.significance.p_clustered[1][0] < 1e-3
+    (pair,) = section.pairs
+    assert (pair.model_a, pair.p_clustered_holm) == ("a", pair.p_clustered)
+    assert "they differ" in section.headline
+
+
+def test_unfinished_dialogues_and_repeated_ratings_do_not_count():
+    """Rows of a cut-off dialogue, and of third parties who rated once more, are left out."""
+    records = make_assessment({"a": 70, "b": 50, "qc": 20}, workers=6)
+    left = make_rated("left", "a", dict.fromkeys(SLIDERS, 1.0), worker="w0", status="partial")
+    before, after = tables(records), tables([*records, left])
+    again = after.ratings.assign(own_worker=None)
+    again.loc[again["worker_id"] == "w1", "own_worker"] = "w9"
+    assert section_of(before).models == section_of(after).models
+    assert section_of(Tables(**{**vars(after), "ratings": again})).workers.total == 5
+
+
+def test_likert_ratings_are_not_sliders():
+    """Scales of five points belong to another section; a table from elsewhere is told by its values."""
+    assert section_of(tables([make_ticked("d")])) is None
+    assert section_of(exchange(rated("w", "a", 1, criteria=SLIDERS[:4]))) is None
+    assert section_of(exchange([])) is None
+    assert section_of(exchange(rated("w", "a", 5))) is not None
+    assert section_of(exchange([*rated("w", "a", 1), *rated("w", "q", 1, 1)])) is not None
+
+
+def test_without_a_degraded_model_everybody_counts():
+    """And a remark says that nobody could be checked."""
+    rows = [row for w in "uvwxy" for m, v in (("a", 30), ("b", 40 + ord(w) % 4)) for row in rated(w, m, v)]
+    section = section_of(exchange(rows))
+    assert (section.workers.passed, section.workers.counted, section.basis.who) == (None, 5, "everyone")
+    assert any("no worker could be checked" in text for text in section.remarks)
+
+
+def test_one_worker_has_scores_without_intervals():
+    """Nothing says how other workers would rate."""
+    section = section_of(exchange([*rated("w", "a", 40), *rated("w", "b", 60)]))
+    best = section.models[0]
+    assert (best.model, best.rank, best.overall_low, best.overall_high) == ("b", 1, None, None)
+    assert section.pairs[0].p_clustered is None
+    assert "cannot be tested" in section.headline
+
+
+def test_constant_ratings_have_no_z():
+    """Raw scores stand, standardised ones cannot be had, and the section says so."""
+    rows = [(f"{m}", "w", m, name, 50, 0) for m in "ab" for name in SLIDERS]
+    section = section_of(exchange(rows))
+    assert [(m.rank, m.overall, m.raw_overall) for m in section.models] == [(None, None, 50), (None, None, 50)]
+    assert section.workers.constant == 1
+    assert "no score can be standardised" in section.headline
+
+
+def test_when_nobody_passes_the_scores_are_not_to_be_trusted():
+    """The headline says so instead of naming a best model; scores of everyone are shown."""
+    section = section_of(exchange([*rated("w", "qc", 80, 1), *rated("w", "a", 20), *rated("w", "b", 30)]))
+    assert (section.basis.who, section.workers.passed) == ("nobody_passed", 0)
+    assert "no score can be trusted" in section.headline
+    assert len(section.models) == 2
+
+
+def test_only_the_degraded_model_rated():
+    """There is nothing to say of others."""
+    section = section_of(exchange(rated("w", "qc", 10, 1)))
+    assert section.models == []
+    assert "Only the degraded model" in section.headline
+
+
+def test_a_rating_beyond_its_scale_is_named():
+    """The message says where it is and what was expected."""
+    with pytest.raises(TableError, match=r"value: 106 on repetitive \(dialogue wa, worker w\), expected 0 to 100"):
+        build(exchange(rated("w", "a", 100)[:1] + rated("w", "a", 100)[-1:]), Options())
+
+
+def test_two_settings_are_a_replication():
+    """Scores of both correlate; they are taken together above, which a remark says."""
+    free = make_assessment({"a": 80, "b": 60, "c": 40, "qc": 10}, workers=8, seed=1)
+    again = make_assessment({"a": 80, "b": 60, "c": 40, "qc": 10}, workers=8, seed=2)
+    for record in again:
+        record.setting, record.dialogue_id = "icebreaker", f"i{record.dialogue_id}"
+    section = section_of(tables([*free, *again]))
+    (row,) = section.replications
+    assert (row.run_a, row.run_b, row.n_models) == ("free", "icebreaker", 3)
+    assert row.r["overall"] > 0.99
+    assert row.same_at_05 == 1
+    assert any("taken together: free, icebreaker" in text for text in section.remarks)
+
+
+def test_disagreement_of_tests_is_said():
+    """Workers who rate many dialogues each and differ in which model they like: i.i.d. significant, clustered not."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for number in range(6):
+        taste = 30 if number < 4 else -25
+        for repeat in range(12):
+            for model, lift in (("a", taste), ("b", 0)):
+                value = float(np.clip(50 + lift + rng.normal(0, 8), 0, 100))
+                rows += [(f"{number}-{repeat}-{model}", f"w{number}", model, name, value, 0) for name in SLIDERS[:5]]
+    section = section_of(exchange(rows))
+    assert section.pairs[0].p_value < 0.05 < section.pairs[0].p_clustered
+    assert any(text.startswith("a against b: significant if every answer were independent") for text in section.remarks)
+
+
+def test_ten_thousand_dialogues_take_seconds():
+    """No loop over workers or ratings."""
+    rng = np.random.default_rng(0)
+    n = 10_000
+    number = np.repeat(np.arange(n), len(SLIDERS))
+    frame = pd.DataFrame(
+        {
+            "dialogue_id": number.astype(str),
+            "worker_id": (number // 6).astype(str),
+            "model": np.array(list("abcdeq"))[number % 6],
+            "criterion": np.tile(np.array(SLIDERS), n),
+            "value": rng.integers(0, 101, len(number)),
+            "degraded": (number % 6 == 5).astype(int),
+        }
+    )
+    data = exchange(frame)
+    started = time.perf_counter()
+    assert build(data, Options()) is not None
+    assert time.perf_counter() - started < 10

@@ -19,6 +19,9 @@ Kind = Literal["one", "any", "single"]
 
 ONE_PICK, ANY_PICK = frozenset({"soba", "pw_turn", "free_for_all"}), frozenset({"sata_random", "sata_user"})
 _TURN = ["dialogue_id", "turn"]
+_NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
+_ANSWERS = ["selected", "written", "seconds", "complete", "ticks", "tick_choices", "same_as", "dialogue_status"]
+_FLAGS = ["automatic", "failed", "continued_each"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
     A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``.
     """
     turns = tables.turns
-    rows = turns[(turns["own_worker"].isna() & turns["judgement_id"].isna()).to_numpy(dtype=bool)]
+    first_hand = (turns["own_worker"].isna() & turns["judgement_id"].isna()).to_numpy(dtype=bool)
+    rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand]  # the texts, which are most of the table, are not copied
     if rows.empty:
         return []
     rows = _with_status(_one_rater_each(_with_failures(rows)), tables.dialogues)

@@ -12,11 +12,13 @@ import pandas as pd
 from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share, sign_flip_p
 from parlai_humaneval.analysis.columns import TableError
 from parlai_humaneval.analysis.correction import holm
+from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.proportions import binomial_test
 from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.table_rows import TIE
 from parlai_humaneval.analysis.two_way import two_way_share
+from parlai_humaneval.analysis.unfinished import of_unfinished
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -26,10 +28,14 @@ GROUP = ("technique", "setting", "kind", "metric")
 SIGN_FLIPS = 1_999
 
 
-def counted_comparisons(comparisons: pd.DataFrame) -> pd.DataFrame:
+def counted_comparisons(tables: Tables) -> pd.DataFrame:
     """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
-    asked = ~is_set(comparisons, "automatic") & comparisons["own_worker"].isna().to_numpy(dtype=bool)
-    kept: pd.DataFrame = comparisons[finished(comparisons) & asked]
+    rows = tables.comparisons
+    asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
+    # Tables from elsewhere say only in the table of dialogues which of them were left.
+    left = of_unfinished(rows["dialogue_a"], rows["worker_id"], tables.dialogues)
+    left &= (rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool)
+    kept: pd.DataFrame = rows[finished(rows) & asked & ~left]
     return kept
 
 

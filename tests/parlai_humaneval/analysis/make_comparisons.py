@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from make_live_records import make_ticked
 
 from parlai_humaneval.analysis.columns import TABLES
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.protocol.records import DialogueRecord
 
 
 def exchange_tables(folder: Path, frames: Mapping[str, pd.DataFrame]) -> Tables:
@@ -57,3 +59,35 @@ def comparisons_frame(
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def ratings_frame(means: dict[str, float], *, n: int = 40, seed: int = 0, workers: int = 10) -> pd.DataFrame:
+    """``n`` dialogues of each model rated 1 to 5 on two criteria; exchange columns only."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "dialogue_id": f"{model}{i}",
+            "worker_id": f"w{rng.integers(workers)}",
+            "model": model,
+            "criterion": criterion,
+            "value": float(np.clip(round(rng.normal(mean, 1)), 1, 5)),
+            "degraded": "",
+        }
+        for model, mean in means.items()
+        for i in range(n)
+        for criterion in ("engaging", "human")
+    ]
+    return pd.DataFrame(rows)
+
+
+def tick_study(weights: list[float], n: int = 60, seed: int = 3) -> list[DialogueRecord]:
+    """Dialogues whose final rating is 1 + Σ weight · (turn was found good), over two criteria."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for i in range(n):
+        ticks = [[name for name in ("engaging", "humanlike") if rng.random() < 0.5] for _ in weights]
+        score = 1 + sum(w * len(t) / 3 for w, t in zip(weights, ticks, strict=True))
+        model = "a" if i % 2 else "b"
+        ratings = {"engaging": score - 0.25, "humanlike": score + 0.25}
+        records.append(make_ticked(f"d{i}", ticks, model=model, worker=f"w{i % 9}", ratings=ratings))
+    return records

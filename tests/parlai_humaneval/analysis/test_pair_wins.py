@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
@@ -11,6 +14,7 @@ from make_comparisons import comparisons_frame
 from scipy.stats import binomtest
 
 from parlai_humaneval.analysis.columns import TableError, typed
+from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.pair_wins import counted_comparisons, first_shown, model_wins, oriented, pair_wins
 from parlai_humaneval.analysis.two_way import two_way_share
 
@@ -107,7 +111,17 @@ def test_rows_that_were_not_answers_are_left_out():
     rows.loc[0, "automatic"] = 1
     rows.loc[1, "dialogue_status"] = "partial"
     rows.loc[2, "own_worker"] = "w9"
-    assert len(counted_comparisons(rows)) == len(rows) - 3
+    assert len(counted_comparisons(replace(tables([]), comparisons=rows))) == len(rows) - 3
+
+
+def test_turns_of_dialogues_that_were_left_do_not_count():
+    """Where rows do not say it, the table of dialogues does; judged dialogues are whole however their rater ended."""
+    rows = _rows(n=4)
+    rows.loc[0, "dialogue_b"] = rows.loc[0, "dialogue_a"]
+    left = {"dialogue_id": rows["dialogue_a"], "worker_id": rows["worker_id"], "technique": "pw_turn", "setting": ""}
+    dialogues = typed("dialogues", pd.DataFrame({**left, "started": "", "seconds": 1, "n_turns": 1, "complete": 0}))
+    counted = counted_comparisons(replace(tables([]), comparisons=rows, dialogues=dialogues))
+    assert counted.index.tolist() == rows.index[1:].tolist()
 
 
 def test_the_side_is_turned_with_the_models():

@@ -37,7 +37,7 @@ def test_tables_from_elsewhere(exchanged):
         assert pair.n == pair.wins_a + pair.wins_b + pair.ties == 120
         assert pair.p_clustered_holm >= pair.p_clustered
     assert "apple won" in section.headline
-    assert "95% interval" in section.headline
+    assert "95 % interval" in section.headline
 
 
 def test_what_is_shown_holds_together(exchanged):

@@ -31,7 +31,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
 
     Comparisons of a rater who rated somebody else's dialogue again are left to the section on agreement.
     """
-    rows = counted_comparisons(tables.comparisons)
+    rows = counted_comparisons(tables)
     if rows.empty:
         return None
     rows = oriented(rows)
@@ -140,7 +140,7 @@ def _sentence(pair: ComparedPair, level: float) -> str:
     if rate < 0.5:
         rate, first, second = 1 - rate, second, first
         low, high = (None, None) if low is None or high is None else (1 - high, 1 - low)
-    interval = "no interval can be given" if low is None else f"{level:.0%} interval {percent_range(low, high)}"
+    interval = "no interval can be given" if low is None else f"{percent(level)} interval {percent_range(low, high)}"
     return (
         f"{first} won {percent(rate)} of the comparisons with {second} that were decided, {group_words(pair)}; "
         f"{interval}, {p_words(pair.p_clustered)}"

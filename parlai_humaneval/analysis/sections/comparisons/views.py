@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from parlai_humaneval.analysis.sections.part_tables import Columns, part_table
 from parlai_humaneval.analysis.sections.views import (
-    CellKind,
     DataTable,
     Figure,
     HeatFigure,
     IntervalFigure,
     IntervalPoint,
     Method,
-    TableColumn,
 )
 
 if TYPE_CHECKING:
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 
-_GROUP: tuple[tuple[str, str, CellKind], ...] = (
+_GROUP: Columns = (
     ("technique", "Technique", "text"),
     ("setting", "Setting", "text"),
     ("kind", "Compared", "text"),
     ("metric", "Metric", "text"),
 )
-_PAIRS: tuple[tuple[str, str, CellKind], ...] = (
+_PAIRS: Columns = (
     ("model_a", "Model A", "text"),
     ("model_b", "Model B", "text"),
     ("wins_a", "A won", "count"),
@@ -52,7 +51,7 @@ _PAIRS: tuple[tuple[str, str, CellKind], ...] = (
     ("n_workers", "Workers", "count"),
     ("n_dialogues", "Dialogues", "count"),
 )
-_MODELS: tuple[tuple[str, str, CellKind], ...] = (
+_MODELS: Columns = (
     ("model", "Model", "text"),
     ("wins", "Won", "count"),
     ("losses", "Lost", "count"),
@@ -64,7 +63,7 @@ _MODELS: tuple[tuple[str, str, CellKind], ...] = (
     ("strength_low", "From, strength", "number"),
     ("strength_high", "To, strength", "number"),
 )
-_FIRST: tuple[tuple[str, str, CellKind], ...] = (
+_FIRST: Columns = (
     ("n", "Decided", "count"),
     ("share", "First one won", "share"),
     ("ci_low", "From", "share"),
@@ -78,36 +77,16 @@ P = TypeVar("P", bound="ComparedPart")
 def data_tables(section: Comparisons) -> list[DataTable]:
     notes = ("Win rates leave ties out. From and to: interval clustered by worker, unless another is named.",)
     found = [
-        _table("comparisons_pairs", "Win rates of every two models", _PAIRS, section.pairs, notes),
-        _table("comparisons_models", "Each model against all others", _MODELS, section.models, ()),
-        _table("comparisons_first_shown", "Is the one shown first chosen more often?", _FIRST, section.first_shown, ()),
+        part_table("comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), section.pairs, notes),
+        part_table("comparisons_models", "Each model against all others", (*_GROUP, *_MODELS), section.models),
+        part_table(
+            "comparisons_first_shown",
+            "Is the one shown first chosen more often?",
+            (*_GROUP, *_FIRST),
+            section.first_shown,
+        ),
     ]
     return [table for table in found if table.rows]
-
-
-def _table(
-    key: str,
-    title: str,
-    columns: Sequence[tuple[str, str, CellKind]],
-    parts: Sequence[ComparedPart],
-    notes: tuple[str, ...],
-) -> DataTable:
-    """Columns that are empty throughout, such as the setting of tables from elsewhere, are left out."""
-    rows = [part.model_dump() for part in parts]
-    needed = {"model_a", "model_b", "metric", "win_rate_a", "ci_low", "ci_high"}
-    shown = [
-        TableColumn(key=name, label=label, kind=kind)
-        for name, label, kind in (*_GROUP, *columns)
-        if name in needed or any(row[name] not in (None, "") for row in rows)
-    ]
-    keys = [column.key for column in shown]
-    return DataTable(
-        key=key,
-        title=title,
-        columns=tuple(shown),
-        rows=tuple({name: row[name] for name in keys} for row in rows),
-        notes=notes,
-    )
 
 
 def figures(section: Comparisons) -> list[Figure]:

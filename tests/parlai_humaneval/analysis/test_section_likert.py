@@ -1,0 +1,70 @@
+"""The section on ratings at the end of dialogues."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from make_comparisons import exchange_tables, ratings_frame, tick_study
+from make_live_records import make_assessment, make_ticked
+
+from parlai_humaneval.analysis.frames import tables
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.likert import build
+
+
+def test_tables_from_elsewhere(tmp_path):
+    """Only the exchange columns: means, pairs, no regression; models by name."""
+    frame = ratings_frame({"c": 3.0, "a": 4.2, "b": 3.1})
+    section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
+    assert [(one.criterion, one.model) for one in section.models] == [
+        (criterion, model) for criterion in ("engaging", "human") for model in "abc"
+    ]
+    assert [(pair.model_a, pair.model_b) for pair in section.pairs] == [("a", "b"), ("a", "c"), ("b", "c")] * 2
+    assert all(pair.p_clustered_holm >= pair.p_clustered for pair in section.pairs)
+    assert not section.regression
+    assert "a was rated" in section.headline
+    assert "interval" in section.headline
+    found = json.loads(section.model_dump_json())
+    assert {"mean", "ci_low", "ci_high", "n"} <= set(found["models"][0])
+    for table in section.data_tables():
+        assert all(list(row) == [column.key for column in table.columns] for row in table.rows)
+    assert [figure.key for figure in section.figures()] == ["likert_means_1", "likert_means_2"]
+    assert all(method.source for method in section.methods())
+
+
+def test_our_own_records_have_turn_weights():
+    """Ticks and ratings of one study: a coefficient a turn, for all models and for each."""
+    section = build(tables(tick_study([0.2, 0.5, 1.0])), Options())
+    terms = {(term.model, term.term): term.estimate for term in section.regression}
+    assert terms[("", "turn 3")] == pytest.approx(1.0)
+    assert {model for model, _ in terms} == {"", "a", "b"}
+    figure = next(figure for figure in section.figures() if figure.key == "likert_turn_weights")
+    assert [curve.name for curve in figure.curves] == ["all models", "a", "b"]
+    assert figure.curves[0].x == (1.0, 2.0, 3.0)
+
+
+def test_nothing_for_it():
+    """No ratings, or sliders only."""
+    assert build(tables([]), Options()) is None
+    assert build(tables(make_assessment({"good": 70, "qc": 20})), Options()) is None
+
+
+def test_one_model_of_one_worker():
+    """Nothing to compare and no interval: both are said, and no number is made up."""
+    section = build(tables([make_ticked(f"d{i}", ratings={"engaging": 4.0}) for i in range(3)]), Options())
+    assert not section.pairs
+    assert section.models[0].mean == 4.0
+    assert section.models[0].ci_low is None
+    assert any("Only one model" in remark for remark in section.remarks)
+    assert "no interval can be given" in section.headline
+
+
+def test_large_studies_take_seconds(tmp_path):
+    """10,000 rated dialogues of five models in a few seconds."""
+    frame = ratings_frame(dict.fromkeys("abcde", 3.0), n=2_000, workers=500)
+    given = exchange_tables(tmp_path, {"ratings": frame})
+    started = time.perf_counter()
+    assert len(build(given, Options()).pairs) == 20
+    assert time.perf_counter() - started < 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ EPILOG = """\b
 Examples:
   parlai-humaneval export --task-name pw-turn-preference --out tables
   parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
+  parlai-humaneval export --task-name sata-soba --task-name sata-random --out tables
 """
 
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
@@ -20,38 +22,59 @@ OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "json
 
 
 @click.command(epilog=EPILOG)
-@click.option("--task-name", required=True, help="Task to export (`parlai-humaneval report` lists them).")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=str), help="Folder for the tables.")
+@click.option(
+    "--task-name",
+    "tasks",
+    required=True,
+    multiple=True,
+    help="Task to export (`parlai-humaneval report` lists them); several are put into the same tables.",
+)
+@click.option("--out", required=True, type=click.Path(path_type=str), help="Folder for the tables.")
 @click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
 @data_dir_option
 @json_option
-def export(task_name: str, out: str, file_format: str, force: bool, data_dir: str | None, as_json: bool) -> None:
-    """Write all tidy tables (turns, comparisons, ratings, segments …) with a README of columns. Workers are pseudonyms."""
+def export(
+    tasks: tuple[str, ...], out: str, file_format: str, force: bool, data_dir: str | None, as_json: bool
+) -> None:
+    """Write all tidy tables (turns, comparisons, ratings, segments …) with a README of columns.
+
+    Workers are pseudonyms, the same in every export of a data directory, also where they wrote their own id into a
+    text. The key of the pseudonyms stays in the data directory: do not publish it.
+    """
     with clear_errors():
         from mephisto_tasks.results import read_records
         from parlai_humaneval.analysis.frames import tables
-        from parlai_humaneval.analysis.table_files import write_tables
+        from parlai_humaneval.analysis.importing.names import without_names
+        from parlai_humaneval.analysis.table_files import save_tables
         from parlai_humaneval.analysis.wording import counted
         from parlai_humaneval.protocol.judgements import JudgementRecord
 
-        folder = Path(out).expanduser()
-        present = sorted(path.name for path in folder.glob("*") if path.name in OUR_FILES)
-        if present and not force:
-            raise click.ClickException(
-                f"{folder} holds {', '.join(present)} already. Name another folder, or replace them with --force."
-            )
-        records = read_records(data_dir_of(data_dir), task_name)
+        directory = data_dir_of(data_dir)
+        chosen = list(dict.fromkeys(tasks))
+        records = [record for task in chosen for record in read_records(directory, task)]
         judged = sum(isinstance(record, JudgementRecord) for record in records)
-        for name in present:
-            (folder / name).unlink()
-        written = write_tables(tables(records), folder, "jsonl" if file_format == "jsonl" else "csv")
+        clean, changed = without_names(tables(records), _pseudonyms(directory, chosen))
+        folder = Path(out).expanduser()
+        written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
+    live = len(records) - judged
+    workers = len({record.worker for record in records})
     if as_json:
-        click.echo(
-            json.dumps(
-                {"dialogues": len(records) - judged, "judgements": judged, "files": [str(path) for path in written]}
-            )
-        )
+        files = [str(path) for path in written]
+        facts = {"tasks": chosen, "dialogues": live, "judgements": judged, "workers": workers}
+        click.echo(json.dumps({**facts, "texts_with_names": changed, "files": files}))
         return
-    what = counted(judged, "judgement") if judged else counted(len(records), "dialogue")
-    click.echo(f"{what} → " + ", ".join(str(path) for path in written))
+    parts = [counted(judged, "judgement")] * bool(judged) + [counted(live, "dialogue")] * bool(live or not judged)
+    click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
+    if changed:
+        click.echo(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
+
+
+def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:
+    """Every worker of the tasks by name → pseudonym."""
+    from mephisto_tasks.results import PSEUDONYM_KEY, stored_agents
+    from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+
+    names = {agent.worker_name for task in tasks for agent in stored_agents(data_dir, task)}
+    made = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    return {name: made.worker(name) for name in names}

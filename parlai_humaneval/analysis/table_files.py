@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,6 +25,9 @@ from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.table_rules import check_rules
 
 Format = Literal["csv", "jsonl"]
+
+TITLE = "# Tables of a human evaluation of dialogue models"
+"""First line of the README beside tables."""
 
 # A spreadsheet runs a cell that begins so as a formula, and raters can type what they like. One apostrophe
 # before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
@@ -49,6 +54,39 @@ def write_tables(tables: Tables, out: Path, format: Format = "csv") -> list[Path
     readme = out / "README.md"
     readme.write_text(_readme(format), encoding="utf-8")
     return [*written, readme]
+
+
+def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: bool = False) -> list[Path]:
+    """:func:`write_tables` into a folder in which no tables stand yet: all files appear at the end, or none.
+
+    ``force``: tables of either format, and a README, that stand there are replaced; other files stay.
+
+    Raises:
+        TableError: there are such files, and ``force`` is not given; or ``out`` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{out} is a file; name a folder for the tables.")
+    present = _present(out)
+    if present and not force:
+        named = ", ".join(path.name for path in present)
+        raise TableError(f"{out} holds {named} already. Name another folder, or replace them with --force.")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as draft:
+        written = write_tables(tables, Path(draft), format)
+        for path in present:
+            path.unlink()
+        for path in written:
+            os.replace(path, out / path.name)
+    return [out / path.name for path in written]
+
+
+def _present(folder: Path) -> list[Path]:
+    """Tables of either format that stand in a folder, and a README that is not of tables of ours."""
+    names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
+    tables = [path for name in sorted(names) if (path := folder / name).exists()]
+    readme = folder / "README.md"
+    foreign = readme.is_file() and not readme.read_bytes().startswith(TITLE.encode())
+    return [*tables, readme] if foreign else tables
 
 
 def read_tables(directory: Path, format: Format | None = None) -> Tables:
@@ -164,7 +202,7 @@ def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _readme(format: Format) -> str:
-    lines = ["# Tables of a human evaluation of dialogue models", ""]
+    lines = [TITLE, ""]
     if format == "csv":
         lines += [
             "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",

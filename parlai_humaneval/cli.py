@@ -23,6 +23,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
+    "import": (
+        "parlai_humaneval.analysis.importing.command:import_tables",
+        "Turn data from elsewhere into tidy tables.",
+    ),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
     "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "parlai_humaneval.self_chat.commands:self_chat",
         "Have models talk to themselves, or to each other.",
     ),
+    "plan": ("parlai_humaneval.analysis.planning.command:plan", "How large a study must be, before you run it."),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (

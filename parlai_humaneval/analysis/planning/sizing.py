@@ -1,0 +1,64 @@
+"""From a design to a number of observations, for independent and for clustered answers."""
+
+from __future__ import annotations
+
+import math
+
+from parlai_humaneval.analysis.planning.designs import Design
+from parlai_humaneval.analysis.planning.power import f_power
+from parlai_humaneval.analysis.planning.sample_sizes import Variance
+
+MIN_WORKERS = 10
+"""Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
+TOLERANCE = 0.01
+"""A power that is less than a percentage point below the asked one keeps the promise."""
+SPARE_WORKERS = 2
+"""Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
+turns are not normal."""
+
+
+def independent_size(design: Design, alpha: float, power: float, variance: Variance = "both") -> int:
+    """Observations of each sample, rounded up."""
+    return _ceil(design.size(alpha, power, variance))
+
+
+def clustered_size(design: Design, alpha: float, power: float, *, per_worker: float, icc: float) -> int:
+    """Observations of each sample that the clustered t (or F) test needs.
+
+    The size for independent observations times the design effect 1 + (m−1)·ICC, for m observations a worker. Where that
+    makes few workers, t is wider than the normal distribution of the formulas, and more are added until the power,
+    is reached without a few of them; fewer than ``MIN_WORKERS`` are never planned.
+    """
+    effect = design_effect(per_worker, icc)
+    low = max(_ceil(design.size(alpha, power) * effect), _ceil(MIN_WORKERS / design.groups(1, per_worker)))
+
+    def enough(n: int) -> bool:
+        n_normal = n - round(SPARE_WORKERS / design.groups(1, per_worker))
+        reached = clustered_power(design, n_normal, alpha, per_worker=per_worker, icc=icc) if n_normal > 0 else 0.0
+        return reached >= power - TOLERANCE
+
+    if enough(low):
+        return low
+    high = 2 * low
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def clustered_power(design: Design, n: int, alpha: float, *, per_worker: float, icc: float) -> float:
+    """Power of the clustered test with ``n`` observations of each sample, ``per_worker`` of each worker."""
+    noncentrality = n * design.information / design_effect(per_worker, icc)
+    return f_power(noncentrality, design.df, design.groups(n, per_worker) - design.df, alpha)
+
+
+def design_effect(m: float, icc: float) -> float:
+    """1 + (m−1)·ICC: how many times more observations are needed when each worker gives ``m`` of them (Kish 1965)."""
+    return 1 + (m - 1) * icc
+
+
+def _ceil(size: float) -> int:
+    """Rounded up, forgiving what floating point adds to a whole number."""
+    return max(1, math.ceil(size - 1e-9))

@@ -12,16 +12,23 @@ import click
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
+    from parlai_humaneval.analysis.frames import Tables
     from parlai_humaneval.analysis.reports.types import PracticeCount, Report
     from parlai_humaneval.protocol.rated import Rated
 
 EPILOG = """\b
 Examples:
   parlai-humaneval report --task-name pw-turn-preference
-  parlai-humaneval report --task-name pw-turn-preference --json | jq .headline
+  parlai-humaneval report --task-name pw-turn-preference --out report.html
+  parlai-humaneval report --tables tables --out report.html
+  parlai-humaneval report --tables tables --json | jq .turns.models
   parlai-humaneval report --task-name sata-mm --exclude paper --exclude-scope dialogue
   parlai-humaneval report --task-name sata-mm --exclude greeting,same_position --everywhere
   parlai-humaneval report --task-name pw-dialog-preference --exclude failed_gold
+
+\b
+--out report.html writes one page that needs no network, and beside it a folder report/ with
+the same as JSON (report.json), CSV and LaTeX, a file for each table.
 """
 
 OF_PAPER = "paper"
@@ -37,10 +44,24 @@ Scope = Literal["worker", "dialogue"]
     multiple=True,
     help="Task to report on; several, of one technique, are reported together. Without it, the tasks are listed.",
 )
+@click.option(
+    "--tables",
+    "tables_dir",
+    metavar="DIR",
+    help="Report on a folder of tidy tables instead (turns.csv, comparisons.csv, ratings.csv, segments.csv, "
+    "dialogues.csv; or .jsonl), from `export` or from anywhere.",
+)
+@click.option(
+    "--out", metavar="FILE", help="Write one self-contained HTML page, and its tables into a folder beside it."
+)
+@click.option("--force", is_flag=True, help="Replace a report that stands at --out already.")
 @data_dir_option
 @json_option
 @click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished live dialogues too.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
+@click.option(
+    "--draws", type=click.IntRange(min=100), default=1000, show_default=True, help="Of each bootstrap of the page."
+)
 @click.option(
     "--exclude",
     metavar="CHECKS",
@@ -57,24 +78,39 @@ Scope = Literal["worker", "dialogue"]
 @click.option("--everywhere", is_flag=True, help="Leave out workers who failed in any task of the data directory, too.")
 def report(
     tasks: tuple[str, ...],
+    tables_dir: str | None,
+    out: str | None,
+    force: bool,
     data_dir: str | None,
     as_json: bool,
     include_partial: bool,
     seed: int,
+    draws: int,
     exclude: str | None,
     exclude_scope: Scope,
     everywhere: bool,
 ) -> None:
     """What the technique's paper prints, with honest intervals, and how many answers it rests on."""
     with clear_errors():
-        directory = data_dir_of(data_dir)
-        if not tasks:
-            list_tasks(directory, as_json)
+        from mephisto_tasks.commands.documents import Wanted
+
+        folder = None if tables_dir is None else Path(tables_dir).expanduser()
+        wanted = Wanted(page=None if out is None else Path(out).expanduser(), as_json=as_json, seed=seed, draws=draws)
+        if folder is not None:
+            _only_tables(tasks, data_dir, include_partial, exclude, exclude_scope, everywhere)
+            wanted.check(force, folder)
+            wanted.report_tables(folder)
             return
+        if not tasks:
+            if out is not None:
+                raise click.ClickException("--out needs answers: name a task (--task-name) or tables (--tables).")
+            list_tasks(data_dir_of(data_dir), as_json)
+            return
+        wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
             raise click.ClickException("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
-        result = report_of(
-            directory,
+        tables, result = answers_of(
+            data_dir_of(data_dir),
             tasks,
             include_partial=include_partial,
             seed=seed,
@@ -82,12 +118,40 @@ def report(
             scope=exclude_scope,
             everywhere=everywhere,
         )
-        if as_json:
-            click.echo(json.dumps(result.model_dump(mode="json"), indent=2, ensure_ascii=False))
-            return
-        from parlai_humaneval.analysis.reports.study import render
+        if not as_json:
+            from parlai_humaneval.analysis.reports.study import render
 
-        render(result, console())
+            render(result, console())
+        wanted.report_task(tables, result)
+
+
+def _only_tables(
+    tasks: tuple[str, ...],
+    data_dir: str | None,
+    include_partial: bool,
+    exclude: str | None,
+    exclude_scope: Scope,
+    everywhere: bool,
+) -> None:
+    """Refuse, beside ``--tables``, what needs the database of a task.
+
+    Raises:
+        ClickException: one of them was given.
+    """
+    given = {
+        "--task-name": bool(tasks),
+        "--data-dir": data_dir is not None,
+        "--include-partial": include_partial,
+        "--exclude": exclude is not None,
+        "--exclude-scope": exclude_scope != "worker",
+        "--everywhere": everywhere,
+    }
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
+        raise click.ClickException(
+            f"--tables cannot go with {', '.join(names)}: tables are reported as they are. Leave it out, or name a task "
+            "(--task-name) instead of tables."
+        )
 
 
 def report_of(
@@ -100,7 +164,29 @@ def report_of(
     scope: Scope = "worker",
     everywhere: bool = False,
 ) -> Report:
-    """The report of a task, or of several of one technique.
+    """The report of a task, or of several of one technique; arguments and errors are those of :func:`answers_of`."""
+    return answers_of(
+        data_dir,
+        task_name,
+        include_partial=include_partial,
+        seed=seed,
+        exclude=exclude,
+        scope=scope,
+        everywhere=everywhere,
+    )[1]
+
+
+def answers_of(
+    data_dir: Path,
+    task_name: str | Sequence[str],
+    *,
+    include_partial: bool = False,
+    seed: int = 0,
+    exclude: str | None = None,
+    scope: Scope = "worker",
+    everywhere: bool = False,
+) -> tuple[Tables, Report]:
+    """The tidy tables of a task, or of several of one technique, without what is left out; and their report.
 
     Args:
         data_dir: of Mephisto's database and the answers.
@@ -133,8 +219,9 @@ def report_of(
         if not records and (excluded.here.dialogues or excluded.here.judgements):
             what = "judgement" if excluded.here.judgements else "dialogue"
             known |= {"tasks": names, "headline": f"Every {what} was left out by the checks: none remains."}
-    result = study_report(tables(records), include_partial=include_partial, seed=seed, **technique)
-    return result.model_copy(update=known)
+    tidy = tables(records)
+    result = study_report(tidy, include_partial=include_partial, seed=seed, **technique)
+    return tidy, result.model_copy(update=known)
 
 
 def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parlai_humaneval.analysis.sections.views import Cell, CellKind, DataTable, TableColumn
 from parlai_humaneval.analysis.wording import ABSENT, number_words, p_cell, percent, percent_range, seconds_words
 
 MINUS = "−"
-_LOW, _HIGH = "_low", "_high"
+INTERVAL = "interval"
+GROUPS = ("technique", "setting", "kind", "metric")
+"""Keys of columns that say which rows belong together; they become a line above their rows."""
+WIDE = 8
+"""A table of more columns is shown without those in which no row has a value."""
 
 
 @dataclass(frozen=True)
@@ -28,32 +33,64 @@ class ShownColumn:
         return cell_text(values[0], self.kind) if len(values) == 1 else interval_text(values[0], values[1], self.kind)
 
 
-def shown_columns(table: DataTable) -> list[ShownColumn]:
-    """The columns of ``table``; two neighbours ``x_low`` and ``x_high`` of one kind become one, with the interval."""
+@dataclass(frozen=True)
+class Layout:
+    """A table as it is shown. ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows."""
+
+    columns: list[ShownColumn]
+    groups: dict[str, list[list[str]]]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(map(len, self.groups.values()))
+
+    @property
+    def only_group(self) -> str:
+        """What all rows are of; empty where there are several groups."""
+        return next(iter(self.groups)) if len(self.groups) == 1 else ""
+
+
+def laid_out(table: DataTable) -> Layout:
+    """Columns that only repeat what rows are of stand above the rows; the others become words."""
+    of_group = [column.key for column in table.columns if column.key in GROUPS and column.kind == "text"]
+    others = [column for column in table.columns if column.key not in of_group]
+    if len(others) > WIDE:
+        others = [column for column in others if any(row.get(column.key) is not None for row in table.rows)]
+    columns = _merged(others)
+    groups: dict[str, list[list[str]]] = {}
+    for row in table.rows:
+        title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
+        groups.setdefault(title, []).append([column.cell(row) for column in columns])
+    return Layout(columns, groups)
+
+
+def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:
+    """Two neighbours ``x_low`` and ``x_high`` of one kind become one column, with the interval."""
     shown: list[ShownColumn] = []
-    columns = iter(zip(table.columns, [*table.columns[1:], None], strict=True))
-    for column, after in columns:
+    pairs = iter(zip(columns, [*columns[1:], None], strict=True))
+    for column, after in pairs:
         if after is not None and _are_ends(column, after):
             shown.append(ShownColumn((column.key, after.key), _common_label(column.label, after.label), column.kind))
-            next(columns, None)
+            next(pairs, None)
         else:
             shown.append(ShownColumn((column.key,), column.label, column.kind))
     return shown
 
 
 def _are_ends(low: TableColumn, high: TableColumn) -> bool:
-    ends = low.key.endswith(_LOW) and high.key == low.key.removesuffix(_LOW) + _HIGH
+    stem = low.key.removesuffix("low")
+    ends = stem != low.key and (not stem or stem.endswith("_")) and high.key == f"{stem}high"
     return ends and low.kind == high.kind and low.kind not in ("text", "p")
 
 
 def _common_label(low: str, high: str) -> str:
-    """“95 % from” and “95 % to” → “95 %”; words that both labels begin with, or else both."""
+    """“95 % from” and “95 % to” → “95 %”: words that both labels begin with."""
     words = []
     for one, other in zip(low.split(), high.split(), strict=False):
         if one != other:
             break
         words.append(one)
-    return " ".join(words).rstrip(" ,:(") or f"{low}–{high}"
+    return " ".join(words).rstrip(" ,:(") or INTERVAL
 
 
 def cell_text(value: Cell, kind: CellKind) -> str:

@@ -91,7 +91,9 @@ def _value(value: float, share: bool) -> str:
 
 
 def _short(label: str, width: int = LABEL_WIDTH) -> str:
-    return label if len(label) <= width else f"{label[: width - 1].rstrip()}…"
+    """Long names are cut in the middle: those of a family differ at the end."""
+    head, tail = (width - 1) // 2, width // 2
+    return label if len(label) <= width else f"{label[:head]}…{label[-tail:]}"
 
 
 def _lines(label: str) -> list[str]:
@@ -214,6 +216,7 @@ def _reference(axes: Axes, value: float | None, *, vertical: bool) -> None:
 
 
 def _percent(axis: Any) -> None:
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=" %"))
+    axis.set_major_locator(MaxNLocator(nbins=6))
+    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g} %")

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined  # type: ignore[import-untyped]
 from markupsafe import Markup
 
-from parlai_humaneval.analysis.document.cells import ShownColumn, shown_columns
+from parlai_humaneval.analysis.document.cells import Layout, laid_out
 from parlai_humaneval.analysis.document.figures import to_svg
 from parlai_humaneval.analysis.document.model import Document
 from parlai_humaneval.analysis.document.references import references_in
@@ -23,6 +23,7 @@ from parlai_humaneval.analysis.wording import counted
 
 TABLES_IN_SIGHT = 3
 """Later tables of a section are folded."""
+FIGURES_IN_SIGHT = 6
 ROWS_IN_SIGHT = 24
 """Longer tables are folded too."""
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,8 +36,7 @@ class TableView:
     """A table ready to be written: its cells are words."""
 
     title: str
-    columns: Sequence[ShownColumn]
-    rows: Sequence[Sequence[str]]
+    layout: Layout
     notes: Sequence[str]
     folded: bool
 
@@ -45,6 +45,7 @@ class TableView:
 class FigureView:
     title: str
     svg: Markup
+    folded: bool
 
 
 @dataclass(frozen=True)
@@ -115,30 +116,30 @@ def _in_words(value: Any) -> str:
 
 
 def _section(key: str, section: Section, on_figure: Step | None) -> SectionView:
+    tables = [table for table in section.data_tables() if table.rows]
     return SectionView(
         key=key,
         title=section.TITLE,
         headline=section.headline,
         remarks=section.remarks,
-        tables=[_table(table, place) for place, table in enumerate(section.data_tables())],
-        figures=[_figure(figure, on_figure) for figure in section.figures()],
+        tables=[_table(table, place) for place, table in enumerate(tables)],
+        figures=[_figure(figure, place, on_figure) for place, figure in enumerate(section.figures())],
         methods=section.methods(),
     )
 
 
 def _table(table: DataTable, place: int = 0) -> TableView:
-    columns = shown_columns(table)
+    layout = laid_out(table)
     return TableView(
-        title=table.title,
-        columns=columns,
-        rows=[[column.cell(row) for column in columns] for row in table.rows],
+        title=f"{table.title} ({layout.only_group})" if layout.only_group else table.title,
+        layout=layout,
         notes=table.notes,
-        folded=place >= TABLES_IN_SIGHT or len(table.rows) > ROWS_IN_SIGHT,
+        folded=place >= TABLES_IN_SIGHT or layout.n_rows > ROWS_IN_SIGHT,
     )
 
 
-def _figure(figure: Figure, on_figure: Step | None) -> FigureView:
+def _figure(figure: Figure, place: int, on_figure: Step | None) -> FigureView:
     svg = Markup(to_svg(figure))  # written by an XML serialiser, which escapes all texts in it
     if on_figure is not None:
         on_figure()
-    return FigureView(title=figure.title, svg=svg)
+    return FigureView(title=figure.title, svg=svg, folded=place >= FIGURES_IN_SIGHT)

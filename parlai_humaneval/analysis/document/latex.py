@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parlai_humaneval.analysis.document.cells import shown_columns
+from parlai_humaneval.analysis.document.cells import laid_out
 from parlai_humaneval.analysis.sections.views import DataTable
 
 LONG = 40
@@ -94,12 +94,17 @@ def escaped(text: str) -> str:
 
 def to_latex(table: DataTable) -> str:
     """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right."""
-    columns = shown_columns(table)
+    layout = laid_out(table)
+    columns = layout.columns
     spec = "".join("l" if column.is_text else "r" for column in columns)
     header = _row([column.label for column in columns])
-    body = [_row([column.cell(row) for column in columns]) for row in table.rows]
+    body: list[str] = []
+    for group, rows in layout.groups.items():
+        if group and not layout.only_group:
+            body.append(f"\\multicolumn{{{len(columns)}}}{{@{{}}l}}{{\\emph{{{escaped(group)}}}}} \\\\")
+        body += [_row(cells) for cells in rows]
     long = len(body) > LONG
-    caption = f"\\caption{{{escaped(_caption(table))}}}\\label{{tab:{_label(table.key)}}}"
+    caption = f"\\caption{{{escaped(_caption(table, layout.only_group))}}}\\label{{tab:{_label(table.key)}}}"
     if long:
         begin = [f"\\begin{{longtable}}{{@{{}}{spec}@{{}}}}", f"{caption} \\\\"]
         ends = ["\\endhead", "\\bottomrule", "\\end{longtable}"]
@@ -116,9 +121,9 @@ def _row(cells: list[str]) -> str:
     return " & ".join(f"{{}}{cell}" if cell.startswith("[") else cell for cell in map(escaped, cells)) + " \\\\"
 
 
-def _caption(table: DataTable) -> str:
+def _caption(table: DataTable, group: str) -> str:
     ends = tuple(".!?:")
-    parts = [table.title, *table.notes]
+    parts = [f"{table.title} ({group})" if group else table.title, *table.notes]
     return " ".join(part if part.endswith(ends) else f"{part}." for part in parts)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.document.cells import ShownColumn, shown_columns
+from parlai_humaneval.analysis.document.cells import Layout, laid_out
 from parlai_humaneval.analysis.document.model import Document
 from parlai_humaneval.analysis.document.words import data_words, raters_words
 from parlai_humaneval.analysis.reports.printing import heading, titled_table
@@ -17,9 +18,9 @@ from parlai_humaneval.analysis.wording import counted
 
 ROWS = 15
 """As many rows of a table are printed."""
-NAMES = 24
-"""A column of names is as wide as that, at most; longer ones are folded."""
-_GAP = 2
+NAMES, NAMES_OF_TWO = 24, 14
+"""A column of names is as wide as that, at most, alone or beside another; longer ones are folded."""
+_GAP = 3
 
 
 def print_document(document: Document, console: Console) -> None:
@@ -52,32 +53,46 @@ def _print_section(section: Section, console: Console) -> None:
 
 
 def _print_table(table: DataTable, console: Console) -> None:
-    """As many columns as fit, from the left; what is left out is said."""
-    columns = shown_columns(table)
-    rows = [[column.cell(row) for column in columns] for row in table.rows[:ROWS]]
-    fitting = _fitting(columns, rows, console.width)
-    printed: Table = titled_table(table.title)
-    for column in columns[:fitting]:
+    """As many columns as fit, from the left, and as many rows as one likes to read; what is left out is said."""
+    layout = laid_out(table)
+    fitting = _fitting(layout, console.width)
+    left = ROWS
+    for group, rows in layout.groups.items():
+        if left > 0:
+            console.print(_printed(f"{table.title} ({group})" if group else table.title, layout, rows[:left], fitting))
+        left -= len(rows)
+    more = [counted(-left, "row")] if left < 0 else []
+    columns = len(layout.columns) - fitting
+    more += [counted(columns, "column")] if columns else []
+    if more:
+        console.print(Text(f"({' and '.join(more)} more with --out)", style="dim"))
+
+
+def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) -> Table:
+    table = titled_table(title)
+    widest = _name_width(layout)
+    for column in layout.columns[:fitting]:
         if column.is_text:
-            printed.add_column(Text(column.label), overflow="fold", min_width=6)
+            table.add_column(Text(column.label), overflow="fold", min_width=6, max_width=widest)
         else:
-            printed.add_column(Text(column.label), justify="right")
+            table.add_column(Text(column.label), justify="right")
     for cells in rows:
-        printed.add_row(*(Text(cell) for cell in cells[:fitting]))
-    console.print(printed)
-    left = [counted(len(table.rows) - ROWS, "row")] if len(table.rows) > ROWS else []
-    left += [counted(len(columns) - fitting, "column")] if fitting < len(columns) else []
-    if left:
-        console.print(Text(f"({' and '.join(left)} more with --out)", style="dim"))
+        table.add_row(*(Text(cell) for cell in cells[:fitting]))
+    return table
 
 
-def _fitting(columns: list[ShownColumn], rows: list[list[str]], width: int) -> int:
+def _name_width(layout: Layout) -> int:
+    return NAMES if sum(column.is_text for column in layout.columns[:3]) < 2 else NAMES_OF_TWO
+
+
+def _fitting(layout: Layout, width: int) -> int:
     """How many columns fit side by side; at least two, which may be folded."""
-    used = 1
-    for place, column in enumerate(columns):
-        cells = max((len(row[place]) for row in rows), default=0)
-        label = max(map(len, column.label.split()), default=0)
-        used += _GAP + (min(max(cells, label), NAMES) if column.is_text else max(cells, label))
+    rows = [row for group in layout.groups.values() for row in group]
+    used, widest = 2, _name_width(layout)
+    for place, column in enumerate(layout.columns):
+        cells = max((cell_len(row[place]) for row in rows), default=0)
+        label = max(map(cell_len, column.label.split()), default=0)
+        used += _GAP + (min(max(cells, label), widest) if column.is_text else max(cells, label))
         if used > width:
             return max(2, place)
-    return len(columns)
+    return len(layout.columns)

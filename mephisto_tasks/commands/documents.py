@@ -1,0 +1,103 @@
+"""What ``report`` makes of tables: JSON, a page with its folder, or a print; with a progress bar where it takes long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mephisto_tasks.commands.options import console
+from parlai_humaneval.analysis.document.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval.analysis.document.html import figure_count
+from parlai_humaneval.analysis.document.making import make_document, tables_of
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.wording import counted
+
+if TYPE_CHECKING:
+    from parlai_humaneval.analysis.document.model import Document
+    from parlai_humaneval.analysis.frames import Tables
+    from parlai_humaneval.analysis.reports.types import Report
+
+PARTIAL = (
+    "The sections count finished dialogues only; turns of unfinished ones, which --include-partial adds, count in the "
+    "technique's own report."
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """``page``: of the report, if one is to be written."""
+
+    page: Path | None
+    as_json: bool
+    seed: int
+    draws: int
+
+    def check(self, force: bool, tables: Path | None = None) -> None:
+        """Refuse a place that is taken before any work is done.
+
+        Raises:
+            ClickException: the message says why, and what to do.
+        """
+        if self.page is not None:
+            try:
+                check_output(self.page, force=force, tables=tables)
+            except OutputError as error:
+                raise click.ClickException(str(error)) from error
+
+    def report_tables(self, folder: Path) -> None:
+        """All that is to be said of a folder of tables.
+
+        Raises:
+            TableError: the tables cannot be used.
+        """
+        with self._progress("Reading tables"):
+            tables = tables_of(folder)
+        document = self._document(tables, f"Tables of {folder.resolve().name or folder}")
+        if not self.as_json:
+            from parlai_humaneval.analysis.document.terminal import print_document
+
+            print_document(document, console())
+        self._give(document)
+
+    def report_task(self, tables: Tables, report: Report) -> None:
+        """All that is to be said of a task beside the print of its technique's report; nothing where none is wanted."""
+        if self.page is None and not self.as_json:
+            return
+        notes = (PARTIAL,) if report.include_partial else ()
+        self._give(self._document(tables, ", ".join(report.tasks) or report.technique, report, notes))
+
+    def _document(
+        self, tables: Tables, title: str, report: Report | None = None, notes: tuple[str, ...] = ()
+    ) -> Document:
+        options = Options(seed=self.seed, draws=self.draws)
+        with self._progress("Estimating"):
+            return make_document(tables, options, title=title, report=report, notes=notes)
+
+    def _give(self, document: Document) -> None:
+        written: list[Path] = []
+        if self.page is not None:
+            with self._progress("Drawing figures", figure_count(document)) as advance:
+                written = write_document(document, self.page, on_figure=advance)
+        if self.as_json:
+            files = {"files": [str(path) for path in written]} if written else {}
+            click.echo(json.dumps({**document.to_json(), **files}, indent=2, ensure_ascii=False))
+        elif self.page is not None:
+            click.echo(f"Report → {self.page}")
+            tables = counted(len(written) - 1, "file")
+            click.echo(f"The same as JSON, CSV and LaTeX → {folder_of(self.page)}/ ({tables})")
+
+    @contextmanager
+    def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+        """A bar on standard error while it lasts, none with ``--json``; yields what moves it on."""
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console(stderr=True), transient=True, disable=self.as_json) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda: bar.advance(task)

@@ -49,7 +49,7 @@ class FirstChoice(BaseModel):
     All are differences of the selected rate in later turns, models chosen first minus the others, tested against 0.
     ``paper``: t test over dialogues. ``clustered``: by worker. ``adjusted``: clustered, after taking from each rate that of
     the same model in the later turns of all other dialogues. A good model is chosen first and later: only ``adjusted``
-    is free of that, and speaks of cascading bias.
+    is free of that. Raters who like one model all along raise all three; :class:`Reselection` is free of them too.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -128,7 +128,7 @@ def test_clustered_effective_win_rate_against_the_jackknife():
 
 
 def test_clustered_effective_win_rate_holds_its_level():
-    """Equal models, workers with tastes of their own: about 5 % of true nulls are rejected; Mann–Whitney rejects many more."""
+    """Equal models, workers with tastes: about 5 % of true nulls are rejected, of which Mann–Whitney rejects many more."""
     rng = np.random.default_rng(0)
     from scipy.stats import mannwhitneyu
 

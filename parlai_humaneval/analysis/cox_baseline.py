@@ -128,8 +128,9 @@ def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
     from statsmodels.genmod.generalized_linear_model import GLM
 
     design = np.column_stack([x, np.eye(int(block.max()) + 1)[block]])
-    rows, which = np.unique(design, axis=0, return_inverse=True)
-    which = np.asarray(which).ravel()
+    frame: pd.DataFrame = pd.DataFrame(design)
+    which = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
+    rows = design[np.unique(which, return_index=True)[1]]
     found = np.bincount(which, weights=y, minlength=len(rows))
     total = np.bincount(which, minlength=len(rows))
     family = families.Binomial(link=families.links.CLogLog())

@@ -16,12 +16,16 @@ from parlai_humaneval.analysis.skill_update import SkillModel
 from parlai_humaneval.analysis.table_rows import TIE
 from parlai_humaneval.protocol.judgements import HUMAN
 
+Floats = npt.NDArray[np.float64]
+
 SEGMENT = ("dialogue_id", "worker_id", "k")
 """What makes two rows of speakers one judged segment."""
 GOODNESS = {label: place for place, label in enumerate(reversed(LABELS))}
 """human > unsure > bot."""
-MOST_STEPS = 12_000_000
-"""Matches over all resamples that a ranking may take; with more, fewer resamples are drawn, but never below 200."""
+MOST_MATCHES = 6_000
+"""TrueSkill goes from match to match; with more of them strengths are fitted to the counts of each pair."""
+_STEPS = 2_000_000
+"""Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
 
 Unit = Literal["segment", "worker"]
 
@@ -100,13 +104,14 @@ def bootstrap_ranks(
 
     Bots do not learn while they are judged: skills do not drift (τ = 0), as in the authors' program. With drift the last
     hundred segments would decide, and rank ranges would never narrow, however many segments there are. Ties are played
-    as draws, with their share of the data as the chance of one.
+    as draws, with their share of the data as the chance of one. Of more than ``MOST_MATCHES`` contests the ranks are
+    those of Bradley–Terry strengths, to which it makes no odds in which order so many are played.
 
     Args:
         contests: rows of :func:`bot_contests`.
         models: whose ranks are wanted, those of ``contests`` at least.
         unit: what is drawn: single segments, as the paper does, or workers with all their segments.
-        draws: resamples; fewer where there are very many segments (``MOST_STEPS``).
+        draws: resamples; of more than 2,000 contests fewer, but never below 333.
         seed: of the resamples.
 
     Returns:
@@ -114,31 +119,80 @@ def bootstrap_ranks(
 
     Raises:
         ValueError: a model of ``contests`` is missing from ``models``.
+
+    Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
     """
     place = {name: number for number, name in enumerate(models)}
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
     if unknown:
         raise ValueError(f"models lacks {', '.join(unknown)}, which played.")
+    first, second = (contests[name].map(place).to_numpy(dtype=np.int64) for name in ("model_a", "model_b"))
     lead = contests["lead_a"].to_numpy(dtype=np.int64)
+    workers, _ = pd.factorize(contests["worker_id"].to_numpy(dtype=object))
+    rng = np.random.default_rng(seed)
     n = lead.size
     if not lead.any():
         return np.zeros((0, len(models)), dtype=np.int64)
-    size = min(draws, max(200, MOST_STEPS // n))
-    rng = np.random.default_rng(seed)
-    orders = rng.integers(0, n, (size, n)) if unit == "segment" else _workers(contests["worker_id"], size, rng)
+    if n > MOST_MATCHES:
+        points = _drawn_points(first, second, lead, None if unit == "segment" else workers, len(models), draws, rng)
+        return ranks_of(np.round(bradley_terry_strengths(points), 9))
+    size = min(draws, _STEPS // n)
+    orders = rng.integers(0, n, (size, n)) if unit == "segment" else _workers(workers, size, rng)
     ties = float(np.clip((lead == 0).mean(), 0.01, 0.99))
-    first, second = (contests[name].map(place).to_numpy(dtype=np.int64) for name in ("model_a", "model_b"))
     mu, _ = rate_two_player(first, second, lead, len(models), orders=orders, model=SkillModel(tau=0.0, draw=ties))
     return ranks_of(mu)
 
 
-def _workers(workers: pd.Series[str], draws: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _drawn_points(
+    first: Ints, second: Ints, lead: Ints, workers: Ints | None, size: int, draws: int, rng: np.random.Generator
+) -> Floats:
+    """Points of row against column in each resample (… × models × models): a win is one, a tie half a point."""
+    cells = 3 * (first * size + second) + lead + 1
+    if workers is None:
+        counts = np.bincount(cells, minlength=3 * size * size)
+        drawn = rng.multinomial(lead.size, counts / lead.size, size=draws).astype(float)
+    else:
+        groups = int(workers.max()) + 1
+        sums = np.bincount(workers * 3 * size * size + cells, minlength=groups * 3 * size * size)
+        weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws).astype(float)
+        drawn = weights @ sums.reshape(groups, -1).astype(float)
+    lost, tied, won = np.moveaxis(drawn.reshape(draws, size, size, 3), -1, 0)
+    points: Floats = won + tied / 2 + np.swapaxes(lost + tied / 2, 1, 2)
+    return points
+
+
+def bradley_terry_strengths(points: Floats, steps: int = 50) -> Floats:
+    """Log strengths (… × models, mean 0) from the points of row against column (… × models × models), by Newton's steps.
+
+    A tie is half a point. Half a point for each side is added to pairs that met, so that one who won or lost everything
+    has a strength as well (Firth 1993 has the like). A model that met nobody has strength 0.
+    Source: Bradley & Terry 1952; Hunter 2004.
+    """
+    met = points + np.swapaxes(points, -1, -2)
+    won = np.where(met > 0, points + 0.5, 0.0).sum(axis=-1)
+    both = np.where(met > 0, met + 1.0, 0.0)
+    size = points.shape[-1]
+    strengths: Floats = np.zeros(points.shape[:-1])
+    for _ in range(steps):
+        chance = 1 / (1 + np.exp(strengths[..., None, :] - strengths[..., :, None]))
+        spread = both * chance * (1 - chance)
+        information = np.eye(size) * spread.sum(axis=-1)[..., None] - spread
+        # Only differences are known: the ones hold the mean at 0, the ridge those who met nobody.
+        change = np.linalg.solve(
+            information + 1.0 + 1e-6 * np.eye(size), (won - (both * chance).sum(axis=-1))[..., None]
+        )[..., 0]
+        strengths = strengths + np.clip(change, -1.0, 1.0)
+        if np.abs(change).max(initial=0.0) < 1e-10:
+            break
+    return strengths
+
+
+def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
     """Orders in which as many workers as there are, drawn with replacement, bring all their segments.
 
     Cut to the number of segments; where the drawn workers have fewer, they begin again with the first.
     """
-    codes, names = pd.factorize(workers.to_numpy(dtype=object))
-    groups, n = len(names), codes.size
+    groups, n = int(codes.max()) + 1, codes.size
     by_worker = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes, minlength=groups)
     starts = np.cumsum(sizes) - sizes
@@ -149,5 +203,5 @@ def _workers(workers: pd.Series[str], draws: int, rng: np.random.Generator) -> n
     beyond = np.arange(draws)[:, None] * (int(ends.max()) + 1)
     which = np.searchsorted((ends + beyond).ravel(), (places + beyond).ravel(), side="right").reshape(draws, n)
     pick, end = drawn.ravel()[which], ends.ravel()[which]
-    orders: npt.NDArray[np.int64] = by_worker[starts[pick] + places - (end - sizes[pick])]
+    orders: Ints = by_worker[starts[pick] + places - (end - sizes[pick])]
     return rng.permuted(orders, axis=1)

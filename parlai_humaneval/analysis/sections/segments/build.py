@@ -26,6 +26,8 @@ from parlai_humaneval.analysis.spot_stability import ranking_stability
 from parlai_humaneval.analysis.spotting import SEGMENT, bot_contests, judged_segments
 from parlai_humaneval.protocol.judgements import HUMAN
 
+SUBSAMPLES = 500
+"""Of the stability, at most."""
 CORRECTED = ("p_value", "p_clustered", "p_zhao_sun", "p_permutation")
 
 
@@ -56,6 +58,7 @@ def build(tables: Tables, options: Options) -> SegmentsSection | None:
         settings=settings,
         seed=options.seed,
         draws=options.draws,
+        subsamples=min(options.draws, SUBSAMPLES),
         level=options.level,
     )
 
@@ -75,7 +78,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     for family in (pairs, tests, features):
         _correct(family)
     playing = sorted({*contests["model_a"], *contests["model_b"]})
-    stability = ranking_stability(contests, playing, draws=options.draws, seed=options.seed)
+    stability = ranking_stability(contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed)
     return Analysis(
         n_segments=len(segments),
         n_dialogues=int(counted["dialogue_id"].nunique()),

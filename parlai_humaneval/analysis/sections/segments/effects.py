@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.analysis.agreement import rating_counts
@@ -19,6 +20,7 @@ from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.segments.speakers import share
 from parlai_humaneval.analysis.sections.segments.types import FeatureRow, LabelRow, SecondsRow, SurvivalTest
 from parlai_humaneval.analysis.spotting import SEGMENT
+from parlai_humaneval.analysis.survival import Floats, Ints
 from parlai_humaneval.analysis.survival_regression import cloglog_cox
 from parlai_humaneval.analysis.survival_tests import (
     clustered_score_test,
@@ -41,23 +43,33 @@ _FEATURE_ROW_MISSING: dict[str, Any] = {
 
 def survival_tests(rows: pd.DataFrame, options: Options) -> list[SurvivalTest]:
     """All pairs of bots, by name; p-values are not yet corrected."""
-    bots = [model for model in unique(rows["model"]) if model != HUMAN]
-    own = {model: rows[(rows["model"] == model).to_numpy(dtype=bool)] for model in bots}
-    return [_survival_test(pd.concat([own[a], own[b]]), a, b, options) for a, b in combinations(bots, 2)]
-
-
-def _survival_test(rows: pd.DataFrame, a: str, b: str, options: Options) -> SurvivalTest:
+    models = rows["model"].to_numpy(dtype=object)
     k, spotted = rows["k"].to_numpy(dtype=float), (rows["label"] == "bot").to_numpy(dtype=float)
-    second = (rows["model"] == b).to_numpy(dtype=np.int64)  # 0 and 1, whatever the names sort like
-    name, workers = f"survival of {a} and {b}", rows["worker_id"].to_numpy(dtype=object)
+    workers = rows["worker_id"].to_numpy(dtype=object)
+    bots = [model for model in unique(rows["model"]) if model != HUMAN]
+    own = {model: np.flatnonzero(models == model) for model in bots}
+    found = []
+    for a, b in combinations(bots, 2):
+        both = np.concatenate([own[a], own[b]])
+        is_second = np.repeat([0, 1], [own[a].size, own[b].size])
+        found.append(_survival_test((k[both], spotted[both], is_second), workers[both], (a, b), options))
+    return found
+
+
+def _survival_test(
+    seen: tuple[Floats, Floats, Ints], workers: npt.NDArray[np.object_], models: tuple[str, str], options: Options
+) -> SurvivalTest:
+    """``seen``: k, spotted, and whether it is of the second of ``models``."""
+    k, spotted, second = seen
+    name = f"survival of {models[0]} and {models[1]}"
     score = survival_score_test(k, spotted, second, name=name)
     clustered = clustered_score_test(k, spotted, second, workers, name=name, level=options.level)
     zhao_sun = zhao_sun_test(k, spotted, second, seed=options.seed, name=name)
     permutation = permutation_logrank_test(k, spotted, second, name=name)
     return SurvivalTest(
         name=name,
-        models=[a, b],
-        n=len(rows),
+        models=list(models),
+        n=score.n,
         statistic=score.statistic,
         p_value=score.p_value,
         method=score.method,

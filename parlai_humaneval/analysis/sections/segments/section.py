@@ -13,6 +13,7 @@ from parlai_humaneval.analysis.sections.segments.pictures import figures_of
 from parlai_humaneval.analysis.sections.segments.tables import tables_of
 from parlai_humaneval.analysis.sections.segments.types import Analysis, SettingAnalysis
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
+from parlai_humaneval.analysis.spotting import MOST_MATCHES
 
 PAPER = "Deriu et al. 2020"
 
@@ -25,6 +26,7 @@ class SegmentsSection(Analysis, Section):
     settings: list[SettingAnalysis] = Field(default_factory=list)
     seed: int
     draws: int
+    subsamples: int
     level: float
 
     def _parts(self) -> Iterator[tuple[Analysis, str, str]]:
@@ -75,9 +77,10 @@ class SegmentsSection(Analysis, Section):
                 1,
                 Method(
                     name="Ranks and clusters",
-                    text="TrueSkill (no drift, ties as draws) over resamples of the data's own size, of segments as in the "
-                    f"paper and of workers ({ranks}); the range is the central {self.level:.0%} of a bot's ranks, and a "
-                    "cluster is a chain of overlapping ranges.",
+                    text="TrueSkill (no drift, ties as draws; of more than "
+                    f"{MOST_MATCHES:,} segments Bradley–Terry strengths, ties as half a win) over resamples of the "
+                    f"data's own size, of segments as in the paper and of workers ({ranks}); the range is the central "
+                    f"{self.level:.0%} of a bot's ranks, and a cluster is a chain of overlapping ranges.",
                     source=f"{PAPER}, §3.2; Herbrich et al. 2006; Bojar et al. 2013",
                 ),
             )
@@ -111,7 +114,7 @@ class SegmentsSection(Analysis, Section):
                     name="Stability",
                     text="Share of subsamples of n dialogues of each pair (without replacement) that give the most frequent "
                     "ranking, by the mean over opponents of the win rate; also without each bot. With all dialogues it "
-                    f"is 1 whatever the data ({self.draws:,} subsamples, seed {self.seed}).",
+                    f"is 1 whatever the data ({self.subsamples:,} subsamples, seed {self.seed}).",
                     source=f"{PAPER}, §5.2",
                 )
             )

@@ -70,7 +70,7 @@ def model_rows(rows: pd.DataFrame, contests: pd.DataFrame, options: Options) -> 
         if model != HUMAN:
             own = rows[(rows["model"] == model).to_numpy(dtype=bool)]
             found.append(ModelRow(**{**dict(speaker_row(own, model, options)), **_record(contests, model, options)}))
-    playing = unique(pd.concat([contests["model_a"], contests["model_b"]]))
+    playing = sorted({*contests["model_a"], *contests["model_b"]})
     by_segment = _resampled(contests, playing, "segment", options)
     by_worker = _resampled(contests, playing, "worker", options)
     paper, ours = _ranges(by_segment, playing, options.level), _ranges(by_worker, playing, options.level)

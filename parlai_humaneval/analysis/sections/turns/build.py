@@ -72,8 +72,8 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         patterns=_patterns(found, level),
         leave_one_out=[row for group in found for row in _left_out(group)],
     )
-    section.headline = words.headline(section)
-    section.remarks = words.remarks(section, groups, level)
+    section.headline = words.headline(section, level)
+    section.remarks = words.remarks(section, groups)
     return section
 
 

@@ -28,34 +28,35 @@ def title(row: OfGroup | ChoiceGroup, *, with_metric: bool = True) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def headline(section: TurnsSection) -> str:
+def headline(section: TurnsSection, level: float) -> str:
     """What was found in each group, most turns first."""
     groups = [(list(rows), key) for key, rows in groupby(section.models, key=where)]
     groups.sort(key=lambda found: -sum(row.n for row in found[0]))
     if not groups:
         return "No turn that counts has been answered yet, so nothing can be said about the models."
-    sentences = [_group_sentence(rows, section.tests, len(groups) > 1) for rows, _ in groups[:SENTENCES]]
+    sentences = [_group_sentence(rows, section.tests, len(groups) > 1, level) for rows, _ in groups[:SENTENCES]]
     more = len(groups) - SENTENCES
     return " ".join(sentences) + (f" {counted(more, 'more comparison')}: see the tables." if more > 0 else "")
 
 
-def _group_sentence(rows: Sequence[ModelRow], tests: Sequence[TestRow], named: bool) -> str:
+def _group_sentence(rows: Sequence[ModelRow], tests: Sequence[TestRow], named: bool, level: float) -> str:
     ranked = sorted(rows, key=lambda row: (-(row.win_rate or 0.0), row.model))
     verb = "found good" if rows[0].kind == "single" else "chosen"
     best = ranked[0]
     prefix = f"{title(best)}: " if named else ""
     turns = counted(best.n, "turn")
-    first = f"{prefix}{best.model} was {verb} in {percent(best.win_rate)} of {turns} ({_interval(best)})"
+    first = f"{prefix}{best.model} was {verb} in {percent(best.win_rate)} of {turns} ({_interval(best, level)})"
     if len(ranked) == 1:
         return f"{first}."
     others = ", ".join(f"{row.model} in {percent(row.win_rate)}" for row in ranked[1:])
     return f"{first}, {others}; {_verdict(best, tests)}."
 
 
-def _interval(row: ModelRow) -> str:
+def _interval(row: ModelRow, level: float) -> str:
     if row.ci_low is None:
         return f"{counted(row.n_workers, 'worker')}: too few for an interval, at least {MIN_CLUSTERS} are needed"
-    return f"interval {percent_range(row.ci_low, row.ci_high)}, clustered by {counted(row.n_workers, 'worker')}"
+    interval = f"{100 * level:.0f} % interval {percent_range(row.ci_low, row.ci_high)}"
+    return f"{interval}, clustered by {counted(row.n_workers, 'worker')}"
 
 
 def _verdict(best: ModelRow, tests: Sequence[TestRow]) -> str:
@@ -79,7 +80,7 @@ def _apart(test: TestRow) -> bool:
     return test.p_clustered_holm is not None and test.p_clustered_holm < ALPHA
 
 
-def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> list[str]:
+def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup]) -> list[str]:
     """What was left out, where the two kinds of tests disagree, and signs that turns are not independent."""
     found = [
         *(text for group in groups for text in _left_out(group)),
@@ -87,8 +88,6 @@ def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) 
         *_disagreements(section.tests),
         *_patterns(section),
     ]
-    if level != 0.95:
-        found.append(f"Intervals have coverage {level:.0%}.")
     return list(dict.fromkeys(found))
 
 

@@ -101,19 +101,26 @@ def zhao_sun_test(
         raise ValueError(f"{imputations} imputations: at least 2 are needed for a variance.")
     grouped = _grouped(k, spotted, group)
     u, _ = _log_rank(*grouped.events(grouped.found @ grouped.chances))
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(
-        grouped.found.astype(np.int64), grouped.chances[None], size=(imputations, *grouped.found.shape)
-    ).sum(axis=2)
-    each, within = _log_rank(*grouped.events(drawn.astype(float)))
-    apart = each - each.mean(axis=0)
-    between = apart.T @ apart / (imputations - 1)
-    v = within.mean(axis=0) + (1 + 1 / imputations) * between
+    v = _imputed_covariance(grouped, imputations, seed)
     result = _test(LogRank(grouped.groups, u, v), grouped.n, name, f"Zhao & Sun's test, {imputations:,} imputations")
     assumptions = (INDEPENDENT, "how much was shown does not depend on the speaker")
     source = "Zhao & Sun 2004; Deriu et al. 2020, §3.3"
     details = {**result.details, "seed": seed, "imputations": imputations}
     return result.model_copy(update={"assumptions": assumptions, "source": source, "details": details})
+
+
+def _imputed_covariance(grouped: _Grouped, imputations: int, seed: int) -> Floats:
+    """Mean covariance within the imputed data sets, and 1 + 1/M times that of their U."""
+    size = len(grouped.groups)
+    if not grouped.moments.size:
+        return np.zeros((size, size))
+    drawn = np.random.default_rng(seed).multinomial(
+        grouped.found.astype(np.int64), grouped.chances[None], size=(imputations, *grouped.found.shape)
+    )
+    each, within = _log_rank(*grouped.events(drawn.sum(axis=2).astype(float)))
+    apart = each - each.mean(axis=0)
+    covariance: Floats = within.mean(axis=0) + (1 + 1 / imputations) * (apart.T @ apart) / (imputations - 1)
+    return covariance
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,9 @@ def intraclass_correlation(
 ) -> Result:
     """ICC(1) of one-way analysis of variance: the share of the variance that lies between clusters.
 
-    (MSB − MSW) / (MSB + (n₀ − 1)·MSW) with n₀ = (N − Σn²/N)/(G − 1) for clusters of different sizes; for 0/1 answers the
-    same (Ridout, Demétrio & Firth 1999). The interval inverts the F test (Searle 1971), p is that of the F test that
-    clusters do not differ.
+    (MSB − MSW) / (MSB + (n₀ − 1)·MSW) with n₀ = (N − Σn²/N)/(G − 1) for clusters of different sizes, not below −1; for
+    0/1 answers the same (Ridout, Demétrio & Firth 1999). The interval inverts the F test (Searle 1971), p is that of the
+    F test that clusters do not differ.
 
     Args:
         values: an observation each; nan does not count.
@@ -144,7 +144,7 @@ def _squares(y: Floats, codes: npt.NDArray[np.int_], sizes: Floats) -> _Squares:
 
 def _from_squares(base: Result, squares: _Squares, cluster: str) -> Result:
     between, within, size = squares.between, squares.within, squares.size
-    estimate = (between - within) / (between + (size - 1) * within)
+    estimate = max(-1.0, (between - within) / (between + (size - 1) * within))
     if within < 1e-12:
         note = f"all answers of one {cluster} are equal: no interval"
         return base.model_copy(update={"estimate": 1.0, "p_value": None, "notes": (note,)})

@@ -1,0 +1,192 @@
+"""What the section on the study's design holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from parlai_humaneval.analysis.measures import Source, Unit
+from parlai_humaneval.analysis.sections.base import Part, Section
+from parlai_humaneval.analysis.sections.part_tables import Columns, part_table
+from parlai_humaneval.analysis.sections.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+
+Score = float | None
+POWER = 0.8
+
+
+class MeasureRow(Part):
+    """One question of the study.
+
+    ``n`` answers, ``per_worker`` and ``per_dialogue`` of them to a worker and dialogue (Σn²/Σn). ``icc_worker``,
+    ``icc_dialogue``: how alike those of one are; can be negative. ``design_effect``, ``effective_n``: by worker;
+    ``effective_n`` is not above ``n``. ``detectable_gap``: between two models, the median over pairs, clustered by
+    worker, found with power .8 at two-sided .05; ``_largest``: of the pair with the least data; ``_independent``: if all
+    answers were independent. ``unit``: of gaps. ``sentence``: the same in words.
+    """
+
+    source: Source
+    technique: str
+    setting: str
+    metric: str
+    unit: Unit
+    n: int
+    n_workers: int
+    n_dialogues: int
+    per_worker: Score
+    per_dialogue: Score
+    icc_worker: Score
+    icc_worker_low: Score
+    icc_worker_high: Score
+    icc_dialogue: Score
+    design_effect: Score
+    design_effect_dialogue: Score
+    effective_n: Score
+    detectable_gap: Score
+    detectable_gap_largest: Score
+    detectable_gap_independent: Score
+    sentence: str
+
+
+class GapRow(Part):
+    """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
+
+    ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
+    that the test really meets. Below 1 where workers judge both models and differ in level.
+    """
+
+    source: Source
+    technique: str
+    setting: str
+    metric: str
+    unit: Unit
+    model_a: str
+    model_b: str
+    n: int
+    n_workers: int
+    gap: float
+    standard_error: Score
+    standard_error_independent: Score
+    variance_ratio: Score
+    detectable_gap: Score
+    detectable_gap_independent: Score
+
+
+_MEASURE: Columns = (
+    ("source", "Table", "text"),
+    ("technique", "Technique", "text"),
+    ("setting", "Setting", "text"),
+    ("metric", "Measure", "text"),
+    ("n", "Answers", "count"),
+    ("n_workers", "Workers", "count"),
+    ("n_dialogues", "Dialogues", "count"),
+    ("per_worker", "a worker", "number"),
+    ("icc_worker", "ICC, worker", "number"),
+    ("icc_worker_low", "from", "number"),
+    ("icc_worker_high", "to", "number"),
+    ("icc_dialogue", "ICC, dialogue", "number"),
+    ("design_effect", "Design effect", "number"),
+    ("effective_n", "Effective answers", "number"),
+    ("unit", "Unit of gaps", "text"),
+    ("detectable_gap", "Detectable gap", "number"),
+    ("detectable_gap_largest", "least sure pair", "number"),
+    ("detectable_gap_independent", "if independent", "number"),
+)
+_GAP: Columns = (
+    ("source", "Table", "text"),
+    ("technique", "Technique", "text"),
+    ("setting", "Setting", "text"),
+    ("metric", "Measure", "text"),
+    ("model_a", "A", "text"),
+    ("model_b", "B", "text"),
+    ("n", "Answers", "count"),
+    ("n_workers", "Workers", "count"),
+    ("unit", "Unit", "text"),
+    ("gap", "Gap seen (A − B)", "number"),
+    ("standard_error", "Standard error", "number"),
+    ("standard_error_independent", "if independent", "number"),
+    ("variance_ratio", "Ratio of variances", "number"),
+    ("detectable_gap", "Detectable gap", "number"),
+    ("detectable_gap_independent", "if independent", "number"),
+)
+
+
+class Design(Section):
+    """How alike answers of one worker and of one dialogue are, and which gaps the data could show."""
+
+    TITLE: ClassVar[str] = "What these data could show"
+
+    measures: list[MeasureRow]
+    pairs: list[GapRow]
+    power: float = POWER
+    alpha: float = 0.05
+
+    def data_tables(self) -> list[DataTable]:
+        gaps = [part_table("design_pairs", "Each pair of models", _GAP, self.pairs)] if self.pairs else []
+        title = "How alike answers are, and the smallest gap that would be found with power .8"
+        return [part_table("design_measures", title, _MEASURE, self.measures), *gaps]
+
+    def figures(self) -> list[Figure]:
+        return [*_likeness(self.measures), *_gaps(self.measures)]
+
+    def methods(self) -> list[Method]:
+        return list(METHODS)
+
+
+def name_of(row: MeasureRow | GapRow) -> str:
+    """“preference (sata, sata_user)”."""
+    where = ", ".join(text for text in (row.technique, row.setting) if text)
+    return f"{row.metric} ({where})" if where else row.metric
+
+
+def _likeness(rows: list[MeasureRow]) -> list[Figure]:
+    points = _points(
+        rows, lambda row: None if row.icc_worker is None else (row.icc_worker, row.icc_worker_low, row.icc_worker_high)
+    )
+    title = "How alike the answers of one worker are"
+    found: list[Figure] = [
+        IntervalFigure(key="design_icc", title=title, x_label="ICC by worker", points=points, reference=0.0)
+    ]
+    return found if points else []
+
+
+def _gaps(rows: list[MeasureRow]) -> list[Figure]:
+    shares = [row for row in rows if row.unit == "share"]
+    points = _points(shares, lambda row: None if row.detectable_gap is None else (row.detectable_gap, None, None))
+    title = "Smallest gap between two models that would be found with power .8"
+    found: list[Figure] = [
+        IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
+    ]
+    return found if points else []
+
+
+def _points(
+    rows: list[MeasureRow], values: Callable[[MeasureRow], tuple[float, Score, Score] | None]
+) -> tuple[IntervalPoint, ...]:
+    return tuple(
+        IntervalPoint(label=f"{row.source}: {name_of(row)}", estimate=found[0], low=found[1], high=found[2])
+        for row in rows
+        if (found := values(row)) is not None
+    )
+
+
+METHODS = (
+    Method(
+        name="Likeness of answers (ICC)",
+        text="One-way analysis of variance, with the means of models taken out: of the difference of two models in a turn "
+        "or comparison, of a rating or label where models are judged one at a time. F interval, rough for 0/1 answers; "
+        "none where several pairs of models share turns.",
+        source="Donner & Koval 1980; Ridout, Demétrio & Firth 1999",
+    ),
+    Method(
+        name="Design effect",
+        text="1 + (m − 1)·ICC, with m = Σn²/Σn answers a worker; effective answers: n by the design effect, at most n.",
+        source="Kish 1965",
+    ),
+    Method(
+        name="Smallest detectable gap",
+        text="The true gap between two models that a two-sided test at .05 would find with power .8, from the standard "
+        "error seen in these data: clustered by worker (CR1 t, workers − 1 degrees of freedom), and beside it as if all "
+        "answers were independent. It says what the study could show, not how sure a gap is that was found.",
+        source="Bloom 1995",
+    ),
+)

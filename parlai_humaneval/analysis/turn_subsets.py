@@ -42,14 +42,14 @@ def leave_one_out(
     *,
     one_pick: bool,
 ) -> list[LeftOut]:
-    """For each of three or more models what changes without it; ``tests`` are those of all (``choice_tests``).
+    """For each of three or more models what changes without it; ``tests`` are those of all (``compare_choices``).
 
     With ``one_pick`` the turns that the model won are left out, as if raters who picked it had not been asked: this
     takes for granted that they would have spread over the others as everybody did. A pair's own test rests on the
     turns that tell its models apart, so that only its correction changes.
 
     Raises:
-        ValueError: as ``choice_tests``.
+        ValueError: as ``compare_choices``.
     """
     matrix, who = choices_checked(chosen, models, workers)
     if len(models) < 3:

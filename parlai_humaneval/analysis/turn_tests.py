@@ -39,7 +39,7 @@ class TurnTest(BaseModel):
     of_pair: bool = True
 
 
-def choice_tests(
+def compare_choices(
     chosen: npt.ArrayLike,
     models: Sequence[str],
     workers: npt.ArrayLike,
@@ -63,16 +63,16 @@ def choice_tests(
     return [*whole, *with_holm(pairs)]
 
 
-def single_tests(
+def compare_singles(
     chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike, *, level: float = 0.95
 ) -> list[TurnTest]:
     """Each pair of models that were judged alone; Holm's correction over the pairs.
 
-    ``chosen`` as in :func:`choice_tests`, one model a turn. The paper's test is the two-sided t test of independent
+    ``chosen`` as in :func:`compare_choices`, one model a turn. The paper's test is the two-sided t test of independent
     turns (Smith et al. 2022, App. C.7).
 
     Raises:
-        ValueError: as :func:`choice_tests`.
+        ValueError: as :func:`compare_choices`.
     """
     matrix, who = choices_checked(chosen, models, workers)
     return with_holm(
@@ -92,7 +92,7 @@ BASELINE = 0.8
 """What Liu et al. 2023 (“SM sample size”) expect of a single model under the null hypothesis."""
 
 
-def baseline_tests(
+def compare_with_baseline(
     chosen: npt.ArrayLike,
     models: Sequence[str],
     workers: npt.ArrayLike,
@@ -106,7 +106,7 @@ def baseline_tests(
     mean of the turns by worker.
 
     Raises:
-        ValueError: as :func:`choice_tests`.
+        ValueError: as :func:`compare_choices`.
     """
     matrix, who = choices_checked(chosen, models, workers)
     return with_holm(

@@ -14,10 +14,10 @@ from parlai_humaneval.analysis.means import clustered_mean, t_test
 from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.turn_subsets import leave_one_out
 from parlai_humaneval.analysis.turn_tests import (
-    baseline_tests,
-    choice_tests,
+    compare_choices,
+    compare_singles,
+    compare_with_baseline,
     equal_rates_test,
-    single_tests,
     with_holm,
 )
 
@@ -83,9 +83,9 @@ def test_impossible_counts_and_choices_are_refused():
     with pytest.raises(ValueError, match="at most all"):
         mcnemar_test(5, 3, n=7)
     with pytest.raises(ValueError, match="nothing else"):
-        choice_tests([[2, 0]], ["a", "b"], ["w"], one_pick=False)
+        compare_choices([[2, 0]], ["a", "b"], ["w"], one_pick=False)
     with pytest.raises(ValueError, match="models"):
-        choice_tests([[1, 0]], ["a", "b", "c"], ["w"], one_pick=False)
+        compare_choices([[1, 0]], ["a", "b", "c"], ["w"], one_pick=False)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_pairs_that_liu_marks_with_one_pick(k, n, different):
     """Liu et al. 2023, Table 3, SOBA: 62 % of 199, 62 % of 198, 61 % of 197 turns."""
     chosen = np.zeros((n, 2))
     chosen[:k, 0] = chosen[k:, 1] = 1
-    (test,) = choice_tests(chosen, ["base", "other"], np.arange(n), one_pick=True)
+    (test,) = compare_choices(chosen, ["base", "other"], np.arange(n), one_pick=True)
     assert (test.paper.p_value < 0.05) is different
     assert test.paper.p_value == binomial_p(k, n)
     assert test.clustered.estimate == pytest.approx((2 * k - n) / n)
@@ -122,7 +122,7 @@ def test_pairs_that_liu_marks_with_any_number_picked(n, a, b, tie_win, tie_loss,
     chosen[:both] = 1
     chosen[both : both + only_a, 0] = 1
     chosen[both + only_a : both + decided, 1] = 1
-    (test,) = choice_tests(chosen, ["base", "other"], np.arange(n), one_pick=False)
+    (test,) = compare_choices(chosen, ["base", "other"], np.arange(n), one_pick=False)
     assert (test.paper.p_value < 0.05) is different
     # One turn a worker: the clustered test is all but McNemar's.
     assert (test.clustered.p_value < 0.05) is different
@@ -131,7 +131,7 @@ def test_pairs_that_liu_marks_with_any_number_picked(n, a, b, tie_win, tie_loss,
 def test_all_models_then_pairs_with_holm():
     """Six pairs after Cochran's Q, each as alone; corrected among themselves, all of them at once not."""
     chosen, workers = study(np.random.default_rng(1), [0.6, 0.45, 0.5, 0.4])
-    whole, *pairs = choice_tests(chosen, MODELS, workers, one_pick=False)
+    whole, *pairs = compare_choices(chosen, MODELS, workers, one_pick=False)
     assert (whole.of_pair, whole.models, whole.paper.p_holm) == (False, tuple(MODELS), None)
     assert [test.models for test in pairs][:2] == [("a", "b"), ("a", "c")]
     assert [test.paper.p_holm for test in pairs] == holm([test.paper.p_value for test in pairs])
@@ -145,7 +145,7 @@ def test_one_pick_of_four_is_pearson_then_binomials():
     """As printed in Table 4 of Liu et al. 2023: 28, 19, 27 and 25 % of 436 turns differ."""
     counts = [122, 83, 118, 109]
     chosen = np.repeat(np.eye(4), counts, axis=0)
-    whole, first, *_ = choice_tests(chosen, MODELS, np.arange(432), one_pick=True)
+    whole, first, *_ = compare_choices(chosen, MODELS, np.arange(432), one_pick=True)
     assert (whole.paper.statistic, whole.paper.p_value) == pytest.approx((8.537, 0.0361), abs=1e-3)
     assert first.paper.p_value == binomial_p(122, 205)
 
@@ -154,7 +154,7 @@ def test_turns_that_showed_not_all_models():
     """All at once rests on turns with all of them, a pair on turns with both."""
     nan = float("nan")
     chosen = [[1, 0, 0], [1, 0, nan], [0, 1, nan], [0, 0, 1], [nan, 1, 0]]
-    whole, ab, ac, bc = choice_tests(chosen, ["a", "b", "c"], list("uvwxy"), one_pick=False)
+    whole, ab, ac, bc = compare_choices(chosen, ["a", "b", "c"], list("uvwxy"), one_pick=False)
     assert (whole.paper.n, ab.clustered.n, ac.clustered.n, bc.clustered.n) == (2, 4, 2, 3)
     assert (ab.paper.details["only_a"], ab.paper.details["only_b"]) == (2, 1)
 
@@ -187,7 +187,7 @@ def test_all_at_once_holds_its_level_where_cochrans_q_does_not():
     paper = clustered = 0
     for _ in range(300):
         chosen, workers = study(rng, [0.5] * 3, workers=40, turns=10, taste=1)
-        test = choice_tests(chosen, MODELS[:3], workers, one_pick=False)[0]
+        test = compare_choices(chosen, MODELS[:3], workers, one_pick=False)[0]
         paper += test.paper.p_value < 0.05
         clustered += test.clustered.p_value < 0.05
     assert clustered / 300 <= 0.09
@@ -198,24 +198,24 @@ def test_all_at_once_holds_its_level_where_cochrans_q_does_not():
 def test_few_workers_get_a_sign_flip_test():
     """From 3 to 9 workers; it is that of the worker's sums."""
     chosen, workers = study(np.random.default_rng(4), [0.7, 0.4], workers=6)
-    (test,) = choice_tests(chosen, ["a", "b"], workers, one_pick=False)
+    (test,) = compare_choices(chosen, ["a", "b"], workers, one_pick=False)
     gaps = chosen[:, 0] - chosen[:, 1]
     assert test.sign_flip_p == sign_flip_p(cluster_sums(gaps, np.ones(60), workers), null=0)
     many, crowd = study(np.random.default_rng(4), [0.7, 0.4], workers=20)
-    assert choice_tests(many, ["a", "b"], crowd, one_pick=False)[0].sign_flip_p is None
+    assert compare_choices(many, ["a", "b"], crowd, one_pick=False)[0].sign_flip_p is None
 
 
 @pytest.mark.parametrize("one_pick", [True, False])
 def test_edges_have_no_nan(one_pick):
     """No turns; one worker; all ties; two workers and four models: p = 1 or none, never nan, and a reason."""
-    nothing = choice_tests([], MODELS, [], one_pick=one_pick)
+    nothing = compare_choices([], MODELS, [], one_pick=one_pick)
     assert all(test.paper.p_value == 1 and test.paper.estimate is None for test in nothing)
     assert all(test.paper.p_holm is None for test in nothing)
-    ties = choice_tests(np.ones((6, 4)), MODELS, list("uvwxyz"), one_pick=one_pick)
+    ties = compare_choices(np.ones((6, 4)), MODELS, list("uvwxyz"), one_pick=one_pick)
     assert all(test.paper.p_value == test.clustered.p_value == 1 for test in ties)
     rng = np.random.default_rng(0)
     for workers in (np.zeros(12), np.arange(12) % 2):
-        for test in choice_tests(picks(rng, 12, [0.25] * 4), MODELS, workers, one_pick=one_pick):
+        for test in compare_choices(picks(rng, 12, [0.25] * 4), MODELS, workers, one_pick=one_pick):
             assert test.paper.p_value is not None
             assert test.clustered.p_value is None
             assert test.clustered.notes
@@ -226,10 +226,10 @@ def test_single_models_are_tested_as_the_papers_do():
     nan = float("nan")
     chosen = [[1, nan]] * 9 + [[0, nan]] + [[nan, 1]] * 5 + [[nan, 0]] * 5
     workers = list(range(10)) * 2
-    (pair,) = single_tests(chosen, ["a", "b"], workers)
+    (pair,) = compare_singles(chosen, ["a", "b"], workers)
     assert pair.paper.p_value == t_test([1] * 9 + [0], [1] * 5 + [0] * 5).p_value
     assert pair.clustered.estimate == pytest.approx(0.4)
-    a, b = baseline_tests(chosen, ["a", "b"], workers)
+    a, b = compare_with_baseline(chosen, ["a", "b"], workers)
     assert (a.paper.p_value, b.paper.p_value) == (binomial_p(9, 10, 0.8), binomial_p(5, 10, 0.8))
     assert [test.paper.p_holm for test in (a, b)] == holm([a.paper.p_value, b.paper.p_value])
     assert not a.of_pair
@@ -237,8 +237,8 @@ def test_single_models_are_tested_as_the_papers_do():
 
 def test_a_test_without_turns_makes_no_other_one_harder():
     """Holm counts the tests that rest on something."""
-    (made,) = choice_tests([[1, 0]] * 8 + [[0, 1]], ["a", "b"], range(9), one_pick=True)
-    (empty,) = choice_tests([], ["a", "b"], [], one_pick=True)
+    (made,) = compare_choices([[1, 0]] * 8 + [[0, 1]], ["a", "b"], range(9), one_pick=True)
+    (empty,) = compare_choices([], ["a", "b"], [], one_pick=True)
     first, second = with_holm([made, empty])
     assert first.paper.p_holm == made.paper.p_value
     assert second.paper.p_holm is None
@@ -249,7 +249,7 @@ def test_without_a_model_that_splits_the_votes():
     chosen = np.repeat(np.eye(3), [40, 35, 25], axis=0)
     workers = np.arange(100) % 25
     models = ["a", "b", "c"]
-    tests = choice_tests(chosen, models, workers, one_pick=True)
+    tests = compare_choices(chosen, models, workers, one_pick=True)
     without_a, without_b, _ = leave_one_out(chosen, models, workers, tests, one_pick=True)
     assert (without_a.left_out, without_a.n, without_a.ranking) == ("a", 60, ("b", "c"))
     assert without_a.win_rates == pytest.approx({"b": 35 / 60, "c": 25 / 60})
@@ -262,7 +262,7 @@ def test_without_a_model_the_correction_is_milder():
     """A pair that Holm's correction hides among six shows itself among three."""
     rng = np.random.default_rng(0)
     chosen, workers = study(rng, [0.5, 0.5, 0.5, 0.6], workers=60)
-    tests = choice_tests(chosen, MODELS, workers, one_pick=False)
+    tests = compare_choices(chosen, MODELS, workers, one_pick=False)
     found = leave_one_out(chosen, MODELS, workers, tests, one_pick=False)
     for left in found:
         rest = [test for test in tests if test.of_pair and left.left_out not in test.models]
@@ -281,7 +281,7 @@ def test_an_order_that_depends_on_a_third_model():
     """b leads c only where a was picked together with b: no such turn is left when only one may be picked."""
     chosen = np.array([[0, 0, 1]] * 3 + [[0, 1, 0]] * 2 + [[1, 1, 0]] * 2)
     models, workers = ["a", "b", "c"], range(7)
-    tests = choice_tests(chosen, models, workers, one_pick=True)
+    tests = compare_choices(chosen, models, workers, one_pick=True)
     without_a = leave_one_out(chosen, models, workers, tests, one_pick=True)[0]
     assert (without_a.ranking, without_a.order_changed) == (("c", "b"), True)
     assert leave_one_out(chosen[:, :2], models[:2], workers, [], one_pick=True) == []

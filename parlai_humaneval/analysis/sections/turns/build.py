@@ -33,10 +33,10 @@ from parlai_humaneval.analysis.turn_subsets import leave_one_out
 from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups
 from parlai_humaneval.analysis.turn_tests import (
     TurnTest,
-    baseline_tests,
-    choice_tests,
+    compare_choices,
+    compare_singles,
+    compare_with_baseline,
     equality_tests,
-    single_tests,
     with_holm,
 )
 
@@ -88,10 +88,10 @@ def _of_group(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnT
     turns = group.turns
     if group.kind != "single":
         one = group.kind == "one"
-        return choice_tests(turns.chosen, turns.models, turns.workers, one_pick=one, level=level)
-    pairs = single_tests(turns.chosen, turns.models, turns.workers, level=level)
+        return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=one, level=level)
+    pairs = compare_singles(turns.chosen, turns.models, turns.workers, level=level)
     # The paper's baseline is for its one question, whether the reply is appropriate; not for several finer ones.
-    alone = baseline_tests(turns.chosen, turns.models, turns.workers, level=level) if asked_alone else []
+    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if asked_alone else []
     return [*pairs, *alone]
 
 
@@ -189,6 +189,6 @@ def _left_out(group: ChoiceGroup) -> list[LeftOutRow]:
     if group.kind == "single" or len(group.models) < 3:
         return []
     turns, one = group.turns, group.kind == "one"
-    tests = choice_tests(turns.chosen, turns.models, turns.workers, one_pick=one)
+    tests = compare_choices(turns.chosen, turns.models, turns.workers, one_pick=one)
     found = leave_one_out(turns.chosen, turns.models, turns.workers, tests, one_pick=one)
     return [LeftOutRow(**of_group(group), **left.model_dump(mode="json")) for left in found]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ class TimeToSignificance:
             where there is none for this test.
         total: time of the last look; None with no looks.
         n: number of looks.
+        anytime_p_values: of every look, the p-value that allows for looking; None where there is none.
     """
 
     first: float | None
@@ -44,6 +46,7 @@ class TimeToSignificance:
     anytime: float | None
     total: float | None
     n: int
+    anytime_p_values: Floats | None = None
 
 
 def time_to_significance(
@@ -73,7 +76,7 @@ def time_to_significance(
         raise ValueError(f"{len(x)} outcomes but {len(at)} times: each outcome needs its time")
     p = binomial_p_values(np.cumsum(x).astype(np.int64), np.arange(1, len(x) + 1), p0)
     allowed = crossing(anytime, alpha, min_looks).first
-    return _result(p, at, crossing(p, alpha, min_looks), allowed)
+    return replace(_result(p, at, crossing(p, alpha, min_looks), allowed), anytime_p_values=anytime)
 
 
 def time_to_difference(
@@ -167,15 +170,29 @@ def chunk_variability(
         outcomes: 1, 0, or anything that a mean is wanted of.
         ddof: 0 for the standard deviation of the chunks at hand, 1 for an estimate of that of more chunks.
     """
-    x, spent = np.asarray(outcomes, dtype=float), np.asarray(durations, dtype=float)
-    if x.shape != spent.shape or x.ndim != 1:
-        raise ValueError(f"outcomes and durations must be equally long lists: they are {x.shape} and {spent.shape}")
-    if not (np.isfinite(x).all() and np.isfinite(spent).all()) or (spent < 0).any() or not chunk > 0:
+    x = np.asarray(outcomes, dtype=float)
+    ends = chunk_ends(durations, chunk=chunk)
+    if x.ndim != 1 or len(x) != np.size(durations) or not np.isfinite(x).all():
+        raise ValueError("outcomes and durations must be equally long lists, and outcomes known")
+    starts = [0, *ends[:-1]] if ends else []
+    rates = [float(x[start:end].mean()) for start, end in zip(starts, ends, strict=True)]
+    return ChunkVariability(rates, spread(rates, ddof))
+
+
+def chunk_ends(durations: npt.ArrayLike, *, chunk: float = CHUNK_MINUTES) -> list[int]:
+    """Number of answers up to the end of each full chunk; see :func:`chunk_variability`."""
+    spent = np.asarray(durations, dtype=float)
+    if spent.ndim != 1 or not np.isfinite(spent).all() or (spent < 0).any() or not chunk > 0:
         raise ValueError("outcomes and durations must be known, durations not negative, and chunk above 0")
-    ends, sums = np.cumsum(spent), np.concatenate([[0.0], np.cumsum(x)])
+    totals, ends, before = np.cumsum(spent), [], 0.0
     slack = 1e-9 * chunk  # durations that sum to the chunk up to rounding fill it
-    rates, start, before = [], 0, 0.0
-    while (end := int(np.searchsorted(ends, before + chunk - slack)) + 1) <= len(x):
-        rates.append(float(sums[end] - sums[start]) / (end - start))
-        start, before = end, float(ends[end - 1])
-    return ChunkVariability(rates, float(np.std(rates, ddof=ddof)) if len(rates) > ddof else None)
+    while (end := int(np.searchsorted(totals, before + chunk - slack)) + 1) <= len(spent):
+        ends.append(end)
+        before = float(totals[end - 1])
+    return ends
+
+
+def spread(rates: Sequence[float | None], ddof: int = 0) -> float | None:
+    """Standard deviation of the rates that are known; None with too few of them."""
+    known = [rate for rate in rates if rate is not None]
+    return float(np.std(known, ddof=ddof)) if len(known) > ddof else None

@@ -67,7 +67,7 @@ def ratings_frame(means: dict[str, float], *, n: int = 40, seed: int = 0, worker
     rows = [
         {
             "dialogue_id": f"{model}{i}",
-            "worker_id": f"w{rng.integers(workers)}",
+            "worker_id": worker,
             "model": model,
             "criterion": criterion,
             "value": float(np.clip(round(rng.normal(mean, 1)), 1, 5)),
@@ -75,6 +75,7 @@ def ratings_frame(means: dict[str, float], *, n: int = 40, seed: int = 0, worker
         }
         for model, mean in means.items()
         for i in range(n)
+        for worker in [f"w{rng.integers(workers)}"]
         for criterion in ("engaging", "human")
     ]
     return pd.DataFrame(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,14 @@ NO_EVENTS = "all or none were spotted at every length: no effect can be estimate
 class Likelihood:
     """At the maximum: coefficients (covariates, then blocks of lengths), inverse information, and scores.
 
-    ``scores``: for each observation the derivative by the linear predictor; ``design``: observations × coefficients;
-    ``used``: which observations say something of the coefficients.
+    ``inverse``: of the expected information; ``observed``: of the observed one, which the sandwich takes, as it need not
+    trust the model. ``scores``: for each observation the derivative by the linear predictor; ``design``: observations ×
+    coefficients; ``used``: which observations say something of the coefficients.
     """
 
     beta: Floats
     inverse: Floats
+    observed: Floats
     scores: Floats
     design: Floats
     used: npt.NDArray[np.bool_]
@@ -38,7 +40,7 @@ class Likelihood:
         groups, parts = len(names), self.scores[:, None] * self.design
         sums = np.column_stack([np.bincount(codes, weights=part, minlength=groups) for part in parts.T])
         middle = sums.T @ sums
-        return groups, groups / max(1, groups - 1) * self.inverse @ middle @ self.inverse
+        return groups, groups / max(1, groups - 1) * self.observed @ middle @ self.observed
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def fit_blocks(k: Ints, spotted: Floats, table: Floats) -> BlockFit:
             break
         borders = parted
     intercepts = fitted.beta[x.shape[1] :][blocks]
-    likelihood = Likelihood(fitted.beta, fitted.inverse, fitted.scores, fitted.design, used)
+    likelihood = replace(fitted, used=used)
     loglik = _loglik(fitted.design @ fitted.beta, y)
     return BlockFit(likelihood, loglik, _with(baseline, lengths, np.exp(intercepts), first, last))
 
@@ -136,10 +138,18 @@ def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
     family = families.Binomial(link=families.links.CLogLog())
     fitted = GLM(np.column_stack([found, total - found]), rows, family=family).fit(maxiter=100, tol=1e-12)
     beta = np.asarray(fitted.params, dtype=float)
-    hazard = np.exp(np.clip(design @ beta, -500, 500))
-    scores = np.where(y == 1, hazard / np.expm1(np.minimum(hazard, 500)), -hazard)
+    scores, curvature = _derivatives(design @ beta, y)
     inverse = np.asarray(fitted.normalized_cov_params, dtype=float)
-    return Likelihood(beta, inverse, scores, design, np.ones(len(y), dtype=bool))
+    observed = np.linalg.pinv(design.T @ (curvature[:, None] * design), hermitian=True)
+    return Likelihood(beta, inverse, observed, scores, design, np.ones(len(y), dtype=bool))
+
+
+def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Of the log-likelihood by the linear predictor, at each observation: the first, and minus the second."""
+    hazard = np.clip(np.exp(np.clip(predictor, -500, 500)), 1e-300, 300.0)
+    odds = hazard / np.expm1(hazard)
+    first, second = np.where(y == 1, odds, -hazard), np.where(y == 1, odds * (odds + hazard - 1), hazard)
+    return first, second
 
 
 def _to_part(

@@ -8,9 +8,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import trueskill as package
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval.analysis import skill_batch
 from parlai_humaneval.analysis.skill_batch import (
     free_for_all_path,
     free_for_all_ratings,
@@ -60,6 +61,10 @@ def test_upsets_far_in_the_tail_stay_finite():
     first, second, result = [0] * 30 + [0, 0], [1] * 30 + [1, 1], [1] * 30 + [-1, 0]
     for values in rate_two_player(first, second, result, 2, model=model):
         assert np.isfinite(values).all()
+    points = [[1, 0, 0]] * 30 + [[0, 1, 1], [0, 0, 0], [1, 2, 1]]
+    for orders in (None, [range(33)] * 20):
+        for values in free_for_all_ratings(points, model=model, orders=orders):
+            assert np.isfinite(values).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -171,10 +176,17 @@ def _reference_match(mu, sigma, ranks):
     return np.array(found).T
 
 
+@pytest.fixture(params=[0, 99], ids=["arrays", "one by one"])
+def either_way(request, monkeypatch):
+    """Few replicates are rated one by one, many as arrays: both must be right."""
+    monkeypatch.setattr(skill_batch, "_FEW", request.param)
+
+
 PLAYERS = st.lists(st.tuples(st.floats(10, 40), st.floats(0.5, 9), st.integers(0, 3)), min_size=2, max_size=6)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.usefixtures("either_way")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(players=PLAYERS)
 def test_free_for_all_matches_plain_message_passing(players):
     """Any number of players, ties anywhere: the same beliefs as messages passed one at a time."""
@@ -193,7 +205,8 @@ def test_free_for_all_is_near_the_package(players):
     assert np.array(rate_free_for_all(mu, sigma, ranks)) == pytest.approx(expected, abs=5e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.usefixtures("either_way")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(matches=MATCHES)
 def test_free_for_all_of_two_is_the_closed_form(matches):
     """A dialogue of two models gives what a match of two gives; the models that were not there stay as they were."""
@@ -208,7 +221,8 @@ def test_free_for_all_of_two_is_the_closed_form(matches):
 POINTS = st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=6)
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.usefixtures("either_way")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(points=POINTS, seed=st.integers(0, 99))
 def test_free_for_all_replicates_and_stops(points, seed):
     """Each replicate is its own study, and a stop is the study that ended there; absent models differ by row."""
@@ -231,6 +245,7 @@ def test_points_count_only_by_their_order(players, by):
     assert np.array_equal(free_for_all_ratings(points)[0], free_for_all_ratings(points * by + 1)[0])
 
 
+@pytest.mark.usefixtures("either_way")
 def test_who_was_not_there_is_not_touched():
     """A model alone in its dialogue plays no match, and gains no uncertainty from one it was not in."""
     mu, sigma = free_for_all_ratings([[3, np.nan, np.nan], [np.nan, np.nan, np.nan]])

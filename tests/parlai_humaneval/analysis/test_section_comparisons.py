@@ -13,6 +13,7 @@ from make_live_records import make_choices, make_verdict
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.comparisons import build
+from parlai_humaneval.analysis.strengths import comparison_strengths
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}
@@ -52,8 +53,22 @@ def test_what_is_shown_holds_together(exchanged):
         assert heat.values[i][i] is None
         for j in range(i):
             assert heat.values[i][j] + heat.values[j][i] == pytest.approx(1)
-    assert len({figure.key for figure in section.figures()}) == len(section.figures()) == 4
+    assert len({figure.key for figure in section.figures()}) == len(section.figures()) == 6
     assert all(method.source for method in section.methods())
+
+
+def test_strengths_agree_with_the_fit_of_the_rows(exchanged):
+    """Each model has the strength that a fit of its metric's rows gives; they average 0."""
+    section = build(exchanged, Options())
+    rows = exchanged.comparisons
+    for metric in ("humanness", "preference"):
+        expected = comparison_strengths(rows[(rows["metric"] == metric).to_numpy()])
+        by_name = dict(zip(("apple", "pear", "plum"), expected.models, strict=True))
+        own = [model for model in section.models if model.metric == metric]
+        assert sum(model.strength for model in own) == pytest.approx(0, abs=1e-9)
+        for model in own:
+            assert model.strength == pytest.approx(by_name[model.model].estimate)
+            assert model.strength_low == pytest.approx(by_name[model.model].ci_low)
 
 
 def test_our_own_records():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.frames import Tables
@@ -15,6 +16,7 @@ from parlai_humaneval.analysis.pair_wins import (
     oriented,
     pair_wins,
 )
+from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, disagreement
 from parlai_humaneval.analysis.sections.comparisons.parts import (
     ComparedModel,
@@ -23,6 +25,7 @@ from parlai_humaneval.analysis.sections.comparisons.parts import (
     FirstShown,
 )
 from parlai_humaneval.analysis.sections.comparisons.views import group_words, grouped
+from parlai_humaneval.analysis.strengths import bradley_terry
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
 
@@ -82,11 +85,37 @@ def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
 
 def _models(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[ComparedModel]:
     found = model_wins(rows, level=options.level)
-    return [_model(model, group) for model in found] if len(found) > 2 else []
+    if len(found) < 3:
+        return []
+    strengths = _strengths(rows, [model.model for model in found], options.level)
+    return [_model(model, group, strength) for model, strength in zip(found, strengths, strict=True)]
 
 
-def _model(model: ModelWins, group: dict[str, str]) -> ComparedModel:
+def _strengths(rows: pd.DataFrame, models: list[str], level: float) -> list[Result | None]:
+    """Bradley and Terry's, of the models in their order. Pairs that stem from turns of more models are no such pairs:
+    their replies were chosen from all of them at once."""
+    if not (rows["n_models"].fillna(2) == 2).all():
+        return [None] * len(models)
+    first = rows["first_a"].to_numpy(dtype=float)
+    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    outcome, swap = rows["outcome"].to_numpy(dtype=int), first == 0
+    found = bradley_terry(
+        np.where(swap, b, a),
+        np.where(swap, a, b),
+        np.where(swap, -outcome, outcome),
+        rows["worker_id"].to_numpy(dtype=object),
+        slots=not np.isnan(first).any(),
+        models=models,
+        level=level,
+    )
+    return list(found.models)
+
+
+def _model(model: ModelWins, group: dict[str, str], strength: Result | None) -> ComparedModel:
     return ComparedModel(
+        strength=strength and strength.estimate,
+        strength_low=strength and strength.ci_low,
+        strength_high=strength and strength.ci_high,
         **group,
         model=model.model,
         wins=model.wins,

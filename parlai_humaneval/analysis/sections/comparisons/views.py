@@ -115,6 +115,21 @@ def figures(section: Comparisons) -> list[Figure]:
                     share=True,
                 )
             )
+        strong = tuple(
+            IntervalPoint(label=one.model, estimate=one.strength, low=one.strength_low, high=one.strength_high)
+            for one in section.models
+            if one.group == pairs[0].group and one.strength is not None
+        )
+        if strong:
+            found.append(
+                IntervalFigure(
+                    key=f"comparisons_strengths_{number}",
+                    title=f"Strengths, {title}",
+                    x_label="log odds against the mean of the models, clustered interval",
+                    points=strong,
+                    reference=0.0,
+                )
+            )
         models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
         if len(models) > 2:
             found.append(

@@ -169,7 +169,7 @@ def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any
         raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError(f"{' and '.join(own)} belong to one technique: give --technique, too")
+        raise PlanError(f"{' and '.join(own)}: only one technique at a time can have that; give --technique, too")
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from parlai_humaneval.analysis.planning.techniques import (
 
 Method = Literal["two_variance", "liu2023"]
 Tests = Literal["overall", "pairs"]
+SMALLEST_GAP = 0.001
 LIU_TECHNIQUES = ("pw_turn", "sata", "single_model")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -223,13 +224,38 @@ def _check_gap(inputs: PlanInputs) -> None:
         raise PlanError("gap 0: no study can find a difference that is not there; give, say, --gap 0.1 for ten points")
     if gap < 0 or gap >= 1:
         raise PlanError(f"gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
+    if gap < SMALLEST_GAP:
+        raise PlanError(f"gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
     if inputs.shares is not None:
         told = _range_of(normalised(inputs.shares, inputs.setting or "sata_random"))
         if abs(told - gap) > 0.005:
             raise PlanError(f"the shares differ by {told:.3g}, the gap is {gap:g}: give one of them")
 
 
+ADVICE = {
+    "models": "a whole number from 2 to 20",
+    "power": "a share above 0 and below 1, such as 0.8",
+    "alpha": "a share above 0 and below 1, such as 0.05",
+    "discordance": "a share above 0, at most 1: 0.85 where 15 % are ties",
+    "baseline": "a share above 0 and below 1, such as 0.8",
+    "turns": "a whole number from 1",
+    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
+    "exclusion": "a share from 0, below 1: 0.26 for 26 %",
+    "pay": "dollars, not negative",
+    "wage": "dollars an hour, not negative",
+    "fee": "a share from 0 to 1: 0.2 for 20 %",
+    "dialogues_per_worker": "a whole number from 1",
+    "minutes": "minutes, above 0",
+    "onboarding": "minutes, not negative",
+    "reuse": "a whole number from 1",
+    "seed": "a whole number, not negative",
+}
+
+
 def _fault(error: Any) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    name = ".".join(str(part) for part in error["loc"])
-    return f"{name}: {text}, got {error['input']!r}" if name else text
+    name = str(error["loc"][0]) if error["loc"] else ""
+    if not name:
+        return text
+    expected = ADVICE.get(name, text[:1].lower() + text[1:])
+    return f"{name.replace('_', '-')} {error['input']}: expected {expected.removeprefix('input should be ')}"

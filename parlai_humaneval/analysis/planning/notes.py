@@ -111,9 +111,9 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
     icc = question.icc or 0.0
     if not icc:
         return ["All judgements are taken as independent (ICC 0), also those of one worker; real ones seldom are."]
-    of_what = f"{plan['judgement']}s of a {'model' if found.design.samples == 2 else 'test'}"
+    of_what = f"{plan['judgement']}s" + (" of a model" if found.design.samples == 2 else "")
     if found.per_worker == 1:
-        notes = [f"Each worker gives one of the {of_what}, so that these are independent."]
+        notes = [f"Each worker gives one of the {of_what} of a test, so that these are independent."]
     else:
         notes = [
             f"Answers of one worker are alike (ICC {icc:g}; measure your own): {found.per_worker:.3g} {of_what} from each "

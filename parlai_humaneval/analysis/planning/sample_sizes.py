@@ -71,7 +71,7 @@ def mcnemar_size(
         raise ValueError(f"discordance {discordance}: expected more than 0 and at most 1")
     if gap == 0:
         raise ValueError("the gap is 0: no number of turns finds a difference that is not there")
-    if abs(gap) > discordance:
+    if abs(gap) > discordance + 1e-12:
         raise ValueError(
             f"gap {gap} with discordance {discordance}: the models cannot differ more often than the answers do"
         )

@@ -111,16 +111,18 @@ def found_by_f(difference: Floats, influence: Floats, alpha: float) -> Flags:
 
 
 def shared_out(n: int, workers: int) -> Ints:
-    """``n`` judgements over ``workers``, none with two more than another; nobody with none."""
+    """``n`` judgements over ``workers``, none with two more than another, and none without any."""
     sizes = np.full(workers, n // workers, dtype=np.int64)
     sizes[: n % workers] += 1
-    return sizes[sizes > 0]
+    given: Ints = sizes[sizes > 0]
+    return given
 
 
 def _alike(chances: Floats, sizes: Ints, icc: float, replicates: int, rng: np.random.Generator) -> Ints:
     """Answers of each kind: studies × workers × kinds, Dirichlet-multinomial."""
     if sizes.max() == 1:  # a single answer is as likely as all answers of its kind, whoever gives it
-        return rng.multinomial(1, chances, size=(replicates, len(sizes)))
+        single: Ints = rng.multinomial(1, chances, size=(replicates, len(sizes)))
+        return single
     weights = rng.gamma(chances * (1 - icc) / icc, size=(replicates, len(sizes), len(chances)))
     total = weights.sum(axis=-1, keepdims=True)
     empty = np.argwhere(total[..., 0] == 0)  # with an ICC near 1 all weights may vanish: then one answer has them all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from parlai_humaneval.analysis.design_effects import design_effect
 from parlai_humaneval.analysis.planning.designs import Design
 from parlai_humaneval.analysis.planning.power import f_power
 from parlai_humaneval.analysis.planning.sample_sizes import Variance
@@ -52,11 +53,6 @@ def clustered_power(design: Design, n: int, alpha: float, *, per_worker: float, 
     """Power of the clustered test with ``n`` observations of each sample, ``per_worker`` of each worker."""
     noncentrality = n * design.information / design_effect(per_worker, icc)
     return f_power(noncentrality, design.df, design.groups(n, per_worker) - design.df, alpha)
-
-
-def design_effect(m: float, icc: float) -> float:
-    """1 + (m−1)·ICC: how many times more observations are needed when each worker gives ``m`` of them (Kish 1965)."""
-    return 1 + (m - 1) * icc
 
 
 def _ceil(size: float) -> int:

@@ -6,13 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval.analysis.design_effects import design_effect
 from parlai_humaneval.analysis.planning.collecting import Collection, collection
 from parlai_humaneval.analysis.planning.designs import Contest, Design, OneShare
 from parlai_humaneval.analysis.planning.inputs import PlanInputs
 from parlai_humaneval.analysis.planning.layout import Layout, layout
 from parlai_humaneval.analysis.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
 from parlai_humaneval.analysis.planning.power import binomial_power, exact_binomial_sizes
-from parlai_humaneval.analysis.planning.sizing import clustered_power, clustered_size, design_effect, independent_size
+from parlai_humaneval.analysis.planning.sizing import clustered_power, clustered_size, independent_size
 
 EXACT_SEARCH = 3_000
 """Beyond it the exact test's power is that of the normal one."""

@@ -1,0 +1,180 @@
+"""``parlai-humaneval plan`` as people call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from parlai_humaneval.analysis.planning.techniques import TECHNIQUES
+from parlai_humaneval.cli import main
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner(mix_stderr=False).invoke(main, ["plan", *arguments])
+
+
+def plan_json(*arguments: str) -> dict[str, object]:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, object] = json.loads(result.stdout)
+    return found
+
+
+def test_keys_of_json() -> None:
+    """Guards what scripts read: the promised keys, inputs as they were used, and no number that JSON does not have."""
+    found = plan_json("--technique", "pw_turn", "--gap", "0.1")
+    assert {"n_turns", "n_dialogues", "n_workers", "hours", "cost", "power"} <= set(found)
+    assert found["n_turns"] == 979
+    assert found["inputs"]["icc"] == 0.05  # type: ignore[index]
+    assert "NaN" not in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "turns"),
+    [
+        ("--technique sata --setting soba", 196),
+        ("--technique pw_turn", 196),
+        ("--technique sata --setting sata_random", 667),
+        ("--technique single_model --baseline 0.8", 126),
+        ("--technique sata --setting soba --models 4 --shares 54,53,48,35", 430),
+        ("--technique sata --setting sata_random --models 4 --discordance 0.408", 445),
+    ],
+)
+def test_numbers_of_the_paper(arguments: str, turns: int) -> None:
+    """Guards the examples of the help: --method liu2023 prints the five numbers of that paper's Table 1."""
+    found = plan_json(*arguments.split(), "--gap", "0.1", "--method", "liu2023")
+    assert found["n_turns"] == turns
+    text = call(*arguments.split(), "--gap", "0.1", "--method", "liu2023").stdout
+    assert f"{turns} rated turns" in text
+
+
+def test_every_flag_counts() -> None:
+    """Guards that each flag changes the plan in the way it says."""
+    base = plan_json("--technique", "sata", "--gap", "0.1")
+    for flag, value, key, sign in (
+        ("--power", "0.9", "n_turns", 1),
+        ("--alpha", "0.01", "n_turns", 1),
+        ("--discordance", "0.5", "n_turns", -1),
+        ("--turns", "20", "n_dialogues", -1),
+        ("--icc", "0.2", "n_turns", 1),
+        ("--exclusion", "0.5", "n_dialogues", 1),
+        ("--exclusion", "0.5", "n_workers", 1),
+        ("--pay", "10", "cost", 1),
+        ("--wage", "30", "cost", 1),
+        ("--fee", "0.4", "cost", 1),
+        ("--dialogues-per-worker", "3", "n_workers", -1),
+        ("--minutes", "20", "hours", 1),
+        ("--onboarding", "20", "hours", 1),
+    ):
+        changed = plan_json("--technique", "sata", "--gap", "0.1", flag, value)
+        assert (changed[key] - base[key]) * sign > 0, flag  # type: ignore[operator]
+    single = ["--technique", "single_model", "--gap", "0.1"]
+    assert plan_json(*single, "--baseline", "0.5")["n_turns"] > plan_json(*single)["n_turns"]  # type: ignore[operator]
+    several = ["--technique", "sata", "--models", "5", "--gap", "0.1"]
+    assert plan_json(*several, "--tests", "pairs")["tests"] == 10
+    held = ["--technique", "pw_dialog", "--gap", "0.1"]
+    fewer = plan_json(*held, "--reuse", "10")["n_dialogues"]
+    assert fewer < plan_json(*held)["n_dialogues"]  # type: ignore[operator]
+    assert plan_json(*held, "--setting", "self_chat")["title"] == "PW-Dialog (self-chat)"
+
+
+def test_text() -> None:
+    """Guards what people read: the sentence, the rows, the sources, and nothing wider than a terminal."""
+    text = call("--technique", "pw_turn", "--gap", "0.1").stdout
+    assert text.startswith("PW-Turn needs 979 rated turns (222 dialogues) from 222 workers")
+    assert "Sources and assumptions:" in text
+    assert "Smith et al. 2022" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_comparison() -> None:
+    """Guards the comparison without --technique and with --compare, as text and as JSON."""
+    for arguments in (("--gap", "0.1", "--models", "4"), ("--technique", "arena", "--compare", "--gap", "0.1")):
+        text = call(*arguments).stdout
+        assert "For a gap of 10 points, " in text.replace("\n", " ")
+        assert "PW-Turn needs" in text.replace("\n", " ")
+        result = plan_json(*arguments)
+        assert len(result["plans"]) == 10  # type: ignore[arg-type]
+    assert "no plan for single_model" in call("--gap", "0.45").stdout
+
+
+def test_simulation() -> None:
+    """Guards --simulate: the power with its interval in text and JSON, repeatable, and the warning where it misses."""
+    arguments = ["--technique", "pw_turn", "--gap", "0.2", "--simulate", "--replicates", "1000"]
+    found = plan_json(*arguments)["simulated"]
+    assert found["ci_low"] < found["estimate"] < found["ci_high"]  # type: ignore[index]
+    assert found == plan_json(*arguments)["simulated"]
+    assert found != plan_json(*arguments, "--seed", "1")["simulated"]
+    assert "simulated power" in call(*arguments).stdout
+    liu = ["--technique", "pw_turn", "--gap", "0.1", "--simulate", "--method", "liu2023"]
+    assert "Beware: the simulated power misses the 80%" in call(*liu).stdout.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_curve(tmp_path: Path, ending: str, begins: bytes) -> None:
+    """Guards the picture in its three formats, and that JSON stays clean beside it."""
+    path = tmp_path / f"power.{ending}"
+    plan_json("--technique", "sata", "--models", "3", "--gap", "0.1", "--curve", str(path))
+    assert path.read_bytes().startswith(begins)
+    assert f"The power curve is in {path}" in call("--technique", "sata", "--gap", "0.1", "--curve", str(path)).stdout
+
+
+def test_plan_in_a_file(tmp_path: Path) -> None:
+    """Guards --out: the same JSON as printed."""
+    path = tmp_path / "plan.json"
+    printed = plan_json("--technique", "arena", "--gap", "0.2", "--out", str(path))
+    assert json.loads(path.read_text(encoding="utf-8")) == printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "--gap 0.1"),
+        ("--gap 0", "not there"),
+        ("--gap much", "--gap"),
+        ("--gap 0.1 --icc 1 --pay -3", "pay -3"),
+        ("--gap 0.1 --setting soba", "give --technique"),
+        ("--gap 0.1 --simulate", "give --technique"),
+        ("--gap 0.1 --models 1", "2 or more"),
+        ("--technique sata --gap 0.5 --discordance 0.4", "more often than the answers do"),
+        ("--technique sata --shares a,b", "54,53,48,35"),
+        ("--technique telepathy --gap 0.1", "pw_turn"),
+        ("--technique pw_turn --gap 0.1 --curve power.gif", ".png"),
+        ("--technique pw_turn --gap 0.1 --curve /nowhere/power.png", "cannot be written"),
+        ("--technique pw_turn --gap 0.1 --out /nowhere/plan.json", "cannot be written"),
+        ("--gap 0.95 --technique single_model", "--baseline"),
+    ],
+)
+def test_wrong_input(arguments: str, words: str) -> None:
+    """Guards the errors: exit code 2, a sentence that says what to do, nothing on stdout, no traceback."""
+    result = call(*arguments.split())
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+    assert isinstance(result.exception, SystemExit)
+
+
+def test_help_teaches() -> None:
+    """Guards the help: every technique, examples, and each option of the command explained."""
+    text = call("--help").stdout
+    assert all(technique in text for technique in TECHNIQUES)
+    assert "parlai-humaneval plan --gap 0.1" in text
+    assert "plan" in CliRunner().invoke(main, ["--help"]).stdout
+
+
+def test_nothing_heavy_is_imported() -> None:
+    """Guards a quick start: a plan loads no Mephisto, ParlAI, torch, matplotlib, scipy.stats or statsmodels."""
+    code = (
+        "import sys\n"
+        "from parlai_humaneval.cli import main\n"
+        "main(['plan', '--technique', 'pw_turn', '--gap', '0.1', '--simulate', '--json'], standalone_mode=False)\n"
+        "heavy = {'mephisto', 'parlai', 'torch', 'matplotlib', 'scipy.stats', 'statsmodels', 'sklearn'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

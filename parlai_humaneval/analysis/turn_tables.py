@@ -20,7 +20,19 @@ Kind = Literal["one", "any", "single"]
 ONE_PICK, ANY_PICK = frozenset({"soba", "pw_turn", "free_for_all"}), frozenset({"sata_random", "sata_user"})
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
-_ANSWERS = ["selected", "written", "seconds", "complete", "ticks", "tick_choices", "same_as", "dialogue_status"]
+_ANSWERS = [
+    "selected",
+    "continued",
+    "written",
+    "seconds",
+    "complete",
+    "ticks",
+    "tick_choices",
+    "same_as",
+    "dialogue_status",
+]
+READ_AGAIN = "third_party"
+"""Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
 _FLAGS = ["automatic", "failed", "continued_each"]
 
 
@@ -84,21 +96,26 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
     A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``.
     """
     turns = tables.turns
-    first_hand = (turns["own_worker"].isna() & turns["judgement_id"].isna()).to_numpy(dtype=bool)
-    rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand]  # the texts, which are most of the table, are not copied
+    first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
+    # The texts, which are most of the table, are not copied.
+    rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand.to_numpy(dtype=bool)]
     if rows.empty:
         return []
-    rows = _with_status(_one_rater_each(_with_failures(rows)), tables.dialogues)
+    rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
     found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
     return sorted(found, key=lambda group: (group.family, group.models))
 
 
-def _with_failures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Elsewhere only position 0 tells that a reply failed."""
-    failed = rows["failed"].fillna((rows["position"] == 0).astype("Int64"))
-    assigned: pd.DataFrame = rows.assign(failed=failed)
+def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
+    """Elsewhere place 0 tells that a reply failed, and several continued ones that nothing was to be chosen."""
+    turn = [rows[name] for name in ("technique", "setting", "metric", *_TURN)]
+    each = rows["continued"].groupby(turn, sort=False, dropna=False).transform("sum") > 1
+    assigned: pd.DataFrame = rows.assign(
+        failed=rows["failed"].fillna((rows["position"] == 0).astype("Int64")),
+        continued_each=rows["continued_each"].fillna(each.astype("Int64")),
+    )
     return assigned
 
 
@@ -126,6 +143,14 @@ def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
     return assigned
 
 
+def self_comparisons(turns: pd.DataFrame) -> int:
+    """Turns in which a model stood against itself, which has no winner and counts nowhere."""
+    key = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn"]
+    first_hand = turns[turns["own_worker"].isna().to_numpy(dtype=bool)]
+    twice = first_hand[first_hand.duplicated([*key, "model"]).to_numpy(dtype=bool)]
+    return len(twice.drop_duplicates(key))
+
+
 def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
@@ -139,7 +164,8 @@ def _answered(rows: pd.DataFrame) -> Mask:
     timed = rows["seconds"].notna().to_numpy(dtype=bool)
     if not timed.any():
         return np.ones(len(rows), dtype=bool)
-    acted = is_set(rows, "selected") | is_set(rows, "written") | timed | rows["complete"].notna().to_numpy(dtype=bool)
+    told = (rows["complete"].notna() | rows["tick_choices"].notna()).to_numpy(dtype=bool)
+    acted = is_set(rows, "selected") | is_set(rows, "written") | timed | told
     codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 

@@ -6,7 +6,7 @@ everything to the winner (WTA). Lin pools all turns; Sqr and WTA are means over 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -150,12 +150,14 @@ class DialogueCounts:
     ties: Floats
 
 
-def count_dialogues(comparisons: pd.DataFrame, model: str, first_turn: int = 1) -> DialogueCounts:
-    """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on.
+def count_dialogues(
+    comparisons: pd.DataFrame, model: str, first_turn: int = 1, *, turns: Collection[int] | None = None
+) -> DialogueCounts:
+    """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
 
     ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
     """
-    rows = comparisons[_from_turn(comparisons, first_turn)]
+    rows = comparisons[_chosen_turns(comparisons, first_turn, turns)]
     codes, dialogues = pd.factorize(rows["dialogue_a"])
     won, tied = outcomes(rows, model)
     size = len(dialogues)
@@ -167,10 +169,11 @@ def count_dialogues(comparisons: pd.DataFrame, model: str, first_turn: int = 1) 
     return DialogueCounts(workers=workers, wins=wins, losses=losses, ties=ties)
 
 
-def _from_turn(comparisons: pd.DataFrame, first_turn: int) -> npt.NDArray[np.bool_]:
-    """Which rows belong to turn ``first_turn`` or later; rows without a turn belong to turn 1."""
+def _chosen_turns(comparisons: pd.DataFrame, first_turn: int, chosen: Collection[int] | None) -> npt.NDArray[np.bool_]:
+    """Which rows belong to the ``chosen`` turns, else to ``first_turn`` or later; rows without a turn are turn 1."""
     turns = comparisons["turn"].to_numpy(dtype=float, na_value=1)
-    return np.asarray(turns >= first_turn, dtype=bool)
+    wanted = turns >= first_turn
+    return np.asarray(wanted if chosen is None else wanted & np.isin(turns, list(chosen)), dtype=bool)
 
 
 def outcomes(comparisons: pd.DataFrame, model: str) -> tuple[Floats, Floats]:

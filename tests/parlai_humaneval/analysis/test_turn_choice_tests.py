@@ -171,6 +171,25 @@ def test_two_models_are_a_squared_t(data):
         assert (whole.statistic, whole.p_value) == pytest.approx((pair.statistic**2, pair.p_value), abs=1e-9)
 
 
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), one_pick=st.booleans())
+def test_swapped_models_and_shuffled_turns_give_the_same_tests(seed, one_pick):
+    """The difference changes its sign and its ends; statistics and p-values stay."""
+    rng = np.random.default_rng(seed)
+    chosen, workers = study(rng, [0.6, 0.4], workers=6, turns=5)
+    chosen = np.stack([chosen[:, 0], 1 - chosen[:, 0]], axis=1) if one_pick else chosen
+    order = rng.permutation(len(chosen))
+    (one,) = compare_choices(chosen, ["a", "b"], workers, one_pick=one_pick)
+    (two,) = compare_choices(chosen[order][:, ::-1], ["b", "a"], workers[order], one_pick=one_pick)
+    assert two.paper.p_value == pytest.approx(one.paper.p_value)
+    assert two.clustered.estimate == pytest.approx(-one.clustered.estimate)
+    if one.clustered.ci_low is not None:
+        assert (two.clustered.p_value, two.clustered.ci_low) == pytest.approx(
+            (one.clustered.p_value, -one.clustered.ci_high)
+        )
+    assert two.sign_flip_p == pytest.approx(one.sign_flip_p)
+
+
 def test_which_model_comes_last_does_not_matter():
     """The test of all models is the same in any order of models and of turns."""
     rng = np.random.default_rng(2)

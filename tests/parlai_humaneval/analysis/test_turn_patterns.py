@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns
-from parlai_humaneval.analysis.turn_patterns import first_choice, first_place, reselection
+from parlai_humaneval.analysis.turn_patterns import first_choice, first_place, fixed_places, reselection
 
 
 def make_turns(chosen, dialogues, *, workers=None, numbers=None, places=None, models=None):
@@ -186,3 +186,14 @@ def test_first_place_by_hand():
     assert (first_place(alone).estimate, first_place(alone).p_value) == (None, 1)
     nowhere = make_turns(np.zeros((4, 2)), list("wxyz"), places=np.zeros((4, 0)))
     assert first_place(nowhere).p_value == 1
+
+
+def test_fixed_patterns_of_choice():
+    """x always the first place, y once the second, z too short, n never any; one reply alone is no pattern."""
+    places = [[1, 0]] * 3 + [[1, 0], [0, 1], [1, 0]] + [[1, 0]] * 2 + [[0, 0]] * 4
+    dialogues = list("xxxyyyzznnnn")
+    turns = make_turns(np.zeros((12, 2)), dialogues, places=places)
+    assert fixed_places(turns) == {"x": 3, "n": 4}
+    assert fixed_places(turns, least=2) == {"x": 3, "z": 2, "n": 4}
+    assert fixed_places(make_turns(np.zeros((3, 1)), list("xxx"), places=np.ones((3, 1)))) == {}
+    assert fixed_places(make_turns(np.zeros((0, 2)), [], places=np.zeros((0, 2)))) == {}

@@ -12,7 +12,7 @@ from parlai_humaneval.analysis.columns import from_rows
 from parlai_humaneval.analysis.declared import TABLES
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.table_files import read_tables, write_tables
-from parlai_humaneval.analysis.turn_tables import choice_groups
+from parlai_humaneval.analysis.turn_tables import choice_groups, self_comparisons
 
 
 def exchanged(found, folder):
@@ -151,7 +151,24 @@ def test_dialogues_rated_once_more_do_not_belong_here():
     rows = turns_of("ab")
     assert groups_of([{**row, "own_worker": "w"} for row in rows]) == []
     assert groups_of([{**row, "judgement_id": "j"} for row in rows]) == []
+    assert groups_of([{**row, "technique": "third_party"} for row in rows]) == []
     assert groups_of([]) == []
+
+
+def test_partners_side_by_side_are_not_chosen_turn_by_turn():
+    """Where every model goes on with its own reply, nothing was asked at the turn, said so or not."""
+    rows = turns_of(["", ""], technique="arena")
+    assert groups_of([{**row, "continued": 1} for row in rows]) == []
+    assert groups_of([{**row, "continued_each": 1} for row in rows]) == []
+    assert len(groups_of(rows)[0].turns.turns) == 2
+
+
+def test_a_model_against_itself_has_no_winner():
+    """It counts nowhere, and how many turns there were can be told."""
+    rows = [{**row, "model": "a"} for row in turns_of(["a", "b", ""])]
+    assert groups_of(rows) == []
+    assert self_comparisons(from_rows("turns", rows)) == 3
+    assert self_comparisons(from_rows("turns", turns_of(["a"]))) == 0
 
 
 def test_ticks_are_metrics_of_single_models():
@@ -182,6 +199,16 @@ def test_our_own_single_replies_without_a_question_do_not_count():
     record.turn_criteria = []
     record.turns[0].ticks = None
     assert choice_groups(tables([record])) == []
+
+
+def test_imported_ticks_without_times():
+    """Where only some turns have a time, ticks still say that a turn was answered."""
+    asked = {"tick_choices": "fun;good", "seconds": None}
+    rows = turns_of(["", "", ""], models=["a"], technique="single_model")
+    ticked = [{**rows[0], **asked, "ticks": "fun"}, {**rows[1], **asked, "seconds": 4}, {**rows[2], "seconds": None}]
+    fun, good = groups_of(ticked)
+    assert (fun.metric, fun.turns.chosen.ravel().tolist()) == ("fun", [1, 0])
+    assert good.turns.chosen.ravel().tolist() == [0, 0]
 
 
 def test_each_set_of_models_is_a_group():

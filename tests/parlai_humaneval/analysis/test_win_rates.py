@@ -127,3 +127,6 @@ def test_counts_of_dialogues_from_a_turn_on():
     later = count_dialogues(comparisons, "retrieval", first_turn=2)
     assert (later.wins.tolist(), later.losses.tolist(), later.ties.tolist()) == ([5, 0], [0, 0], [0, 1])
     assert count_dialogues(comparisons, "retrieval", first_turn=7).wins.size == 0
+    some = count_dialogues(comparisons, "retrieval", turns=range(1, 4))
+    assert (some.wins.tolist(), some.losses.tolist(), some.ties.tolist()) == ([2, 0], [1, 1], [0, 1])
+    assert count_dialogues(comparisons, "retrieval", 2, turns=[1, 6]).wins.tolist() == [1]

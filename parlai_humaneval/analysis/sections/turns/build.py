@@ -30,7 +30,7 @@ from parlai_humaneval.analysis.sections.turns.types import (
 )
 from parlai_humaneval.analysis.turn_patterns import Reselection, first_choice, first_place, reselection
 from parlai_humaneval.analysis.turn_subsets import leave_one_out
-from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups
+from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups, self_comparisons
 from parlai_humaneval.analysis.turn_tests import (
     TurnTest,
     compare_choices,
@@ -73,7 +73,7 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         leave_one_out=[row for group in found for row in _left_out(group)],
     )
     section.headline = words.headline(section, level)
-    section.remarks = words.remarks(section, groups)
+    section.remarks = words.remarks(section, groups, self_comparisons(tables.turns))
     return section
 
 

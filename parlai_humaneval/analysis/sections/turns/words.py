@@ -9,6 +9,7 @@ from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.sections.base import ALPHA, disagreement
 from parlai_humaneval.analysis.sections.turns.types import ModelRow, OfGroup, TestRow, TurnsSection
 from parlai_humaneval.analysis.sections.views import Method
+from parlai_humaneval.analysis.turn_patterns import fixed_places
 from parlai_humaneval.analysis.turn_tables import ChoiceGroup
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
@@ -80,9 +81,14 @@ def _apart(test: TestRow) -> bool:
     return test.p_clustered_holm is not None and test.p_clustered_holm < ALPHA
 
 
-def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup]) -> list[str]:
-    """What was left out, where the two kinds of tests disagree, and signs that turns are not independent."""
+def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup], own_rival: int) -> list[str]:
+    """What was left out, where the two kinds of tests disagree, and signs that turns are not independent.
+
+    ``own_rival``: turns in which a model stood against itself.
+    """
+    alone = [f"{counted(own_rival, 'turn')} of a model against itself count nowhere."] if own_rival else []
     found = [
+        *alone,
         *(text for group in groups for text in _left_out(group)),
         *_few_workers(section.models),
         *_disagreements(section.tests),
@@ -101,6 +107,13 @@ def _left_out(group: ChoiceGroup) -> Iterator[str]:
     if group.failed_replies:
         n = group.failed_replies
         yield f"{name}: {n} {'reply' if n == 1 else 'replies'} failed and {'was' if n == 1 else 'were'} not shown."
+    n = len(set(group.turns.dialogues))
+    fixed = 0 if group.kind == "single" else len(fixed_places(group.turns))
+    if fixed:
+        yield (
+            f"{name}: in {fixed} of {counted(n, 'dialogue')} the same places were chosen at every turn. They count here; "
+            "Liu et al. 2023 leave such dialogues out."
+        )
     if not len(group.turns.turns):
         yield f"{name}: no turn counts."
 

@@ -120,7 +120,7 @@ class PairWins:
     p_sign_flip: float | None
 
 
-def pair_wins(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> list[PairWins]:
+def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> list[PairWins]:
     """Every pair of models in ``rows`` (as :func:`oriented` gives them, one group); p-values are Holm-corrected.
 
     Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate.

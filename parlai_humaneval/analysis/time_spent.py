@@ -13,7 +13,7 @@ from parlai_humaneval.analysis.means import clustered_mean
 from parlai_humaneval.analysis.reports.facts import is_set
 
 
-def time_spent(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
+def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
     """A row per technique, setting and unit, from the tables that say most.
 
     Live dialogues from ``dialogues``, else what ``turns`` say; judgements of finished dialogues from ``judgements``

@@ -87,7 +87,7 @@ def _epoch(times: pd.Series[Any]) -> Floats:
     return np.asarray(seconds.to_numpy(dtype=float))
 
 
-def timed_answers(tables: Tables) -> list[TimedAnswers]:
+def answers_in_time(tables: Tables) -> list[TimedAnswers]:
     """Comparisons first, then ticks and ratings of single models. What has no time at all is left out."""
     clock = _Clock(tables)
     return [*_comparisons(tables, clock), *_ticks(tables, clock), *_ratings(tables, clock)]

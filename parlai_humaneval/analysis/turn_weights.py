@@ -33,7 +33,7 @@ class TurnWeights:
     paper: list[Result]
 
 
-def turn_weights(
+def weigh_turns(
     turns: Sequence[ChoiceGroup], ratings: Sequence[RatedCriterion], *, level: float = 0.95
 ) -> list[TurnWeights]:
     """Regress the mean final rating of a dialogue on the share of criteria found good at each turn.

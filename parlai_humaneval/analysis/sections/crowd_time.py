@@ -21,8 +21,8 @@ from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.sections import crowd_time_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
-from parlai_humaneval.analysis.time_spent import time_spent
-from parlai_humaneval.analysis.timed_answers import Floats, TimedAnswers, timed_answers
+from parlai_humaneval.analysis.time_spent import spent_by_unit
+from parlai_humaneval.analysis.timed_answers import Floats, TimedAnswers, answers_in_time
 from parlai_humaneval.analysis.win_rates import effective_win_rate
 from parlai_humaneval.analysis.wording import counted
 
@@ -98,8 +98,8 @@ class CrowdTime(Section):
 
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
-    spent = [SpentTime(**row) for row in time_spent(tables, level=options.level)]
-    pairs = [_pair(answers) for answers in timed_answers(tables)]
+    spent = [SpentTime(**row) for row in spent_by_unit(tables, level=options.level)]
+    pairs = [_pair(answers) for answers in answers_in_time(tables)]
     if not spent and not pairs:
         return None
     section = CrowdTime(spent=spent, pairs=pairs)

@@ -20,7 +20,7 @@ from parlai_humaneval.analysis.sections import likert_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section, disagreement
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
 from parlai_humaneval.analysis.turn_tables import choice_groups
-from parlai_humaneval.analysis.turn_weights import TurnWeights, turn_weights
+from parlai_humaneval.analysis.turn_weights import TurnWeights, weigh_turns
 from parlai_humaneval.analysis.wording import counted, number_words, p_words, percent
 
 
@@ -177,7 +177,7 @@ def _regression(section: Likert, tables: Tables, groups: list[RatedCriterion], l
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
-        found = turn_weights(here, [group for group in groups if group.setting in ("", setting)], level=level)
+        found = weigh_turns(here, [group for group in groups if group.setting in ("", setting)], level=level)
         section.regression += [term for one in found for term in _terms(one, here[0].technique, setting)]
         left_out += found[0].left_out if found else 0
     return left_out

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from parlai_humaneval.analysis.columns import TableError, typed
 from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.pair_wins import counted_comparisons, first_shown, model_wins, oriented, pair_wins
+from parlai_humaneval.analysis.pair_wins import counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
 from parlai_humaneval.analysis.two_way import two_way_share
 
 CHANCES = {("apple", "pear"): 0.7, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
@@ -29,7 +29,7 @@ def test_counts_are_those_of_the_rows():
     """Wins, losses and ties counted by hand, over rows that stand both ways round."""
     rows = _rows(n=60)
     assert (rows["model_a"] > rows["model_b"]).any()
-    for pair in pair_wins(oriented(rows)):
+    for pair in wins_of_pairs(oriented(rows)):
         own = rows[(rows["item_id"].str.startswith(f"{pair.model_a}-{pair.model_b}-")).to_numpy()]
         assert pair.wins_a == (own["winner"] == pair.model_a).sum()
         assert pair.wins_b == (own["winner"] == pair.model_b).sum()
@@ -52,7 +52,7 @@ def test_the_way_round_and_the_order_of_rows_do_not_matter(seed):
         turned[one] = np.where(swap, rows[other], rows[one])
         turned[other] = np.where(swap, rows[one], rows[other])
     turned = turned.iloc[rng.permutation(len(rows))]
-    for got, expected in zip(pair_wins(oriented(turned)), pair_wins(oriented(rows)), strict=True):
+    for got, expected in zip(wins_of_pairs(oriented(turned)), wins_of_pairs(oriented(rows)), strict=True):
         assert (got.wins_a, got.wins_b, got.ties) == (expected.wins_a, expected.wins_b, expected.ties)
         for a, b in ((got.win_rate, expected.win_rate), (got.by_dialogue, expected.by_dialogue)):
             assert (a.ci_low, a.ci_high, a.p_holm) == pytest.approx((b.ci_low, b.ci_high, b.p_holm))
@@ -63,8 +63,8 @@ def test_renaming_models_mirrors_the_win_rate():
     rows = _rows(n=80)
     names = {"apple": "z", "pear": "y", "plum": "x", "tie": "tie"}
     mirrored = rows.assign(**{name: rows[name].map(names) for name in ("model_a", "model_b", "winner")})
-    expected = {(names[p.model_b], names[p.model_a]): p for p in pair_wins(oriented(rows))}
-    for pair in pair_wins(oriented(mirrored)):
+    expected = {(names[p.model_b], names[p.model_a]): p for p in wins_of_pairs(oriented(rows))}
+    for pair in wins_of_pairs(oriented(mirrored)):
         other = expected[(pair.model_a, pair.model_b)]
         assert pair.win_rate.estimate == pytest.approx(1 - other.win_rate.estimate)
         assert pair.win_rate.ci_low == pytest.approx(1 - other.win_rate.ci_high)
@@ -76,7 +76,7 @@ def test_all_ties_give_no_win_rate():
     """Nothing decided: p = 1, no estimate, and the pair does not count towards Holm's family."""
     rows = _rows(n=40)
     rows.loc[(rows["item_id"].str.startswith("apple-pear")).to_numpy(), "winner"] = "tie"
-    tied, *others = pair_wins(oriented(rows))
+    tied, *others = wins_of_pairs(oriented(rows))
     assert (tied.win_rate.estimate, tied.win_rate.p_value, tied.paper.p_value) == (None, 1.0, 1.0)
     assert tied.ties == 40
     smaller, larger = sorted(pair.paper.p_value for pair in others)

@@ -19,7 +19,7 @@ from parlai_humaneval.analysis.crowd_time import collection_time, time_to_signif
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.crowd_time import build
-from parlai_humaneval.analysis.timed_answers import timed_answers
+from parlai_humaneval.analysis.timed_answers import answers_in_time
 
 
 def dialogues_frame(
@@ -68,12 +68,12 @@ def test_collected_dialogues_count_with_reuse():
     names = sorted({*frame["dialogue_a"], *frame["dialogue_b"]})
     dialogues = typed("dialogues", dialogues_frame(names, ["w0"] * len(names), [600.0] * len(names)))
     given = replace(tables([]), comparisons=typed("comparisons", frame), dialogues=dialogues)
-    (answers,) = timed_answers(given)
+    (answers,) = answers_in_time(given)
     assert (answers.collection, answers.dialogue_seconds) == ("counted", 600.0)
     (pair,) = build(given, Options()).pairs
     assert pair.hours == pytest.approx((frame["seconds"].sum() + collection_time([80], 600.0)[0]) / 3600)
     own = given.comparisons.assign(setting="self_chat")
-    (answers,) = timed_answers(replace(given, comparisons=own))
+    (answers,) = answers_in_time(replace(given, comparisons=own))
     assert (answers.collection, answers.dialogue_seconds) == ("none", None)
 
 
@@ -82,7 +82,7 @@ def test_a_conversation_is_spent_on_its_turns():
     records = [make_choices({"a": 0.7, "b": 0.4}, workers=3, turns=4, seed=i)[i] for i in range(3)]
     records = [r.model_copy(update={"started_at": START - 100 * i}) for i, r in enumerate(records)]
     given = tables(records)
-    answers = next(one for one in timed_answers(given) if one.kind == "turn")
+    answers = next(one for one in answers_in_time(given) if one.kind == "turn")
     by_worker = given.dialogues.set_index("worker_id")["seconds"]
     order = given.dialogues.sort_values("started")["worker_id"].tolist()
     assert list(dict.fromkeys(answers.workers)) == order
@@ -108,7 +108,7 @@ def test_ratings_in_the_order_of_dialogues(tmp_path):
     seconds = [300.0 + i for i in range(60)]
     dialogues = dialogues_frame(list(whole["dialogue_id"]), list(whole["worker_id"]), seconds)
     given = exchange_tables(tmp_path, {"ratings": frame, "dialogues": dialogues})
-    answers = next(one for one in timed_answers(given) if one.metric == "human")
+    answers = next(one for one in answers_in_time(given) if one.metric == "human")
     assert answers.seconds.tolist() == seconds[::-1]
     own = frame[frame["criterion"] == "human"].set_index("dialogue_id")["value"]
     assert answers.values.tolist() == own.loc[whole["dialogue_id"]].tolist()[::-1]
@@ -120,9 +120,9 @@ def test_times_that_are_missing():
     """The median stands in for some; with none known there is no time to tell, and no section."""
     frame = comparisons_frame({("a", "b"): 0.8}, n=5).assign(seconds=[10.0, None, 30.0, 20.0, None])
     given = replace(tables([]), comparisons=typed("comparisons", frame))
-    assert timed_answers(given)[0].seconds.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0]
+    assert answers_in_time(given)[0].seconds.tolist() == [10.0, 20.0, 30.0, 20.0, 20.0]
     nothing = replace(given, comparisons=typed("comparisons", frame.assign(seconds=None)))
-    assert timed_answers(nothing) == []
+    assert answers_in_time(nothing) == []
     assert build(nothing, Options()) is None
     assert build(tables([]), Options()) is None
 

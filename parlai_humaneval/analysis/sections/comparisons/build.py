@@ -14,7 +14,7 @@ from parlai_humaneval.analysis.pair_wins import (
     first_shown,
     model_wins,
     oriented,
-    pair_wins,
+    wins_of_pairs,
 )
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, disagreement
@@ -41,7 +41,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
     section = Comparisons(pairs=[], models=[])
     for key, own in rows.groupby(list(GROUP), sort=True):
         group = dict(zip(GROUP, map(str, key), strict=True))
-        section.pairs += [_pair(pair, group) for pair in pair_wins(own, level=options.level, seed=options.seed)]
+        section.pairs += [_pair(pair, group) for pair in wins_of_pairs(own, level=options.level, seed=options.seed)]
         section.models += _models(own, group, options)
         section.first_shown += _first(own, group, options)
     section.headline = _headline(section, options.level)

@@ -4,17 +4,34 @@ from .choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from .clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share, sign_flip_p
 from .columns import COLUMNS, TableError
 from .correction import holm
+from .crowd_time import (
+    ChunkVariability,
+    TimeToSignificance,
+    chunk_variability,
+    collection_time,
+    cumulative_time,
+    dialogues_needed,
+    time_to_difference,
+    time_to_significance,
+)
 from .effective_wins import effective_win_test
 from .frames import Tables, tables
+from .justifications import mean_words, reasons, top_terms, word_counts
+from .likert import RatedCriterion, RatedPair, final_scores, likert_groups, mean_rating, rated_pairs
 from .means import clustered_difference, clustered_mean, t_test
+from .pair_wins import ModelWins, PairWins, counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
 from .pairwise_report import PairwiseReport
 from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from .regression import ols
 from .reports.study import render, study_report
 from .reports.types import Report
 from .result import Result, results_table
+from .sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
 from .skill import Skill, trueskill
 from .slider_scores import standardised, worker_checks
 from .table_files import read_tables, write_tables
+from .time_spent import spent_by_unit
+from .timed_answers import TimedAnswers, answers_in_time
 from .turn_patterns import FirstChoice, Reselection, first_choice, first_place, reselection
 from .turn_subsets import LeftOut, leave_one_out
 from .turn_tables import ChoiceGroup, choice_groups
@@ -26,64 +43,104 @@ from .turn_tests import (
     equal_rates_test,
     with_holm,
 )
+from .turn_weights import TurnWeights, turn_rates, weigh_turns
+from .two_way import two_way_share
 from .win_rates import combo, count_dialogues, effective_win_rate, lin, lin_pooled, sm_combo, sm_wta, sqr, wta
 
 __all__ = [
     "COLUMNS",
     "ChoiceGroup",
+    "ChunkVariability",
     "ClusterSums",
     "FirstChoice",
     "LeftOut",
+    "ModelWins",
+    "PairWins",
     "PairwiseReport",
+    "RatedCriterion",
+    "RatedPair",
     "Report",
     "Reselection",
     "Result",
     "Skill",
     "TableError",
     "Tables",
+    "TimeToSignificance",
+    "TimedAnswers",
     "TurnTest",
+    "TurnWeights",
+    "answers_in_time",
+    "anytime_p_values",
     "binomial_p",
+    "binomial_p_values",
     "binomial_test",
     "choice_groups",
+    "chunk_variability",
     "cluster_bootstrap",
     "cluster_sums",
     "clustered_difference",
     "clustered_mean",
     "clustered_share",
     "cochran_q_test",
+    "collection_time",
     "combo",
     "compare_choices",
     "compare_singles",
     "compare_with_baseline",
     "count_dialogues",
+    "counted_comparisons",
+    "crossing",
+    "cumulative_time",
+    "dialogues_needed",
+    "e_values",
     "effective_win_rate",
     "effective_win_test",
     "equal_rates_test",
+    "final_scores",
     "first_choice",
     "first_place",
+    "first_shown",
     "goodness_of_fit_test",
     "holm",
     "leave_one_out",
+    "likert_groups",
     "lin",
     "lin_pooled",
     "mcnemar_test",
+    "mean_rating",
+    "mean_words",
+    "model_wins",
+    "ols",
+    "oriented",
+    "rated_pairs",
     "read_tables",
+    "reasons",
     "render",
     "reselection",
     "results_table",
     "sign_flip_p",
     "sm_combo",
     "sm_wta",
+    "spent_by_unit",
     "sqr",
     "standardised",
     "study_report",
     "success_rate",
+    "t_p_values",
     "t_test",
     "tables",
+    "time_to_difference",
+    "time_to_significance",
+    "top_terms",
     "trueskill",
+    "turn_rates",
+    "two_way_share",
     "wald_interval",
+    "weigh_turns",
     "wilson_interval",
+    "wins_of_pairs",
     "with_holm",
+    "word_counts",
     "worker_checks",
     "write_tables",
     "wta",

@@ -16,12 +16,14 @@ from .crowd_time import (
 )
 from .effective_wins import effective_win_test
 from .frames import Tables, tables
+from .generalised_logrank import LogRank, logrank_scores, logrank_test, zhao_sun_scores, zhao_sun_test
 from .justifications import mean_words, reasons, top_terms, word_counts
 from .likert import RatedCriterion, RatedPair, final_scores, likert_groups, mean_rating, rated_pairs
 from .means import clustered_difference, clustered_mean, t_test
 from .pair_wins import ModelWins, PairWins, counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
 from .pairwise_report import PairwiseReport
 from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from .ranks import rank_clusters, rank_range, rank_range_shortest
 from .regression import ols
 from .reports.study import render, study_report
 from .reports.types import Report
@@ -29,6 +31,12 @@ from .result import Result, results_table
 from .sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
 from .skill import Skill, trueskill
 from .slider_scores import standardised, worker_checks
+from .spot_stability import StabilityCurve, ranking_stability
+from .spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
+from .survival import survival_curve
+from .survival_bands import survival_with_bands
+from .survival_regression import CoxFit, cloglog_cox
+from .survival_tests import clustered_score_test, permutation_logrank_test, survival_score_test
 from .table_files import read_tables, write_tables
 from .time_spent import spent_by_unit
 from .timed_answers import TimedAnswers, answers_in_time
@@ -52,8 +60,10 @@ __all__ = [
     "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
+    "CoxFit",
     "FirstChoice",
     "LeftOut",
+    "LogRank",
     "ModelWins",
     "PairWins",
     "PairwiseReport",
@@ -63,6 +73,7 @@ __all__ = [
     "Reselection",
     "Result",
     "Skill",
+    "StabilityCurve",
     "TableError",
     "Tables",
     "TimeToSignificance",
@@ -74,12 +85,16 @@ __all__ = [
     "binomial_p",
     "binomial_p_values",
     "binomial_test",
+    "bootstrap_ranks",
+    "bot_contests",
     "choice_groups",
     "chunk_variability",
+    "cloglog_cox",
     "cluster_bootstrap",
     "cluster_sums",
     "clustered_difference",
     "clustered_mean",
+    "clustered_score_test",
     "clustered_share",
     "cochran_q_test",
     "collection_time",
@@ -102,16 +117,25 @@ __all__ = [
     "first_shown",
     "goodness_of_fit_test",
     "holm",
+    "judged_segments",
+    "label_winner",
     "leave_one_out",
     "likert_groups",
     "lin",
     "lin_pooled",
+    "logrank_scores",
+    "logrank_test",
     "mcnemar_test",
     "mean_rating",
     "mean_words",
     "model_wins",
     "ols",
     "oriented",
+    "permutation_logrank_test",
+    "rank_clusters",
+    "rank_range",
+    "rank_range_shortest",
+    "ranking_stability",
     "rated_pairs",
     "read_tables",
     "reasons",
@@ -126,6 +150,9 @@ __all__ = [
     "standardised",
     "study_report",
     "success_rate",
+    "survival_curve",
+    "survival_score_test",
+    "survival_with_bands",
     "t_p_values",
     "t_test",
     "tables",
@@ -144,4 +171,6 @@ __all__ = [
     "worker_checks",
     "write_tables",
     "wta",
+    "zhao_sun_scores",
+    "zhao_sun_test",
 ]

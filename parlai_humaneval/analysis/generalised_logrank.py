@@ -187,5 +187,8 @@ def _test(found: LogRank, n: int, name: str, method: str) -> Result:
         n=n,
         method=method,
         notes=notes,
-        details={"df": df, **{f"U of {group}": float(u) for group, u in zip(found.groups, found.u, strict=True)}},
+        details={
+            "df": df or max(0, len(found.groups) - 1),
+            **{f"U of {group}": float(u) for group, u in zip(found.groups, found.u, strict=True)},
+        },
     )

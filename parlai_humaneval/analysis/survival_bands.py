@@ -13,7 +13,7 @@ from parlai_humaneval.analysis.survival import Floats, isotonic_shares, seen_by_
 _CELLS_AT_ONCE = 4_000_000
 
 
-def survival_bands(
+def survival_with_bands(
     k: npt.ArrayLike,
     spotted: npt.ArrayLike,
     clusters: npt.ArrayLike,

@@ -23,7 +23,7 @@ from parlai_humaneval.analysis.spotting import (
     label_winner,
 )
 from parlai_humaneval.analysis.survival import isotonic_shares, survival_curve
-from parlai_humaneval.analysis.survival_bands import survival_bands
+from parlai_humaneval.analysis.survival_bands import survival_with_bands
 
 LABELS = ("bot", "unsure", "human")
 
@@ -279,7 +279,7 @@ def test_bands_are_those_of_a_plain_bootstrap():
     worker = rng.integers(0, 15, 300)
     k = rng.choice([2, 3, 5], 300)
     spotted = (rng.random(300) < np.clip(0.1 * k + rng.normal(0, 0.15, 15)[worker], 0, 1)).astype(int)
-    points = survival_bands(k, spotted, worker, seed=1, draws=4_000)
+    points = survival_with_bands(k, spotted, worker, seed=1, draws=4_000)
     curves = []
     for _ in range(1_500):
         rows = np.concatenate([np.flatnonzero(worker == one) for one in rng.integers(0, 15, 15)])
@@ -294,10 +294,10 @@ def test_bands_are_those_of_a_plain_bootstrap():
 
 def test_no_band_is_claimed_where_none_can_be():
     """Two workers: no band. Nobody spotted: no width of 0, but the reason. No data: no points."""
-    few = survival_bands([2, 2, 3], [0, 1, 1], ["a", "b", "b"])
+    few = survival_with_bands([2, 2, 3], [0, 1, 1], ["a", "b", "b"])
     assert {(point.ci_low, point.ci_high) for point in few} == {(None, None)}
     assert "too few workers" in few[0].notes[0]
-    (flat,) = survival_bands([2] * 12, [0] * 12, np.arange(12), cluster="dialogue")
+    (flat,) = survival_with_bands([2] * 12, [0] * 12, np.arange(12), cluster="dialogue")
     assert (flat.estimate, flat.ci_low) == (1.0, None)
     assert "no resample of dialogues differs" in flat.notes[-1]
-    assert survival_bands([], [], []) == []
+    assert survival_with_bands([], [], []) == []

@@ -253,7 +253,7 @@ def test_the_log_rank_test_is_that_of_lifelines(rows):
     """Two or three groups, ties and censoring."""
     time, event, group = columns(rows)
     found = logrank_test(time, event, group)
-    if found.details["df"] == len(set(group)) - 1:
+    if np.linalg.matrix_rank(logrank_scores(time, event, group).v, tol=1e-9) == len(set(group)) - 1:
         expected = multivariate_logrank_test(time, group, event)
         assert found.statistic == pytest.approx(expected.test_statistic, abs=1e-6)
         assert found.p_value == pytest.approx(expected.p_value, abs=1e-6)

@@ -17,7 +17,7 @@ from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.segments.types import ByLength, Estimate, ModelRow, PairRow, SpeakerRow
 from parlai_humaneval.analysis.spotting import bootstrap_ranks
-from parlai_humaneval.analysis.survival_bands import survival_bands
+from parlai_humaneval.analysis.survival_bands import survival_with_bands
 from parlai_humaneval.protocol.judgements import HUMAN
 
 CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"
@@ -32,7 +32,7 @@ def speaker_row(rows: pd.DataFrame, model: str, options: Options) -> SpeakerRow:
     """``rows``: all labels of the speaker."""
     labels = rows["label"].to_numpy(dtype=object)
     ones = np.ones(len(rows))
-    points = survival_bands(
+    points = survival_with_bands(
         rows["k"].to_numpy(dtype=float),
         labels == "bot",
         rows["worker_id"].to_numpy(dtype=object),

@@ -46,16 +46,17 @@ def export(
         from mephisto_tasks.results import read_records
         from parlai_humaneval.analysis.frames import tables
         from parlai_humaneval.analysis.importing.names import without_names
-        from parlai_humaneval.analysis.table_files import save_tables
+        from parlai_humaneval.analysis.table_files import check_free, save_tables
         from parlai_humaneval.analysis.wording import counted
         from parlai_humaneval.protocol.judgements import JudgementRecord
 
+        folder = Path(out).expanduser()
+        check_free(folder, force=force)
         directory = data_dir_of(data_dir)
         chosen = list(dict.fromkeys(tasks))
         records = [record for task in chosen for record in read_records(directory, task)]
         judged = sum(isinstance(record, JudgementRecord) for record in records)
         clean, changed = without_names(tables(records), _pseudonyms(directory, chosen))
-        folder = Path(out).expanduser()
         written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     live = len(records) - judged
     workers = len({record.worker for record in records})

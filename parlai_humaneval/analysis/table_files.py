@@ -64,12 +64,8 @@ def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: boo
     Raises:
         TableError: there are such files, and ``force`` is not given; or ``out`` is a file.
     """
-    if out.exists() and not out.is_dir():
-        raise TableError(f"{out} is a file; name a folder for the tables.")
+    check_free(out, force=force)
     present = _present(out)
-    if present and not force:
-        named = ", ".join(path.name for path in present)
-        raise TableError(f"{out} holds {named} already. Name another folder, or replace them with --force.")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as draft:
         written = write_tables(tables, Path(draft), format)
@@ -78,6 +74,20 @@ def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: boo
         for path in written:
             os.replace(path, out / path.name)
     return [out / path.name for path in written]
+
+
+def check_free(out: Path, *, force: bool = False) -> None:
+    """Refuse a folder in which tables stand already, before the work of making others.
+
+    Raises:
+        TableError: as :func:`save_tables`.
+    """
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{out} is a file; name a folder for the tables.")
+    present = _present(out)
+    if present and not force:
+        named = ", ".join(path.name for path in present)
+        raise TableError(f"{out} holds {named} already. Name another folder, or replace them with --force.")
 
 
 def _present(folder: Path) -> list[Path]:

@@ -106,9 +106,12 @@ def import_tables(
     with _clear_errors():
         from parlai_humaneval.analysis.importing.names import Pseudonyms, without_names
         from parlai_humaneval.analysis.importing.units import Plan
-        from parlai_humaneval.analysis.table_files import save_tables
+        from parlai_humaneval.analysis.table_files import check_free, save_tables
+        from parlai_humaneval.analysis.wording import counted
         from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 
+        folder = Path(out).expanduser()
+        check_free(folder, force=force)
         pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
         if source == "tables":
             found = _tables(files, table, _pairs("--rename", renames), _pairs("--set", values), pseudonyms, skip_bad)
@@ -118,8 +121,10 @@ def import_tables(
             found = _saved(source, files, tasks, plan, skip_bad)
         clean, changed = without_names(found.tables, pseudonyms.given)
         if changed:
-            found.notes.append(f"Workers' own names stood in {changed} texts; their pseudonyms stand there now.")
-        written = save_tables(clean, Path(out).expanduser(), "jsonl" if file_format == "jsonl" else "csv", force=force)
+            found.notes.append(
+                f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now."
+            )
+        written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:
         click.echo(json.dumps(summary, ensure_ascii=False))

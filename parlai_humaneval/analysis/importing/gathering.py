@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -78,6 +78,11 @@ class _Good:
 
 def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _Good:
     """The rows of a unit; ``known``: id → place of what was read before, to which its own ids are added."""
+    other = saved_by(unit.data)
+    if other not in (None, kind):
+        raise UnreadableUnit(
+            f"{unit.where} was saved by ParlAI's {other}, not by {kind}: import it with --from {other}."
+        )
     rows = READERS[kind](unit, plan)
     ids = [str(row["dialogue_id"]) for row in rows.tables.get("dialogues", ())]
     ids += [str(row["judgement_id"]) for row in rows.tables.get("judgements", ())]
@@ -86,6 +91,18 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
             raise UnreadableUnit(f"{unit.where} holds the same answers as {known[one]}. Name one of the two.")
     known.update(dict.fromkeys(ids, unit.where))
     return _Good(unit.where, rows)
+
+
+def saved_by(data: Any) -> SavedFormat | None:
+    """The task that saved a unit's data, by the fields that the others lack; None where nothing tells it."""
+    if isinstance(data, list):
+        return "acute_eval"
+    task = data.get("task_description") if isinstance(data, dict) else None
+    if not isinstance(task, dict):
+        return None
+    return (
+        "pairwise_per_turn_eval" if "model_1_nickname" in task else "model_chat" if "model_nickname" in task else None
+    )
 
 
 def _checked(good: Sequence[_Good], skipped: list[str] | None) -> tuple[Sequence[_Good], Tables]:

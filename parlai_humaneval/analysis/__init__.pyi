@@ -22,6 +22,20 @@ from .likert import RatedCriterion, RatedPair, final_scores, likert_groups, mean
 from .means import clustered_difference, clustered_mean, t_test
 from .pair_wins import ModelWins, PairWins, counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
 from .pairwise_report import PairwiseReport
+from .planning.comparing import compare_techniques
+from .planning.inputs import PlanError, PlanInputs
+from .planning.power import binomial_power, exact_binomial_sizes
+from .planning.sample_sizes import (
+    chi2_noncentrality,
+    cochran_q_size,
+    goodness_of_fit_size,
+    mcnemar_size,
+    one_proportion_size,
+    rank_sum_size,
+    two_proportions_size,
+)
+from .planning.simulate import simulated_power
+from .planning.study_plan import Plan, plan_study
 from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
 from .ranks import rank_clusters, rank_range, rank_range_shortest
 from .regression import ols
@@ -67,6 +81,9 @@ __all__ = [
     "ModelWins",
     "PairWins",
     "PairwiseReport",
+    "Plan",
+    "PlanError",
+    "PlanInputs",
     "RatedCriterion",
     "RatedPair",
     "Report",
@@ -84,9 +101,11 @@ __all__ = [
     "anytime_p_values",
     "binomial_p",
     "binomial_p_values",
+    "binomial_power",
     "binomial_test",
     "bootstrap_ranks",
     "bot_contests",
+    "chi2_noncentrality",
     "choice_groups",
     "chunk_variability",
     "cloglog_cox",
@@ -96,11 +115,13 @@ __all__ = [
     "clustered_mean",
     "clustered_score_test",
     "clustered_share",
+    "cochran_q_size",
     "cochran_q_test",
     "collection_time",
     "combo",
     "compare_choices",
     "compare_singles",
+    "compare_techniques",
     "compare_with_baseline",
     "count_dialogues",
     "counted_comparisons",
@@ -111,10 +132,12 @@ __all__ = [
     "effective_win_rate",
     "effective_win_test",
     "equal_rates_test",
+    "exact_binomial_sizes",
     "final_scores",
     "first_choice",
     "first_place",
     "first_shown",
+    "goodness_of_fit_size",
     "goodness_of_fit_test",
     "holm",
     "judged_segments",
@@ -125,16 +148,20 @@ __all__ = [
     "lin_pooled",
     "logrank_scores",
     "logrank_test",
+    "mcnemar_size",
     "mcnemar_test",
     "mean_rating",
     "mean_words",
     "model_wins",
     "ols",
+    "one_proportion_size",
     "oriented",
     "permutation_logrank_test",
+    "plan_study",
     "rank_clusters",
     "rank_range",
     "rank_range_shortest",
+    "rank_sum_size",
     "ranking_stability",
     "rated_pairs",
     "read_tables",
@@ -143,6 +170,7 @@ __all__ = [
     "reselection",
     "results_table",
     "sign_flip_p",
+    "simulated_power",
     "sm_combo",
     "sm_wta",
     "spent_by_unit",
@@ -161,6 +189,7 @@ __all__ = [
     "top_terms",
     "trueskill",
     "turn_rates",
+    "two_proportions_size",
     "two_way_share",
     "wald_interval",
     "weigh_turns",

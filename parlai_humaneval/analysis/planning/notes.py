@@ -11,6 +11,8 @@ from parlai_humaneval.analysis.planning.layout import Layout
 from parlai_humaneval.analysis.planning.sizing import MIN_WORKERS
 from parlai_humaneval.analysis.planning.techniques import HABITS, MANY_DISCORDANCE
 
+FEW_WORKERS = 60
+"""Below it simulated studies find the gap a little less often than the F test's formula says."""
 SOURCES = {
     "liu2023": "Liu et al. 2023, “Sample Size for Different Evaluations”",
     "two_variance": "Fleiss, Levin & Paik 2003; Connor 1987; Liu et al. 2023, with the variance of the alternative",
@@ -120,8 +122,14 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
             f"worker cost a design effect of {plan['design_effect']:.3g}; {plan['n_independent']:,.0f} independent ones "
             "would do."
         ]
-    if found.design.groups(plan["n_per_sample"], found.per_worker) <= MIN_WORKERS + 0.5:
+    workers = found.design.groups(plan["n_per_sample"], found.per_worker)
+    if workers <= MIN_WORKERS + 0.5:
         notes.append(f"At least {MIN_WORKERS} workers are planned for: with fewer the interval is a rough guide.")
+    if workers < FEW_WORKERS and question.method != "liu2023":
+        notes.append(
+            f"With so few workers ({workers:.0f} in a test) the power by formula, {plan['power']:.2f}, is up to three "
+            "points too high; the size allows for that. --simulate tells."
+        )
     return notes
 
 

@@ -97,15 +97,17 @@ def found_by_f(difference: Floats, influence: Floats, alpha: float) -> Flags:
     """The clustered test of many studies: CR1 t with G−1 degrees of freedom, or Hotelling's F of several differences.
 
     ``difference``: studies × differences, against 0; ``influence``: studies × workers × differences, what each worker
-    adds to the error. Where all workers agree, the exact sign-flip test decides, as in the report.
+    adds to the error. As in the report: where all workers agree on a difference, the exact sign-flip test decides; where
+    they agree on one of several, there is no test, and nothing is found.
     """
     groups, df = influence.shape[1], influence.shape[2]
     covariance = groups / (groups - 1) * np.einsum("rwi,rwj->rij", influence, influence)
-    agreed = np.einsum("rii->r", covariance) < SURELY**2
-    safe = covariance + np.where(agreed, 1.0, 0.0)[:, None, None] * np.eye(df) + 1e-15 * np.eye(df)
+    widths = np.linalg.eigvalsh(covariance)
+    agreed = widths[:, 0] <= np.maximum(widths[:, -1] * df * np.finfo(float).eps, SURELY**2)
+    safe = np.where(agreed[:, None, None], np.eye(df), covariance)
     t2 = np.einsum("ri,ri->r", difference, np.linalg.solve(safe, difference[..., None])[..., 0])
     f = t2 * (groups - df) / (df * (groups - 1))
-    flipped = (np.abs(difference).max(axis=1) > SURELY) & (2.0 ** (1 - groups) <= alpha)
+    flipped = (np.abs(difference[:, 0]) > SURELY) & (df == 1) & (2.0 ** (1 - groups) <= alpha)
     reject: Flags = np.where(agreed, flipped, f > fdtri(df, groups - df, 1 - alpha))
     return reject
 

@@ -17,6 +17,7 @@ from parlai_humaneval.analysis.planning.designs import Contest, OneShare, TwoSco
 from parlai_humaneval.analysis.planning.inputs import ask
 from parlai_humaneval.analysis.planning.simulate import found_by_f, rejections, shared_out, simulated_power
 from parlai_humaneval.analysis.planning.study_plan import plan_study
+from parlai_humaneval.analysis.turn_tests import equal_rates_test
 
 
 @settings(max_examples=30, deadline=None)
@@ -41,19 +42,20 @@ def test_the_test_is_the_reports(seed: int, workers: int) -> None:
         assert got == (test.p_value <= 0.05)
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_several_differences_are_hotellings(seed: int) -> None:
-    """Guards the F test of several differences against Hotelling's one-sample T², computed plainly."""
-    from scipy.stats import f
-
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), workers=st.integers(4, 25))
+def test_several_models_are_tested_as_in_the_report(seed: int, workers: int) -> None:
+    """Guards the test of all models at once: study by study it decides as equal_rates_test does."""
     rng = np.random.default_rng(seed)
-    rows = rng.normal(0.3, 1, (15, 3))
-    centred = rows - rows.mean(axis=0)
-    t2 = 15 * rows.mean(axis=0) @ np.linalg.inv(centred.T @ centred / 14) @ rows.mean(axis=0)
-    p = f.sf(t2 * 12 / (3 * 14), 3, 12)
-    got = found_by_f(rows.mean(axis=0)[None], (centred / 15)[None], 0.2)[0]
-    assert got == (p < 0.2)
+    sizes = rng.integers(1, 8, workers)
+    names = np.repeat(np.arange(workers), sizes)
+    chosen = (rng.random((len(names), 4)) < rng.uniform(0.2, 0.8, 4)).astype(float)
+    differences = chosen[:, :-1] - chosen[:, -1:]
+    mean = differences.mean(axis=0)
+    sums = np.stack([np.bincount(names, weights=column) for column in (differences - mean).T], axis=1)
+    test = equal_rates_test(chosen, names)
+    got = found_by_f(mean[None], (sums / len(names))[None], 0.3)[0]
+    assert got == (test.p_value is not None and test.p_value < 0.3)
 
 
 def test_two_samples_are_the_reports() -> None:
@@ -75,6 +77,7 @@ def test_workers_who_all_agree() -> None:
     for workers, found in ((5, False), (6, True)):
         assert found_by_f(np.array([[0.5]]), np.zeros((1, workers, 1)), 0.05)[0] == found
     assert not found_by_f(np.array([[0.0]]), np.zeros((1, 9, 1)), 0.05)[0]
+    assert not found_by_f(np.array([[0.5, 0.5]]), np.zeros((1, 9, 2)), 0.05)[0], "of several differences: no test"
 
 
 @given(n=st.integers(1, 500), workers=st.integers(1, 60))

@@ -135,6 +135,8 @@ def test_notes_say_what_to_beware_of() -> None:
     few = plan(gap=0.9)
     assert few.n_turns == 6 * MIN_WORKERS
     assert any("At least 10 workers" in note for note in few.notes)
+    assert any("(10 in a test)" in note for note in few.notes)
+    assert not any("in a test)" in note for note in plan().notes)
     assert any("Amazon" in note for note in plan().notes)
     assert not any("Amazon" in note for note in plan(fee=0.4).notes)
     pilot = plan(technique="sata", setting="soba", models=4, method="liu2023")

@@ -19,10 +19,11 @@ from parlai_humaneval.analysis.clustered import MIN_CLUSTERS, cluster_sums, clus
 from parlai_humaneval.analysis.result import Result
 
 Floats = npt.NDArray[np.float64]
-Level = Literal["nominal", "interval"]
+Level = Literal["nominal", "ordinal", "interval"]
 
 DRAWS = 2_000
-_DRAWS_AT_ONCE = 200
+_CELLS_AT_ONCE = 2_000_000
+_MOST_ORDERED = 20
 ALIKE = "all answers are the same: agreement beyond chance cannot be estimated"
 NOTHING = "nothing was rated twice: agreement cannot be estimated"
 
@@ -114,6 +115,7 @@ def krippendorff_alpha(
     clusters: npt.ArrayLike,
     values: Sequence[float] | None = None,
     *,
+    ordered: bool = False,
     name: str = "Krippendorff's α",
     cluster: str = "dialogue",
     seed: int = 0,
@@ -122,14 +124,31 @@ def krippendorff_alpha(
     """α = 1 − D_o / D_e of items that several people rated (Krippendorff 2004).
 
     ``counts``: items × values, how many gave each; items of one rater are left out. ``values``: the numbers that the
-    columns stand for, then differences count by their square (interval level); None: labels without order (nominal).
+    columns stand for, then differences count by their square (interval level); None: labels. ``ordered``: labels stand
+    in order, and two of them are as far apart as there are answers between them (ordinal level); otherwise any two
+    differ alike (nominal).
+
+    Raises:
+        ValueError: both ``values`` and ``ordered``, or more than 20 labels in order.
     """
+    if ordered and values is not None:
+        raise ValueError("give either values (interval level) or ordered labels (ordinal level)")
     table, groups = _rated_twice(counts, clusters)
-    level: Level = "nominal" if values is None else "interval"
+    level: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
+    parts, alpha = _ordinal(table) if ordered else _by_distance(table, values)
+    method = f"Krippendorff's α, {level}"
+    sums = _sums_by_cluster(parts, groups)
+    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws)
+
+
+Measure = Callable[[Floats], Floats]
+
+
+def _by_distance(table: Floats, values: Sequence[float] | None) -> tuple[Floats, Measure]:
+    """What α sums up over items where the distance of two values is fixed; and α of such sums."""
     width = table.shape[1]
     distance = 1.0 - np.eye(width) if values is None else np.subtract.outer(values, values) ** 2.0
     apart = ((table @ distance) * table).sum(axis=1) / np.maximum(table.sum(axis=1) - 1, 1)
-    parts = _sums_by_cluster(np.column_stack([apart, table]), groups)
 
     def alpha(sums: Floats) -> Floats:
         given = sums[:, 1:]
@@ -137,20 +156,26 @@ def krippendorff_alpha(
         expected = ((given @ distance) * given).sum(axis=1)
         return 1 - _ratio(sums[:, 0] * (total - 1), expected)
 
-    method = f"Krippendorff's α, {level}"
-    result = _with_bootstrap(parts, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws)
-    if result.estimate is None:
-        return result
-    from krippendorff import alpha as alpha_of
+    return np.column_stack([apart, table]), alpha
 
-    domain = list(range(width)) if values is None else list(values)
-    used = table.sum(axis=0) > 0  # values that nobody gave say nothing
-    estimate = alpha_of(
-        value_counts=table[:, used].astype(int),
-        value_domain=[value for value, is_used in zip(domain, used, strict=True) if is_used],
-        level_of_measurement=level,
+
+def _ordinal(table: Floats) -> tuple[Floats, Measure]:
+    """The same at ordinal level, where the distance of two labels depends on how often all of them were given."""
+    items, width = table.shape
+    if width > _MOST_ORDERED:
+        raise ValueError(f"{width} labels in order: at most {_MOST_ORDERED}; give values for a scale of many points")
+    pairs = (
+        table[:, :, None] * (table[:, None, :] - np.eye(width)) / np.maximum(table.sum(axis=1) - 1, 1)[:, None, None]
     )
-    return result.model_copy(update={"estimate": float(estimate)})
+
+    def alpha(sums: Floats) -> Floats:
+        given, observed = sums[:, :width], sums[:, width:].reshape(-1, width, width)
+        middle = given.cumsum(axis=1) - given / 2
+        distance = (middle[:, :, None] - middle[:, None, :]) ** 2
+        expected = (distance * given[:, :, None] * given[:, None, :]).sum(axis=(1, 2))
+        return 1 - _ratio((distance * observed).sum(axis=(1, 2)) * (given.sum(axis=1) - 1), expected)
+
+    return np.column_stack([table, pairs.reshape(items, width * width)]), alpha
 
 
 def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], npt.NDArray[np.object_]]:
@@ -229,9 +254,12 @@ def _percentiles(
     """Of resamples in which the measure is defined; the whole data have it defined, so that most have."""
     rng = np.random.default_rng(seed)
     groups = len(parts)
+    at_once = max(1, _CELLS_AT_ONCE // groups)
     found = []
-    for start in range(0, draws, _DRAWS_AT_ONCE):
-        size = min(_DRAWS_AT_ONCE, draws - start)
-        found.append(measure(rng.multinomial(groups, np.full(groups, 1 / groups), size=size) @ parts))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        drawn = rng.integers(0, groups, (size, groups)) + groups * np.arange(size)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=size * groups).reshape(size, groups)
+        found.append(measure(times @ parts))
     low, high = np.nanquantile(np.concatenate(found), [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)

@@ -108,6 +108,43 @@ def test_alpha_and_its_bootstrap_rest_on_the_same_formula(ratings, is_interval):
     assert result.ci_high == pytest.approx(expected)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=2, max_size=12))
+def test_ordinal_alpha_is_that_of_another_package(ratings):
+    """Labels in order, some perhaps never given; a bootstrap of four equal clusters gives the same number each time."""
+    counts = np.zeros((4 * len(ratings), 4))
+    for i, given_to in enumerate(4 * ratings):
+        np.add.at(counts[i], given_to, 1)
+    used = counts[counts.sum(axis=1) > 1].sum(axis=0) > 0
+    assume(used.sum() > 1)
+    result = krippendorff_alpha(counts, np.repeat(range(4), len(ratings)), ordered=True, draws=5)
+    expected = krippendorff.alpha(
+        value_counts=counts[:, used].astype(int), value_domain=list(range(used.sum())), level_of_measurement="ordinal"
+    )
+    assert result.estimate == pytest.approx(expected)
+    assert (result.ci_low, result.ci_high) == pytest.approx((expected, expected))
+    assert "ordinal" in result.method
+
+
+def test_order_matters_only_at_ordinal_level():
+    """Confusing neighbours is less than confusing ends; turned round, the order is the same."""
+    near, far = [[3, 0, 0], [1, 1, 0], [0, 3, 0], [0, 0, 3]], [[3, 0, 0], [1, 0, 1], [0, 3, 0], [0, 0, 3]]
+    one, other = (krippendorff_alpha(counts, range(4), ordered=True).estimate for counts in (near, far))
+    assert one > other
+    turned = krippendorff_alpha(np.array(far)[:, ::-1], range(4), ordered=True).estimate
+    assert turned == pytest.approx(other)
+    plain = [krippendorff_alpha(counts, range(4)).estimate for counts in (near, far)]
+    assert plain[0] == pytest.approx(plain[1])
+
+
+def test_levels_of_alpha_are_not_mixed_up():
+    """Numbers and order at once, or more labels than can be meant."""
+    with pytest.raises(ValueError, match="either"):
+        krippendorff_alpha([[1, 1]], ["d"], [1, 2], ordered=True)
+    with pytest.raises(ValueError, match="21 labels"):
+        krippendorff_alpha(np.ones((2, 21)), ["d", "e"], ordered=True)
+
+
 def test_pairs_of_raters_are_counted_not_items():
     """Three alike: three pairs of three. Two against one: one of three. Two apart: none of one."""
     result = pair_agreement([[3, 0], [2, 1], [1, 1], [1, 0]], ["a", "b", "c", "d"], cluster="item")

@@ -1,0 +1,241 @@
+"""The report's section on agreement: every kind of doubly judged thing, and none."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from krippendorff import alpha as alpha_of
+from make_judgements import make_pairs, make_ranking, make_replay, make_spotting, make_third_party, one_of_each
+from make_live_records import make_assessment, make_choice, make_choices, make_rated, make_ticked, make_verdict
+from sklearn.metrics import cohen_kappa_score
+
+from parlai_humaneval.analysis.columns import from_rows, typed
+from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.sections.agreement import build
+from parlai_humaneval.analysis.sections.base import Options
+
+FAST = Options(draws=100)
+NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+
+
+def section_of(data, options=FAST):
+    """The section, which every time must show itself, and must be JSON without nan."""
+    section = build(data, options)
+    if section is not None:
+        assert "NaN" not in section.model_dump_json()
+        for table in section.data_tables():
+            assert all({column.key for column in table.columns} == set(row) for row in table.rows)
+        assert section.figures() or all(row.alpha is None for row in section.rows)
+        assert section.headline.endswith(".")
+        assert section.methods()
+        assert len({(r.source, r.technique, r.setting, r.metric, r.what, r.kind) for r in section.rows}) == len(
+            section.rows
+        )
+    return section
+
+
+def only(section, **wanted):
+    """The one row with these values."""
+    (row,) = [row for row in section.rows if all(getattr(row, key) == value for key, value in wanted.items())]
+    return row
+
+
+def segments_of(labels):
+    """Exchange columns only; ``labels``: worker → label of each of several dialogues' first speakers."""
+    rows = [
+        {
+            "dialogue_id": f"d{number}",
+            "worker_id": worker,
+            "k": 2,
+            "entity": 0,
+            "model": "a",
+            "opponent": "b",
+            "label": label,
+            "fluent": 0,
+            "sensible": 0,
+            "specific": 0,
+            "seconds": 9,
+        }
+        for worker, own in labels.items()
+        for number, label in enumerate(own)
+        if label
+    ]
+    return Tables(**NOTHING, segments=typed("segments", pd.DataFrame(rows)))
+
+
+def test_nothing_judged_twice_has_no_section():
+    """Live dialogues have one rater each; an empty table has none."""
+    assert section_of(Tables(**NOTHING)) is None
+    assert section_of(tables([*make_choices({"a": 0.6, "b": 0.4}), *make_assessment({"a": 60, "qc": 20})])) is None
+    assert section_of(segments_of({"w": ["bot", "human", "bot"], "v": []})) is None
+
+
+def test_labels_of_several_raters():
+    """Four speakers, two raters, from exchange columns only: three alike; α is that of ordered labels."""
+    section = section_of(segments_of({"w": ["bot", "human", "unsure", "bot"], "v": ["bot", "human", "bot", "bot"]}))
+    row = only(section, source="segments")
+    assert (row.kind, row.n, row.n_raters, row.n_dialogues, row.percent) == ("several", 4, 2, 4, 0.75)
+    expected = alpha_of([[0, 2, 1, 0], [0, 2, 0, 0]], level_of_measurement="ordinal")
+    assert row.alpha == pytest.approx(expected)
+    assert section.headline.startswith("label, several raters: 75 %")
+
+
+def test_a_thing_that_one_person_judged_does_not_count():
+    """Only two of three speakers have two raters."""
+    row = only(section_of(segments_of({"w": ["bot", "human", "unsure"], "v": ["bot", "human", None]})))
+    assert (row.n, row.percent) == (2, 1)
+
+
+def test_replies_chosen_by_the_own_rater_and_another():
+    """Reply by reply; κ is that of another package; the techniques are the own rater's."""
+    records = [make_choice(f"l{i}", [("a",), ("b",), ("a", "b")], worker=f"w{i}") for i in range(6)]
+    picks = [[("a",), ("b",), ("a",)], [("b",), ("b",), ("b",)]] * 3
+    replays = [
+        make_replay(f"j{i}", record, picked, worker=f"t{i % 3}")
+        for i, (record, picked) in enumerate(zip(records, picks, strict=True))
+    ]
+    row = only(section_of(tables(replays)), kind="own")
+    own = [x for _ in records for x in (1, 0, 0, 1, 1, 1)]
+    other = [x for picked in picks for turn in picked for x in (int("a" in turn), int("b" in turn))]
+    assert (row.source, row.technique, row.what, row.n, row.n_raters) == ("turns", "sata", "chosen", 36, 3)
+    assert row.percent == pytest.approx(np.mean(np.array(own) == other))
+    assert row.kappa == pytest.approx(cohen_kappa_score(own, other))
+    assert row.kappa_low <= row.kappa <= row.kappa_high
+
+
+def test_the_own_rater_counts_once_among_several():
+    """Whether the table holds their dialogue too, or only what others were told of it."""
+    records = [make_choice(f"l{i}", [("a",), ("b",)], worker=f"w{i}") for i in range(4)]
+    replays = [
+        make_replay(f"j{i}{t}", record, [("a",), ("a",)], worker=t) for i, record in enumerate(records) for t in "uv"
+    ]
+    alone, together = (section_of(tables(part)) for part in (replays, [*records, *replays]))
+    one, two = (only(section, kind="several") for section in (alone, together))
+    assert one == two
+    assert (one.n, one.n_raters) == (16, 6)
+    # The first turn: three of three alike, both replies; the second: one of three pairs.
+    assert one.percent == pytest.approx((1 + 1 / 3) / 2)
+    assert only(alone, kind="own") == only(together, kind="own")
+
+
+def test_ticks_verdicts_ranks_and_ratings_of_the_own_rater():
+    """Each has a row, by what was asked; replies ranked in pairs, ratings at interval level."""
+    ticked = [make_ticked(f"s{i}", worker=f"w{i}") for i in range(4)]
+    rated = [
+        make_rated(f"r{i}", "a", {"fluent": 60.0 + i, "robotic": 20.0 + i}, worker=f"w{i}", degraded="")
+        for i in range(4)
+    ]
+    verdicts = [make_verdict(f"v{i}", "ab"[i % 2], worker=f"w{i}") for i in range(4)]
+    chosen = [make_choice(f"c{i}", [("a",), ("b",)], worker=f"w{i}") for i in range(4)]
+    section = section_of(
+        tables(
+            [
+                *(make_replay(f"s{i}", r, [("engaging",), ("engaging",)], worker="t") for i, r in enumerate(ticked)),
+                *(
+                    make_replay(f"r{i}", r, final={"fluent": 62.0, "robotic": 21.0}, worker="t")
+                    for i, r in enumerate(rated)
+                ),
+                *(make_replay(f"v{i}", r, verdict="a", worker="t") for i, r in enumerate(verdicts)),
+                *(make_ranking(f"c{i}", r, 1, {"a": 1, "b": 2}, worker="t") for i, r in enumerate(chosen)),
+            ]
+        )
+    )
+    engaging = only(section, what="engaging", source="turns")
+    assert (engaging.technique, engaging.n, engaging.percent) == ("single_model", 8, 0.5)
+    fluent = only(section, what="fluent")
+    assert (fluent.technique, fluent.scale, fluent.n, fluent.percent) == ("direct_assessment", "interval", 4, 0.25)
+    assert fluent.alpha == pytest.approx(alpha_of([[60, 61, 62, 63], [62] * 4], level_of_measurement="interval"))
+    verdict = only(section, what="winner", metric="preference")
+    assert (verdict.n, verdict.percent) == (4, 0.5)
+    rank = only(section, what="winner", metric="rank")
+    assert (rank.n, rank.percent, rank.kappa) == (4, 1, None)
+    assert any("cannot be estimated" in text for text in section.remarks)
+
+
+def test_sliders_have_no_kappa():
+    """Forty ratings of 0 to 100 are hardly ever the same number; α takes their distance."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(20, 80, 40)
+    rows = [
+        {
+            "dialogue_id": f"d{i}",
+            "worker_id": worker,
+            "model": "a",
+            "criterion": "fluent",
+            "value": int(truth[i] + rng.integers(-5, 6)),
+            "degraded": 0,
+        }
+        for i in range(40)
+        for worker in ("u", "v", "w")
+    ]
+    row = only(section_of(Tables(**NOTHING, ratings=typed("ratings", pd.DataFrame(rows)))))
+    assert (row.source, row.kappa, row.scale, row.n) == ("ratings", None, "interval", 40)
+    assert row.alpha_low < row.alpha < row.alpha_high
+    assert row.alpha > 0.85
+    assert row.percent < 0.3
+
+
+def test_comparisons_agree_whichever_way_round_their_rows_stand():
+    """The same winner with the models exchanged is the same judgement."""
+    names = ("item_id", "worker_id", "metric", "model_a", "model_b", "dialogue_a", "dialogue_b", "winner", "seconds")
+    rows = [
+        ("i1", "u", "preference", "a", "b", "d1", "d2", "a", 5),
+        ("i1", "v", "preference", "b", "a", "d2", "d1", "a", 5),
+        ("i2", "u", "preference", "a", "b", "d3", "d4", "tie", 5),
+        ("i2", "v", "preference", "a", "b", "d3", "d4", "b", 5),
+        ("i3", "u", "preference", "a", "b", "d5", "d6", "b", 5),
+        ("i3", "u", "humanness", "a", "b", "d5", "d6", "b", 5),
+    ]
+    frame = pd.DataFrame(rows, columns=names)
+    section = section_of(Tables(**{**NOTHING, "comparisons": typed("comparisons", frame)}))
+    row = only(section)
+    assert (row.metric, row.scale, row.n, row.percent) == ("preference", "ordinal", 2, 0.5)
+
+
+def test_our_own_studies_have_their_rows():
+    """Pairs of dialogues, segments and third parties; a judgement of every kind."""
+    for records, sources in (
+        (make_pairs({"a": 2.0, "b": 1.0}), {"comparisons"}),
+        (make_spotting({"a": 0.6, "b": 0.4, "human": 0.9}), {"segments"}),
+        (make_third_party(), {"turns", "comparisons", "ratings"}),
+        (one_of_each(), {"turns", "comparisons", "ratings"}),
+    ):
+        section = section_of(tables(records))
+        assert {row.source for row in section.rows} == sources
+        assert all(row.percent is None or 0 <= row.percent <= 1 for row in section.rows)
+
+
+def test_raters_and_their_order_do_not_matter():
+    """Rows shuffled and raters renamed; the same numbers, intervals too but for the draw of the bootstrap."""
+    labels = np.array(["bot", "unsure", "human"])
+    rng = np.random.default_rng(1)
+    data = segments_of({w: list(labels[rng.integers(0, 3, 12)]) for w in "uvw"})
+    other = data.segments.sample(frac=1, random_state=0)
+    other = other.assign(worker_id=other["worker_id"].map({"u": "x", "v": "a", "w": "m"}))
+    one, two = (only(section_of(Tables(**NOTHING, segments=frame))) for frame in (data.segments, other))
+    assert (one.percent, one.kappa, one.alpha) == pytest.approx((two.percent, two.kappa, two.alpha))
+    assert (one.percent_low, one.percent_high) == pytest.approx((two.percent_low, two.percent_high))
+
+
+def test_ten_thousand_dialogues_take_seconds():
+    """Two raters of each on two criteria."""
+    rng = np.random.default_rng(0)
+    n = 10_000
+    index = np.repeat(np.arange(n), 4)
+    frame = pd.DataFrame(
+        {
+            "dialogue_id": index.astype(str),
+            "worker_id": np.where(np.arange(4 * n) % 2, "u", "v"),
+            "model": "a",
+            "criterion": np.where(np.arange(4 * n) % 4 < 2, "fluent", "fun"),
+            "value": rng.integers(0, 101, 4 * n),
+            "degraded": 0,
+        }
+    )
+    data = Tables(**NOTHING, ratings=typed("ratings", frame))
+    started = time.perf_counter()
+    assert len(build(data, Options()).rows) == 2
+    assert time.perf_counter() - started < 15

@@ -94,10 +94,14 @@ class Wanted:
 
     @contextmanager
     def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """A bar on standard error while it lasts, none with ``--json``; yields what moves it on."""
+        """A bar while it lasts, where somebody sees it; none with ``--json``. Yields what moves it on."""
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        screen = console(stderr=True)
+        if self.as_json or not screen.is_terminal:
+            yield lambda: None
+            return
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console(stderr=True), transient=True, disable=self.as_json) as bar:
+        with Progress(*columns, console=screen, transient=True) as bar:
             task = bar.add_task(what, total=total)
             yield lambda: bar.advance(task)

@@ -134,7 +134,7 @@ def _intervals(drawing: Drawing, figure: IntervalFigure) -> None:
             [point.estimate], [place], "o", color=LINES[0], markersize=6, markerfacecolor=LINES[0] if known else PAPER
         )
     _row_labels(axes, places, labels)
-    axes.set_ylim(len(places) - 0.5, -0.5)
+    axes.set_ylim(max(len(places), 1) - 0.5, -0.5)
     axes.set_xlabel(figure.x_label)
     axes.grid(axis="x", color=MUTED, alpha=0.25, linewidth=0.6)
     if figure.share:
@@ -189,8 +189,8 @@ def _heat(drawing: Drawing, figure: HeatFigure) -> None:
             back, ink = heat_colour(value, figure.scale)
             axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=PAPER, linewidth=1))
             axes.text(column + 0.5, row + 0.5, _heat_words(value, figure.scale), color=ink, ha="center", va="center")
-    axes.set_xlim(0, n_columns)
-    axes.set_ylim(n_rows, 0)
+    axes.set_xlim(0, max(n_columns, 1))
+    axes.set_ylim(max(n_rows, 1), 0)
     _row_labels(axes, np.arange(n_rows) + 0.5, figure.rows)
     slanted = max(map(len, figure.columns), default=0) > 8
     axes.set_xticks(

@@ -20,7 +20,9 @@ Rgb = tuple[float, float, float]
 _ORANGE: Rgb = (0.78, 0.33, 0.02)
 _WHITE: Rgb = (0.97, 0.97, 0.97)
 _BLUE: Rgb = (0.03, 0.35, 0.62)
-_DARK_INK, _LIGHT_INK = "#111111", "#ffffff"
+_DARK_INK, _LIGHT_INK = "#000000", "#ffffff"
+_TURN = 0.179
+"""Luminance at which black and white are read equally well: 4.6 : 1."""
 _P_STEPS = ((0.001, 1.0), (0.01, 0.75), (ALPHA, 0.45))
 """Below each p-value, how deep the blue is."""
 
@@ -44,7 +46,7 @@ def heat_colour(value: float | None, scale: str) -> tuple[str, str]:
     else:
         depth = min(1.0, max(-1.0, 2 * value - 1 if scale == "share" else value))
         colour = _between(_WHITE, _BLUE if depth > 0 else _ORANGE, abs(depth))
-    return _hex(colour), _LIGHT_INK if _luminance(colour) < 0.3 else _DARK_INK
+    return _hex(colour), _LIGHT_INK if _luminance(colour) < _TURN else _DARK_INK
 
 
 def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:

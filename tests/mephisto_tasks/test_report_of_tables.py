@@ -1,0 +1,234 @@
+"""``report --tables`` and ``--out``: tables from anywhere, a page, and refusals that say what to do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from stored_study import StoredStudy, choices
+
+from mephisto_tasks.commands.export import export
+from mephisto_tasks.commands.report import report
+from parlai_humaneval.analysis.sections.catalogue import SECTIONS
+
+TURN_COLUMNS = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
+VARIED = [[1], [1, 2], [], [2], [1], [2]]
+
+
+def turn_lines(**changes: str) -> Iterator[str]:
+    """Twelve dialogues of four workers, four turns each; model beta wins two of three turns."""
+    for dialogue in range(12):
+        for turn in range(1, 5):
+            winner = "alpha" if (dialogue + turn) % 3 == 0 else "beta"
+            for position, model in enumerate(("alpha", "beta") if turn % 2 else ("beta", "alpha"), start=1):
+                won = int(model == winner)
+                cells = dict(
+                    zip(
+                        TURN_COLUMNS.split(","),
+                        (
+                            f"d{dialogue}",
+                            f"w{dialogue % 4}",
+                            "sata",
+                            "soba",
+                            "preference",
+                            str(turn),
+                            model,
+                            str(position),
+                        ),
+                        strict=False,
+                    )
+                )
+                cells |= {"selected": str(won), "continued": str(won), "written": "0", "seconds": "12.5"} | changes
+                yield ",".join(cells[name] for name in TURN_COLUMNS.split(","))
+
+
+def folder_with(path: Path, lines: Iterator[str] | list[str], header: str = TURN_COLUMNS) -> Path:
+    path.mkdir(exist_ok=True)
+    (path / "turns.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_with(tmp_path_factory.mktemp("from-elsewhere") / "tables", turn_lines())
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner(mix_stderr=False).invoke(report, [str(one) for one in arguments], env={"COLUMNS": "80"})
+
+
+def refused(*arguments: object) -> str:
+    """What is said where nothing can be done: one message, exit code 1, no traceback."""
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+def test_tables_from_anywhere_give_json(tables: Path) -> None:
+    """The section under its key, facts beside it, and nothing else on standard output; no nan anywhere."""
+    done = run("--tables", tables, "--json", "--draws", 100)
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr == ""
+    found = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    assert set(found) - {"facts", "examples"} <= set(SECTIONS)
+    rows = {row["model"]: row for row in found["turns"]["models"]}
+    assert (rows["alpha"]["n"], rows["alpha"]["selected"], rows["beta"]["selected"]) == (48, 16, 32)
+    assert rows["beta"]["win_rate"] == pytest.approx(2 / 3)
+    assert (found["facts"]["raters"]["workers"], found["facts"]["draws"]) == (4, 100)
+
+
+def test_tables_are_printed(tables: Path) -> None:
+    """Answers and main tables on 80 columns."""
+    done = run("--tables", tables, "--draws", 100)
+    assert done.exit_code == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "beta" in done.stdout
+    assert "Workers: 4" in done.stdout
+
+
+def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None:
+    """--json and --out together give both; the same numbers in the page's folder; a second time only with --force."""
+    page = tmp_path / "deep" / "report.html"
+    done = run("--tables", tables, "--out", page, "--json", "--draws", 100)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert str(page) in found["files"]
+    assert all(Path(name).is_file() for name in found["files"])
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    beside = json.loads((page.parent / "report" / "report.json").read_text(encoding="utf-8"))
+    assert beside["turns"] == found["turns"]
+    with (page.parent / "report" / "turns_models.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["model"]: row["selected"] for row in csv.DictReader(file)} == {"alpha": "16", "beta": "32"}
+    assert "--force" in refused("--tables", tables, "--out", page)
+    again = run("--tables", tables, "--out", page, "--force", "--draws", 100)
+    assert again.exit_code == 0
+    assert f"Report → {page}" in again.stdout.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--task-name", "x"], "--tables cannot go with --task-name"),
+        (["--exclude", "paper"], "--tables cannot go with --exclude"),
+        (["--everywhere", "--include-partial"], "cannot go with --include-partial, --everywhere"),
+        (["--exclude-scope", "dialogue"], "cannot go with --exclude-scope"),
+        (["--data-dir", "x"], "cannot go with --data-dir"),
+        (["--out", "report.pdf"], "does not end in .html"),
+    ],
+)
+def test_what_does_not_fit_tables_is_refused(tables: Path, arguments: list[str], words: str) -> None:
+    assert words in refused("--tables", tables, *arguments)
+
+
+def test_a_page_needs_answers(tmp_path: Path) -> None:
+    """Without a task and without tables there is nothing to write."""
+    assert "name a task (--task-name) or tables (--tables)" in refused("--out", tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"selected": "2"}, "turns.selected: '2' in row 1, expected 0 or 1"),
+        ({"turn": "first"}, "turns.turn: 'first' in row 1"),
+        ({"model": ""}, "turns.model: empty in row 1"),
+        ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "are the same answer"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: str) -> None:
+    """Table, column, row and what was expected; nothing is written."""
+    folder = folder_with(tmp_path / "tables", turn_lines(**changes))
+    assert words in refused("--tables", folder, "--out", tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["tables"]
+
+
+def test_folders_that_hold_nothing_are_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "is not there" in refused("--tables", tmp_path / "nowhere")
+    assert "holds none of turns, dialogues" in refused("--tables", tmp_path / "empty")
+    assert "have no rows" in refused("--tables", folder_with(tmp_path / "header", []))
+    no_model = TURN_COLUMNS.replace("model,", "")
+    lines = [line.replace(",alpha,", ",").replace(",beta,", ",") for line in turn_lines()]
+    assert "missing column model" in refused("--tables", folder_with(tmp_path / "short", lines, no_model))
+
+
+def test_an_unknown_label_is_named(tmp_path: Path) -> None:
+    header = "dialogue_id,worker_id,k,entity,model,opponent,label,fluent,sensible,specific,seconds"
+    (tmp_path / "segments.csv").write_text(f"{header}\nd,w,2,0,a,b,robot,0,0,0,9\n", encoding="utf-8")
+    assert "'robot' in row 1, expected human, unsure or bot" in refused("--tables", tmp_path)
+
+
+def test_the_tables_are_not_written_over(tables: Path) -> None:
+    """tables.html beside tables/ would put its files among them."""
+    before = sorted(path.name for path in tables.iterdir())
+    assert "holds the tables" in refused("--tables", tables, "--out", tables.parent / "tables.html", "--force")
+    assert sorted(path.name for path in tables.iterdir()) == before
+
+
+def test_neither_mephisto_nor_parlai_is_needed(tables: Path, tmp_path: Path) -> None:
+    """A colleague with tables alone, and without a GPU, waits for neither."""
+    code = (
+        "import sys; from parlai_humaneval.cli import main\n"
+        f"try: main({['report', '--tables', str(tables), '--out', str(tmp_path / 'r.html'), '--draws', '100']!r})\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "print([m for m in ('torch', 'parlai', 'mephisto', 'matplotlib.pyplot') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("[]")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four workers of a SATA task, one of whom always takes the first reply."""
+    study = StoredStudy(tmp_path_factory.mktemp("stored"))
+    for number in range(4):
+        study.add("study", f"name-of-{number}", [*choices(f"s{number}", VARIED)])
+    study.add("study", "name-of-steady", [*choices("s-steady", [[1]] * 6)])
+    return study.data_dir
+
+
+def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
+    """Who was left out and why, the question as worded, a dialogue as said; no name of a worker, no path."""
+    page = tmp_path / "study.html"
+    arguments = ("--task-name", "study", "--data-dir", stored, "--exclude", "same_position")
+    done = run(*arguments, "--out", page, "--draws", 100)
+    assert done.exit_code == 0, done.stderr
+    assert "chosen in 24 turns" in " ".join(done.stdout.split()), "the technique's own print stays"
+    text = page.read_text(encoding="utf-8")
+    assert "Which would you rather talk to?" in text
+    assert "Left out of this report: 1 dialogue, 6 turns; 1 worker with all they did." in text
+    assert "I would like to hear more about that 1" in text
+    everything = [path.read_text(encoding="utf-8") for path in [page, *(tmp_path / "study").iterdir()]]
+    assert not [one for one in everything if "name-of" in one or str(stored) in one]
+
+
+def test_json_of_a_task_has_both(stored: Path) -> None:
+    """Keys of the technique's report, and the sections of the same answers; the count of turns has a name of its own."""
+    found: dict[str, Any] = json.loads(
+        run("--task-name", "study", "--data-dir", stored, "--json", "--draws", 100).stdout
+    )
+    assert (found["technique"], found["dialogue_count"]["complete"], found["turn_count"]["complete"]) == ("sata", 5, 30)
+    assert {row["n"] for row in found["turns"]["models"]} == {30}
+    assert found["facts"]["raters"]["workers"] == found["workers"] == 5
+
+
+def test_exported_tables_say_the_same_as_their_task(stored: Path, tmp_path: Path) -> None:
+    """Every number of every section, whichever way it comes."""
+    out = tmp_path / "tables"
+    done = CliRunner().invoke(export, ["--task-name", "study", "--data-dir", str(stored), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    of_task = json.loads(run("--task-name", "study", "--data-dir", stored, "--json", "--draws", 100).stdout)
+    of_tables = json.loads(run("--tables", out, "--json", "--draws", 100).stdout)
+    shared = [key for key in SECTIONS if key in of_tables]
+    assert "turns" in shared
+    assert {key: of_task.get(key) for key in shared} == {key: of_tables[key] for key in shared}
+    assert of_task["examples"] == of_tables["examples"]

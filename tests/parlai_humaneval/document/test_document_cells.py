@@ -1,0 +1,93 @@
+"""Numbers of a table as people read them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parlai_humaneval.analysis.document.cells import INTERVAL, cell_text, interval_text, laid_out
+from parlai_humaneval.analysis.sections.views import DataTable, TableColumn
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        (None, "number", "–"),
+        (0.62, "share", "62 %"),
+        (-0.125, "number", "−0.125"),
+        (-0.12, "share", "−12 %"),
+        (12345, "number", "12,345"),
+        (3, "number", "3.000"),
+        (12345, "count", "12,345"),
+        (0.0432, "p", ".043"),
+        (0.00001, "p", "< .0001"),
+        (200.0, "seconds", "3 min 20 s"),
+        ("<b>", "text", "<b>"),
+        ("none", "number", "none"),
+        (2, "text", "2.000"),
+    ],
+)
+def test_a_cell_is_written_by_its_kind(value: object, kind: str, words: str) -> None:
+    """The dash for nothing, a real minus, percent without decimals, p without its zero."""
+    assert cell_text(value, kind) == words  # type: ignore[arg-type]
+
+
+@given(st.floats(-1e9, 1e9) | st.none(), st.sampled_from(["number", "share", "p", "count", "seconds"]))
+def test_no_cell_shows_a_nan_or_a_hyphen(value: float | None, kind: str) -> None:
+    """Whatever the number: a minus is “−”, nothing is “–”."""
+    words = cell_text(abs(value) if value is not None and kind in ("p", "seconds") else value, kind)  # type: ignore[arg-type]
+    assert words
+    assert "nan" not in words
+    assert "-" not in words
+
+
+def test_intervals_are_written_as_ranges() -> None:
+    """One per cent sign for both ends; a missing end is no interval; no dash between signed numbers."""
+    assert interval_text(0.59, 0.76, "share") == "59–76 %"
+    assert interval_text(-0.1, 0.2, "share") == "−10 % to 20 %"
+    assert interval_text(0.1, None, "share") == "–"
+    assert interval_text(-0.5, 0.25, "number") == "−0.500 to 0.250"
+
+
+def columns(*keys: str) -> tuple[TableColumn, ...]:
+    texts = ("model", "technique", "metric", "setting")
+    return tuple(
+        TableColumn(key=key, label=key.replace("_", " "), kind="text" if key in texts else "number") for key in keys
+    )
+
+
+def test_the_ends_of_an_interval_become_one_column() -> None:
+    """Only neighbours of one name; the common words are the label."""
+    table = DataTable(
+        key="t",
+        title="T",
+        columns=columns("model", "wald_low", "wald_high", "low", "high", "x_low", "y_high"),
+        rows=({"model": "a", "wald_low": 1, "wald_high": 2, "low": 3, "high": 4, "x_low": 5, "y_high": 6},),
+    )
+    layout = laid_out(table)
+    assert [column.label for column in layout.columns] == ["model", "wald", INTERVAL, "x low", "y high"]
+    assert layout.groups[""] == [["a", "1.000 to 2.000", "3.000 to 4.000", "5.000", "6.000"]]
+
+
+def test_what_rows_are_of_stands_above_them() -> None:
+    """Technique, setting and metric are no columns; rows of one group come together, and none is lost."""
+    rows = tuple(
+        {"technique": "sata", "setting": setting, "metric": None, "model": model}
+        for setting, model in (("soba", "a"), ("all", "b"), ("soba", "c"))
+    )
+    layout = laid_out(
+        DataTable(key="t", title="T", columns=columns("technique", "setting", "metric", "model"), rows=rows)
+    )
+    assert layout.groups == {"sata, soba": [["a"], ["c"]], "sata, all": [["b"]]}
+    assert (layout.n_rows, layout.only_group) == (3, "")
+
+
+def test_wide_tables_are_shown_without_their_empty_columns() -> None:
+    """A narrow one keeps them: that nothing could be estimated is then worth seeing."""
+    keys = [f"n{place}" for place in range(9)]
+    row = dict.fromkeys(keys, 1.0) | {"n3": None}
+    wide = laid_out(DataTable(key="t", title="T", columns=columns(*keys), rows=(row,)))
+    narrow = laid_out(DataTable(key="t", title="T", columns=columns(*keys[:5]), rows=(row,)))
+    assert [column.label for column in wide.columns] == [key for key in keys if key != "n3"]
+    assert len(narrow.columns) == 5

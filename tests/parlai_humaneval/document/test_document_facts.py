@@ -1,0 +1,230 @@
+"""What a document says of the data: from full tables, and from those with nothing but what must be there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from fake_sections import HOSTILE, NOW, said_tables
+
+from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError, from_rows
+from parlai_humaneval.analysis.document.examples import EXAMPLES, examples_of
+from parlai_humaneval.analysis.document.facts import facts_of
+from parlai_humaneval.analysis.document.making import make_document, tables_of
+from parlai_humaneval.analysis.document.model import Facts
+from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.sections.base import Options
+
+JUDGED = {
+    "item_id": "i",
+    "technique": "pw_dialog",
+    "metric": "preference",
+    "group": "alpha;beta",
+    "dialogues": "a1;b1",
+    "status": "complete",
+}
+
+
+def with_tables(**rows: list[dict[str, object]]) -> Tables:
+    tables = {"turns": [], "dialogues": [], "comparisons": []} | rows
+    return Tables(**{name: from_rows(name, given) for name, given in tables.items()})  # type: ignore[arg-type]
+
+
+def facts(tables: Tables) -> Facts:
+    return facts_of(tables, Options(), title="t", now=NOW)
+
+
+def dialogue(number: int, **values: object) -> dict[str, object]:
+    return {
+        "dialogue_id": f"d{number}",
+        "worker_id": f"w{number % 2}",
+        "technique": "sata",
+        "started": f"2024-01-0{number + 1}T10:00:00+00:00",
+        "seconds": 60.0 * number,
+        "n_turns": 6,
+        "complete": 1,
+        **values,
+    }
+
+
+def test_questions_are_told_as_worded() -> None:
+    """Each once, from whichever table holds it; a judgement's several questions are several; golds ask nothing new."""
+    judged = [
+        JUDGED | {"judgement_id": "j1", "worker_id": "w", "question": "Who is better?\nWhy?"},
+        JUDGED | {"judgement_id": "j2", "worker_id": "w", "question": "A check?", "gold": 1},
+    ]
+    found = facts(with_tables(dialogues=[dialogue(1, metric="m", question="Which?")] * 1, judgements=judged)).questions
+    assert [(one.technique, one.metric, one.text) for one in found] == [
+        ("pw_dialog", "preference", "Who is better?"),
+        ("pw_dialog", "preference", "Why?"),
+        ("sata", "m", "Which?"),
+    ]
+    assert facts(said_tables()).questions[0].text == f"Which is better? {HOSTILE}"
+
+
+def test_who_rated_is_counted() -> None:
+    """By how they ended; the median and the most of each worker; days; time of complete ones only."""
+    rows = [dialogue(1), dialogue(2), dialogue(3), dialogue(4, complete=0, n_turns=2, seconds=None)]
+    raters = facts(with_tables(dialogues=rows)).raters
+    assert raters.dialogues is not None
+    assert (raters.workers, raters.dialogues.complete, raters.dialogues.partial, raters.turns) == (2, 3, 1, 20)
+    assert (raters.units_per_worker_median, raters.units_per_worker_most) == (2, 2)
+    assert (raters.median_dialogue_seconds, raters.first_day, raters.last_day) == (120, "2024-01-02", "2024-01-05")
+    assert raters.judgements is None
+    assert raters.practice is None
+
+
+def test_attention_checks_are_no_results() -> None:
+    """They are counted as what they are."""
+    judged = [
+        JUDGED | {"judgement_id": f"j{n}", "worker_id": f"w{n}", "gold": int(n > 2), "gold_passed": {3: 1, 4: 0}.get(n)}
+        for n in (1, 2, 3, 4)
+    ]
+    raters = facts(with_tables(judgements=judged)).raters
+    assert raters.judgements is not None
+    assert raters.attention_checks is not None
+    assert (raters.judgements.complete, raters.attention_checks.passed, raters.attention_checks.failed) == (2, 1, 1)
+    assert raters.units_per_worker_most == 1
+
+
+def test_what_failed_a_check_and_counts_is_said() -> None:
+    rows = [dialogue(1, checks_failed="capitals;greeting"), dialogue(2), dialogue(3, checks_failed="greeting")]
+    assert [(one.check, one.units, one.workers) for one in facts(with_tables(dialogues=rows)).flagged] == [
+        ("capitals", 1, 1),
+        ("greeting", 2, 1),
+    ]
+
+
+def test_models_and_settings_come_with_what_is_known_of_them() -> None:
+    """Text that is no JSON, or another JSON, does no harm."""
+    models = json.dumps([{"name": "alpha", "description": "big", "options": {"model": "x"}}, 3])
+    rows = [
+        dialogue(1, model_settings=models, settings='{"turns": 6}', turn_criteria='[{"name": "fun", "text": "Fun?"}]'),
+        dialogue(2, model_settings="no json", settings="[1]", turn_criteria="{}"),
+        dialogue(3, settings='{"turns": 6}'),
+    ]
+    found = facts(with_tables(dialogues=rows))
+    assert [(model.name, model.description) for model in found.models] == [("alpha", "big")]
+    assert [(one.values, one.units) for one in found.settings] == [({"turns": 6}, 2)]
+    assert [(one.criterion, one.text) for one in found.statements] == [("fun", "Fun?")]
+
+
+def test_designs_are_what_was_collected() -> None:
+    (design,) = facts(said_tables()).designs
+    assert (design.technique, design.setting, design.metric) == ("sata", "soba", "preference")
+    assert (design.models, design.workers, design.tables) == (["alpha", "beta"], 2, {"turns": 8})
+
+
+def test_versions_are_those_that_ran() -> None:
+    found = facts(said_tables()).versions
+    assert found["pandas"] == pd.__version__
+    assert found["Python"] == ".".join(map(str, sys.version_info[:3]))
+    assert set(found) == {
+        "parlai-humaneval",
+        "Python",
+        "numpy",
+        "scipy",
+        "pandas",
+        "statsmodels",
+        "scikit-learn",
+        "matplotlib",
+    }
+
+
+def exchange_only(table: str, row: dict[str, object]) -> dict[str, object]:
+    return {column.name: row.get(column.name) for column in TABLES[table] if column.exchange}  # type: ignore[index]
+
+
+def test_tables_with_nothing_but_what_must_be_there_are_enough(tmp_path: Path) -> None:
+    """No wording, no texts, no settings: counts all the same, no example, no made-up fact."""
+    rows = [exchange_only("turns", row) for row in said_tables().turns.to_dict("records")]
+    pd.DataFrame(rows).to_csv(tmp_path / "turns.csv", index=False)
+    tables = tables_of(tmp_path)
+    found = facts(tables)
+    assert (found.questions, found.settings, found.statements) == ([], [], [])
+    assert (found.raters.workers, found.raters.turns, found.raters.dialogues) == (2, 4, None)
+    assert [model.name for model in found.models] == ["alpha", "beta"]
+    assert examples_of(tables, seed=0) == []
+    whole = make_document(tables, Options(draws=100), title="t").to_json()
+    assert {"facts", "examples"} <= set(whole)
+    json.dumps(whole, allow_nan=False)
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_tables_without_rows_are_nothing_to_report(tmp_path: Path, table: str) -> None:
+    header = ",".join(column.name for column in TABLES[table])  # type: ignore[index]
+    (tmp_path / f"{table}.csv").write_text(header + "\n", encoding="utf-8")
+    with pytest.raises(TableError, match="have no rows"):
+        tables_of(tmp_path)
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    """Each says what to name instead."""
+    (tmp_path / "turns.csv").write_text("x")
+    (tmp_path / "empty").mkdir()
+    for folder, words in (
+        ("nowhere", "is not there"),
+        ("turns.csv", "is a file, not a folder"),
+        ("empty", "holds none of"),
+    ):
+        with pytest.raises(TableError, match=words):
+            tables_of(tmp_path / folder)
+
+
+def test_examples_are_drawn_by_seed() -> None:
+    """The same for the same seed, whatever the order of rows; each dialogue once; replies in their places."""
+    tables = said_tables()
+    shuffled = Tables(
+        turns=tables.turns.sample(frac=1, random_state=1), dialogues=tables.dialogues, comparisons=tables.comparisons
+    )
+    first, again = (examples_of(one, seed=5) for one in (tables, shuffled))
+    assert first == again
+    assert sorted(example.dialogue_id for example in first) == ["d1", "d2"]
+    assert len({examples_of(tables, seed=seed, count=1)[0].dialogue_id for seed in range(12)}) == 2
+    turn = first[0].turns[0]
+    assert [(bubble.who, bubble.mark) for bubble in turn.bubbles] == [
+        ("Human Speaker", ""),
+        ("alpha", "chosen"),
+        ("beta", ""),
+    ]
+    assert turn.bubbles[0].text == "Hi & <b>bye</b> 1"
+
+
+def test_unfinished_dialogues_and_replays_are_no_examples() -> None:
+    tables = said_tables()
+    turns = tables.turns.assign(dialogue_status=["partial"] * 4 + ["complete"] * 4, own_worker=[None] * 4 + ["w9"] * 4)
+    assert examples_of(Tables(turns=turns, dialogues=tables.dialogues, comparisons=tables.comparisons), seed=0) == []
+
+
+def test_examples_show_different_designs_first() -> None:
+    """Of two techniques both are seen, although one has many more dialogues; never more than wanted."""
+    shown = json.dumps(
+        [{"entities": ["human", "beta"], "lines": [{"speaker": 0, "text": "Hi"}, {"speaker": 1, "text": "Yo"}]}]
+    )
+    answers = json.dumps([{"question_id": "preference", "option": "second"}, "odd"])
+    judged = [JUDGED | {"judgement_id": "j", "worker_id": "w", "shown": shown, "answers": answers, "reason": "polite"}]
+    tables = said_tables()
+    both = Tables(
+        turns=tables.turns,
+        dialogues=tables.dialogues,
+        comparisons=tables.comparisons,
+        judgements=from_rows("judgements", judged),
+    )
+    found = examples_of(both, seed=0)
+    assert len(found) == EXAMPLES
+    assert [example.title for example in found[:2]] == ["sata, soba, preference", "pw_dialog, preference"]
+    assert [(bubble.who, bubble.side, bubble.text) for bubble in found[1].turns[0].bubbles] == [
+        ("Human Speaker", "person", "Hi"),
+        ("beta", "model", "Yo"),
+    ]
+    assert found[1].answer == "preference: second; polite"
+
+
+@pytest.mark.parametrize("shown", ["", "no json", "{}", "[3]", '[{"lines": [3, {"speaker": "x"}], "entities": []}]'])
+def test_odd_records_of_what_was_shown_do_no_harm(shown: str) -> None:
+    judged = [JUDGED | {"judgement_id": "j", "worker_id": "w", "shown": shown, "answers": shown}]
+    for example in examples_of(with_tables(judgements=judged), seed=0):
+        assert example.dialogue_id == "a1;b1"

@@ -1,0 +1,123 @@
+"""Figures as SVG that may stand in any page: whole, alone, and in the page's colours."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from fake_sections import HOSTILE, fake_section
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parlai_humaneval.analysis.document.figures import to_svg
+from parlai_humaneval.analysis.document.palette import heat_colour
+from parlai_humaneval.analysis.sections.views import (
+    Curve,
+    CurveFigure,
+    Figure,
+    HeatFigure,
+    IntervalFigure,
+    IntervalPoint,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+FIGURES = {figure.kind: figure for figure in fake_section().figures()}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def drawn(request: pytest.FixtureRequest) -> tuple[Figure, str]:
+    figure = FIGURES[request.param]
+    return figure, to_svg(figure)
+
+
+def test_a_figure_is_one_well_formed_element(drawn: tuple[Figure, str]) -> None:
+    """With a title and a description, which a screen reader says; no picture, style sheet, link or script in it."""
+    figure, svg = drawn
+    root = ElementTree.fromstring(svg)
+    assert root.tag == f"{SVG}svg"
+    names = {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert not names & {"image", "style", "script", "metadata", "a", "foreignObject"}
+    labels = [root.find(f"{SVG}{name}") for name in ("title", "desc")]
+    assert root.attrib["aria-labelledby"].split() == [label.attrib["id"] for label in labels if label is not None]
+    assert labels[0] is not None
+    assert labels[0].text == figure.title
+    assert not re.search(r"https?://(?!www\.w3\.org/)", svg)
+
+
+def test_names_of_models_stay_text(drawn: tuple[Figure, str]) -> None:
+    """Markup is escaped, a dollar is no mathematics."""
+    _, svg = drawn
+    assert "<script" not in svg
+    root = ElementTree.fromstring(svg)
+    shown = {text.text for text in root.iter(f"{SVG}text")} | {desc.text or "" for desc in root.iter(f"{SVG}desc")}
+    assert any(HOSTILE in (text or "") for text in shown)
+
+
+def test_references_inside_a_figure_find_their_ids(drawn: tuple[Figure, str]) -> None:
+    """Every id is the figure's own, unique, and what is referred to is there."""
+    figure, svg = drawn
+    ids = re.findall(r'\bid="([^"]+)"', svg)
+    assert len(ids) == len(set(ids))
+    assert all(one.startswith(f"fig-{figure.key}-") for one in ids)
+    assert set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg)) <= set(ids)
+
+
+def test_colours_are_the_pages(drawn: tuple[Figure, str]) -> None:
+    """So that light, dark and print differ; the placeholders are gone."""
+    _, svg = drawn
+    assert "var(--ink)" in svg
+    assert not re.search(r"#(?:01|02|03){3}|#11000\d", svg)
+
+
+def test_drawing_twice_gives_the_same() -> None:
+    """A report made again from the same tables is the same file."""
+    figure = FIGURES["curves"]
+    assert to_svg(figure) == to_svg(figure)
+
+
+names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=40)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(names, min_size=1, max_size=4), st.floats(0, 1), st.booleans())
+def test_any_name_can_be_drawn(models: list[str], value: float, share: bool) -> None:
+    """Of whatever letters; with an interval, without one, and with nothing but one point."""
+    points = tuple(IntervalPoint(label=name, estimate=value, low=None if share else 0.1, high=0.9) for name in models)
+    ElementTree.fromstring(to_svg(IntervalFigure(key="k", title="t", x_label="x", points=points, share=share)))
+    curves = tuple(Curve(name=name, x=(1.0,), y=(value,), low=(None,), high=(None,)) for name in models)
+    ElementTree.fromstring(
+        to_svg(CurveFigure(key="k", title="t", x_label="x", y_label="y", curves=curves, share=share))
+    )
+
+
+def test_nothing_to_draw_is_drawn_as_nothing() -> None:
+    """An empty figure does no harm."""
+    for figure in (
+        IntervalFigure(key="k", title="t", x_label="x", points=()),
+        CurveFigure(key="k", title="t", x_label="x", y_label="y", curves=()),
+        HeatFigure(key="k", title="t", rows=(), columns=(), values=(), scale="p"),
+    ):
+        ElementTree.fromstring(to_svg(figure))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@given(st.floats(-1, 1), st.sampled_from(["share", "p", "correlation"]))
+def test_words_in_a_heat_map_can_be_read(value: float, scale: str) -> None:
+    """Contrast of at least 4.5 : 1 (WCAG AA), whatever the value."""
+    back, ink = heat_colour(value if scale == "correlation" else abs(value), scale)
+    light, dark = sorted((luminance(back), luminance(ink)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_significant_cells_stand_out() -> None:
+    """White from .05 on, and bluer below each step."""
+    backs = [heat_colour(p, "p")[0] for p in (0.5, 0.05, 0.049, 0.009, 0.0009)]
+    assert backs[0] == backs[1]
+    assert len(set(backs)) == 4
+    assert heat_colour(None, "p")[0] == "none"

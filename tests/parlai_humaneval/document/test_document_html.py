@@ -1,0 +1,192 @@
+"""The page: one file, everything in it, texts of raters and models as text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from fake_sections import HOSTILE, fake_document
+
+from parlai_humaneval.analysis.document.html import figure_count, to_html
+from parlai_humaneval.analysis.document.model import Document
+from parlai_humaneval.analysis.document.references import references_in
+from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
+from parlai_humaneval.quality.exclusion import CheckCount, Failure
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Outline(HTMLParser):
+    """What a page holds; fails where elements are not closed in turn."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self.headings: list[tuple[int, str]] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        values = dict(attrs)
+        self.attributes |= set(values)
+        if values.get("id"):
+            self.ids.append(str(values["id"]))
+        if tag == "a":
+            self.links.append(str(values.get("href")))
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append((int(tag[1]), ""))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.open and self.open[-1] in ("h1", "h2", "h3"):
+            level, words = self.headings[-1]
+            self.headings[-1] = level, words + data
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return fake_document()
+
+
+@pytest.fixture(scope="module")
+def page(document: Document) -> str:
+    return to_html(document, files=["report.json"], folder="report")
+
+
+@pytest.fixture(scope="module")
+def outline(page: str) -> Outline:
+    return Outline(page)
+
+
+def test_nothing_is_loaded_and_nothing_runs(page: str, outline: Outline) -> None:
+    """No script, picture, font or style sheet from anywhere; the browser is told to refuse them too."""
+    assert not set(outline.tags) & {"script", "img", "link", "iframe", "object", "embed", "base", "form", "image"}
+    assert not [name for name in outline.attributes if name.startswith("on") or name in ("src", "srcset")]
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page
+    assert not re.search(r"@import|url\((?!#)", page)
+    assert not re.search(r"https?://(?!www\.w3\.org/)", page)
+
+
+def test_markup_in_texts_is_text(page: str, outline: Outline) -> None:
+    """Names, questions, replies, reasons, headlines, remarks, notes and methods: all of them are shown as typed."""
+    assert "<script" not in page
+    assert outline.text.count(HOSTILE) > 12
+    assert "Hi & <b>bye</b> 1" in outline.text
+    assert "b" not in outline.tags
+
+
+def test_the_answer_comes_first(outline: Outline) -> None:
+    """Headings are in order, none is skipped; the answer stands before everything else; each section once."""
+    titles = [words for level, words in outline.headings if level == 2]
+    assert titles[:4] == ["Contents", "The answer", "Question and set-up", "Who rated"]
+    assert titles[4:] == ["Fake things", "Fake things", "Example dialogues", "How this was made"]
+    levels = [level for level, _ in outline.headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_links_lead_somewhere(outline: Outline) -> None:
+    """The contents name every section, and no id stands twice."""
+    assert len(outline.ids) == len(set(outline.ids))
+    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    assert {"turns", "design", "examples"} <= {link.removeprefix("#") for link in outline.links}
+
+
+def test_tables_say_what_they_are(page: str) -> None:
+    """A caption, heads with a scope, numbers on the right, the words of numbers; empty tables are not shown."""
+    assert page.count("<table>") == page.count("<caption>") == 3
+    assert all('scope="' in head for head in re.findall(r"<th\b[^>]*>", page))
+    assert '<td class="number">55–69 %</td>' in page
+    assert '<td class="number">.043</td>' in page
+    assert "<caption>Nothing</caption>" not in page
+
+
+def test_figures_say_what_they_show(page: str, document: Document) -> None:
+    """Each has a title, a description and a caption."""
+    assert page.count("<svg") == page.count("<figcaption>") == figure_count(document) == 6
+    assert page.count('role="img"') == 6
+
+
+def test_how_it_was_made_can_be_cited(outline: Outline, document: Document) -> None:
+    """Seed, draws, versions, the papers that methods name, and where the numbers are."""
+    text = outline.text
+    assert "1,000 draws each, seed 3" in text
+    assert all(version in text for version in document.facts.versions.values())
+    assert "Human Evaluation of Conversations is an Open Problem" in text
+    assert "FFAEval" not in text
+    assert "Made 2024-05-06T07:08:09+00:00" in text
+
+
+def test_example_dialogues_are_shown_as_said(outline: Outline) -> None:
+    """What was said, which reply was chosen, and the reason."""
+    assert f"alpha says {HOSTILE} in 1" in outline.text
+    assert outline.text.count("chosen") >= 4
+    assert "Reason: “=1+1”" in outline.text
+
+
+def test_a_page_without_anything_says_so() -> None:
+    """No section, no example: still a page."""
+    document = fake_document()
+    empty = Document(facts=document.facts, sections={}, examples=[])
+    text = Outline(to_html(empty)).text
+    assert "Nothing can be said about the models yet." in text
+    assert "Example dialogues" not in text
+
+
+def test_who_was_left_out_and_why() -> None:
+    """Counts of each check, what went, and each failure with its reason, as text."""
+    excluded = Excluded(
+        scope="worker",
+        failures=[Failure(check="capitals", worker="w9", dialogue_id="d7", reason=f"SHOUTS {HOSTILE}")],
+        counts=[CheckCount(check="capitals", judged=4, dialogues_failed=1, workers_failed=1, turns_removed=6)],
+        dialogues_total=4,
+        here=Left(dialogues=1, workers=1, turns=6),
+    )
+    document = fake_document()
+    raters = document.facts.raters.model_copy(update={"practice": PracticeCount(passed=3, failed=2, not_ended=1)})
+    facts = document.facts.model_copy(update={"excluded": excluded, "raters": raters})
+    text = Outline(to_html(Document(facts=facts, sections={}))).text
+    assert "Left out of this report: 1 dialogue, 6 turns; 1 worker with all they did." in text
+    assert f"worker w9, dialogue d7: SHOUTS {HOSTILE}" in text
+    assert "3 passed, 2 failed, 1 not ended" in text
+    assert "Nobody was left out" not in text
+
+
+def test_progress_is_told_figure_by_figure(document: Document) -> None:
+    steps: list[int] = []
+    to_html(document, on_figure=lambda: steps.append(1))
+    assert len(steps) == figure_count(document)
+
+
+@pytest.mark.parametrize(
+    ("source", "begins"),
+    [
+        ("Smith et al. 2022, §4.1", ["E. M. Smith"]),
+        ("Zhao & Sun 2004; Deriu et al. (2020)", ["J. Deriu", "Q. Zhao"]),
+        ("Jin et al. 2022", []),
+        ("Liu 2019; Smith 2022", ["E. M. Smith"]),
+        ("", []),
+    ],
+)
+def test_sources_are_found_by_author_and_year(source: str, begins: list[str]) -> None:
+    """A name alone, or another year, is another work."""
+    assert [text[: len(begin)] for text, begin in zip(references_in([source]), begins, strict=True)] == begins

@@ -21,7 +21,7 @@ from parlai_humaneval.analysis.measures import (
 from parlai_humaneval.analysis.pair_wins import GROUP, counted_comparisons, oriented
 from parlai_humaneval.analysis.reports.facts import finished
 from parlai_humaneval.analysis.sections.direct_assessment.rows import assessed
-from parlai_humaneval.analysis.system_scores import overall_parts
+from parlai_humaneval.analysis.standardised_scores import overall_parts
 from parlai_humaneval.analysis.turn_tables import choice_groups
 from parlai_humaneval.protocol.judgements import HUMAN
 

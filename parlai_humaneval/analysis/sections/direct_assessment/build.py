@@ -12,8 +12,8 @@ from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.correlations import criteria_correlations
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import clustered_mean
-from parlai_humaneval.analysis.rater_pairs import rater_pairs
-from parlai_humaneval.analysis.replication import replication, same_conclusions
+from parlai_humaneval.analysis.rater_correlations import rater_pairs
+from parlai_humaneval.analysis.repeated_runs import replication, same_conclusions
 from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import Options
@@ -34,7 +34,7 @@ from parlai_humaneval.analysis.sections.direct_assessment.types import (
     WorkerCount,
 )
 from parlai_humaneval.analysis.slider_scores import is_reversed
-from parlai_humaneval.analysis.system_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
+from parlai_humaneval.analysis.standardised_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
 
 OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")
 """In the paper's order; others follow."""
@@ -43,7 +43,7 @@ TENTHS = 20
 
 def build(tables: Tables, options: Options) -> DirectAssessment | None:
     """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions."""
-    data = assessed(tables.ratings)
+    data = assessed(tables)
     if data is None:
         return None
     criteria = list(dict.fromkeys(str(name) for name in data.ratings["criterion"]))

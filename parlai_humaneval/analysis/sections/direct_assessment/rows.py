@@ -8,19 +8,20 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.columns import TableError
+from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
 from parlai_humaneval.analysis.slider_scores import (
     SLIDER_MAXIMUM,
     SLIDER_MINIMUM,
+    on_sliders,
     standardised,
     turned,
     worker_checks,
 )
+from parlai_humaneval.analysis.unfinished import of_unfinished
 from parlai_humaneval.analysis.wording import counted
 
 TECHNIQUE = "direct_assessment"
-LIKERT_MAXIMUM = 10
-"""Scales up to this many points are Likert scales, of which another section speaks."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Assessed:
         return self.checked and self.n_passed == 0
 
 
-def assessed(ratings: pd.DataFrame) -> Assessed | None:
-    """The slider ratings of a ``ratings`` table; None where there are none.
+def assessed(tables: Tables) -> Assessed | None:
+    """The slider ratings that count; None where there are none.
 
     Raises:
         TableError: a rating is beyond the ends of its scale.
     """
-    rows, remarks = _of_one_kind(ratings[_sliders(ratings)])
+    rows, remarks = _of_one_kind(tables.ratings[on_sliders(tables.ratings) & _first_hand(tables)])
     if not len(rows):
         return None
     _check_range(rows)
@@ -70,23 +71,11 @@ def assessed(ratings: pd.DataFrame) -> Assessed | None:
     return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
 
 
-def _sliders(ratings: pd.DataFrame) -> Mask:
-    """Rows of finished dialogues on 0–100 scales, without those of third parties on what the own rater had rated.
-
-    A table from elsewhere may not say which scale it is. Then it is one of sliders if a value is above 10, or if some
-    ratings are of a degraded model.
-    """
-    scale, technique = ratings["scale"], ratings["technique"]
-    maximum = ratings["maximum"].to_numpy(dtype=float, na_value=np.nan)
-    long = maximum > LIKERT_MAXIMUM
-    unsaid = scale.isna().to_numpy(dtype=bool) & np.isnan(maximum)
-    named = technique.eq(TECHNIQUE).to_numpy(dtype=bool)
-    unnamed = unsaid & technique.isna().to_numpy(dtype=bool)
-    above = ratings["value"].to_numpy(dtype=float, na_value=0.0) > LIKERT_MAXIMUM
-    as_sliders = bool((unnamed & (above | is_set(ratings, "degraded"))).any())
-    slider = scale.eq("slider").to_numpy(dtype=bool) | long | (unsaid & named)
-    wanted = slider | unnamed if as_sliders else slider
-    return np.asarray(wanted & finished(ratings) & ratings["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
+def _first_hand(tables: Tables) -> Mask:
+    """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
+    rows = tables.ratings
+    left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
+    return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
 
 
 def _of_one_kind(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

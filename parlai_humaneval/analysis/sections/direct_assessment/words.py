@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from parlai_humaneval.analysis.reports.words import corrected_p, decisive, note_remarks
 from parlai_humaneval.analysis.sections.base import disagreement
 from parlai_humaneval.analysis.sections.direct_assessment.rows import Assessed
-from parlai_humaneval.analysis.system_scores import OVERALL, ScoreGap, SystemScore
+from parlai_humaneval.analysis.standardised_scores import OVERALL, ScoreGap, SystemScore
 from parlai_humaneval.analysis.wording import ABSENT, counted, percent, signed, signed_range
 
 if TYPE_CHECKING:

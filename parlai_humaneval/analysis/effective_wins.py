@@ -29,9 +29,11 @@ def effective_win_test(
     hold scores of both. p = 1 with no scores of one of them, and no estimate.
 
     Raises:
-        ValueError: a score is missing.
+        ValueError: a score is missing, or not every score has its cluster.
     """
     a, b = np.asarray(scores_a, dtype=float), np.asarray(scores_b, dtype=float)
+    if len(a) != np.size(clusters_a) or len(b) != np.size(clusters_b):
+        raise ValueError(f"expected a {cluster} for each score of A and of B")
     rate = effective_win_rate(a, b)
     # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
     of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))

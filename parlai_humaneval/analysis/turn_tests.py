@@ -146,8 +146,15 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     covariance V; (G−q)/(q(G−1))·d'V⁻¹d is F with q = models − 1 and G−q degrees of freedom, for G clusters. For two
     models this is the square of the clustered t of their difference. p = 1 with no turns or no difference at all; none
     where clusters are too few (at most q, or below the least) or V cannot be inverted.
+
+    Raises:
+        ValueError: not a cluster a turn, or a value that is neither 0 nor 1.
     """
     matrix = np.asarray(chosen, dtype=float)
+    if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
+        raise ValueError(
+            f"expected turns × models of 0 and 1 and a {cluster} a turn; leave out turns that lack a model"
+        )
     n, q = len(matrix), max(1, matrix.shape[1] - 1)
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     groups = len(names)

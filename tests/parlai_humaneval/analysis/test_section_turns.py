@@ -223,6 +223,10 @@ def test_pairs_of_one_setting_are_corrected_together(tmp_path):
         assert [test.p_holm for test in family] == holm([test.p_value for test in family])
         assert [test.p_clustered_holm for test in family] == holm([test.p_clustered for test in family])
     assert {test.method.split()[0] for test in section.tests} == {"two-sided", "McNemar's"}
+    # The baseline has a row for each rival, so the tables say which; elsewhere they need not.
+    assert section.data_tables()[0].rows[0]["group"] == "a – b"
+    alone = section_of(make_choices({"a": 0.6, "b": 0.4}))
+    assert "group" not in alone.data_tables()[0].rows[0]
 
 
 def test_disagreement_of_the_two_tests_is_said(tmp_path):

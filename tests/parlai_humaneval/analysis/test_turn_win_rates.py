@@ -154,6 +154,8 @@ def test_effective_win_rate_of_swapped_models_is_the_rest():
 
 def test_clustered_effective_win_rate_of_nothing():
     """No scores of B: p = 1 and no estimate; two workers: an estimate, and words instead of an interval."""
+    with pytest.raises(ValueError, match="for each score"):
+        effective_win_test([1, 2], ["a"], [3], ["b"])
     empty = effective_win_test([1, 2], ["a", "b"], [], [])
     assert (empty.estimate, empty.p_value, empty.ci_low) == (None, 1, None)
     few = effective_win_test([1, 2], ["a", "b"], [1, 1], ["a", "b"])

@@ -12,6 +12,7 @@ _GROUP: tuple[tuple[str, str, CellKind], ...] = (
     ("technique", "Technique", "text"),
     ("setting", "Setting", "text"),
     ("metric", "Metric", "text"),
+    ("group", "Side by side", "text"),
 )
 _RATE: tuple[tuple[str, str, CellKind], ...] = (
     ("n", "Turns", "count"),
@@ -142,8 +143,11 @@ def data_tables(section: TurnsSection) -> list[DataTable]:
 
 
 def _table(key: str, title: str, columns: _Columns, rows: Sequence[Part]) -> DataTable:
-    """Of ``columns`` those that some row fills; the setting likewise."""
+    """Of ``columns`` those that some row fills; the setting likewise, and the group where a metric has several."""
     values = [row.model_dump(mode="json") for row in rows]
+    groups = {(value["technique"], value["setting"], value["metric"], value["group"]) for value in values}
+    if len(groups) == len({group[:3] for group in groups}):
+        values = [{**value, "group": ""} for value in values]
     used = [name for name in (*_GROUP, *columns) if any(value[name[0]] not in (None, "") for value in values)]
     return DataTable(
         key=key,

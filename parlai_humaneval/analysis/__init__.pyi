@@ -1,9 +1,11 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
+from .agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, pair_agreement, percent_agreement, rating_counts
 from .choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from .clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share, sign_flip_p
 from .columns import COLUMNS, TableError
 from .correction import holm
+from .correlations import correlation, criteria_correlations
 from .crowd_time import (
     ChunkVariability,
     TimeToSignificance,
@@ -14,6 +16,8 @@ from .crowd_time import (
     time_to_difference,
     time_to_significance,
 )
+from .design_effects import design_effect, effective_number, intraclass_correlation, observations_per_cluster
+from .detectable import detectable_gap
 from .effective_wins import effective_win_test
 from .frames import Tables, tables
 from .generalised_logrank import LogRank, logrank_scores, logrank_test, zhao_sun_scores, zhao_sun_test
@@ -37,16 +41,20 @@ from .planning.sample_sizes import (
 from .planning.simulate import simulated_power
 from .planning.study_plan import Plan, plan_study
 from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from .rank_tests import rank_sum_test
 from .ranks import rank_clusters, rank_range, rank_range_shortest
+from .rater_correlations import RaterPairs, rater_pairs
 from .regression import ols
+from .repeated_runs import replication, same_conclusions
 from .reports.study import render, study_report
 from .reports.types import Report
 from .result import Result, results_table
 from .sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
 from .skill import Skill, trueskill
-from .slider_scores import standardised, worker_checks
+from .slider_scores import is_reversed, on_sliders, standardise, standardised, turned, worker_checks
 from .spot_stability import StabilityCurve, ranking_stability
 from .spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
+from .standardised_scores import ScoreGap, SystemScore, overall_score, score_gaps, system_scores
 from .survival import survival_curve
 from .survival_bands import survival_with_bands
 from .survival_regression import CoxFit, cloglog_cox
@@ -86,11 +94,14 @@ __all__ = [
     "PlanInputs",
     "RatedCriterion",
     "RatedPair",
+    "RaterPairs",
     "Report",
     "Reselection",
     "Result",
+    "ScoreGap",
     "Skill",
     "StabilityCurve",
+    "SystemScore",
     "TableError",
     "Tables",
     "TimeToSignificance",
@@ -117,18 +128,24 @@ __all__ = [
     "clustered_share",
     "cochran_q_size",
     "cochran_q_test",
+    "cohen_kappa",
     "collection_time",
     "combo",
     "compare_choices",
     "compare_singles",
     "compare_techniques",
     "compare_with_baseline",
+    "correlation",
     "count_dialogues",
     "counted_comparisons",
+    "criteria_correlations",
     "crossing",
     "cumulative_time",
+    "design_effect",
+    "detectable_gap",
     "dialogues_needed",
     "e_values",
+    "effective_number",
     "effective_win_rate",
     "effective_win_test",
     "equal_rates_test",
@@ -137,10 +154,14 @@ __all__ = [
     "first_choice",
     "first_place",
     "first_shown",
+    "fleiss_kappa",
     "goodness_of_fit_size",
     "goodness_of_fit_test",
     "holm",
+    "intraclass_correlation",
+    "is_reversed",
     "judged_segments",
+    "krippendorff_alpha",
     "label_winner",
     "leave_one_out",
     "likert_groups",
@@ -153,34 +174,47 @@ __all__ = [
     "mean_rating",
     "mean_words",
     "model_wins",
+    "observations_per_cluster",
     "ols",
+    "on_sliders",
     "one_proportion_size",
     "oriented",
+    "overall_score",
+    "pair_agreement",
+    "percent_agreement",
     "permutation_logrank_test",
     "plan_study",
     "rank_clusters",
     "rank_range",
     "rank_range_shortest",
     "rank_sum_size",
+    "rank_sum_test",
     "ranking_stability",
     "rated_pairs",
+    "rater_pairs",
+    "rating_counts",
     "read_tables",
     "reasons",
     "render",
+    "replication",
     "reselection",
     "results_table",
+    "same_conclusions",
+    "score_gaps",
     "sign_flip_p",
     "simulated_power",
     "sm_combo",
     "sm_wta",
     "spent_by_unit",
     "sqr",
+    "standardise",
     "standardised",
     "study_report",
     "success_rate",
     "survival_curve",
     "survival_score_test",
     "survival_with_bands",
+    "system_scores",
     "t_p_values",
     "t_test",
     "tables",
@@ -189,6 +223,7 @@ __all__ = [
     "top_terms",
     "trueskill",
     "turn_rates",
+    "turned",
     "two_proportions_size",
     "two_way_share",
     "wald_interval",

@@ -6,13 +6,13 @@ from parlai_humaneval.analysis.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.analysis.planning.study_plan import Plan, plan_study
 from parlai_humaneval.analysis.planning.techniques import HABITS, TECHNIQUES, Technique
 
-_OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None, "tests": "overall"}
+_OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
 
 
 def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
-    ``inputs``: the question; what belongs to one technique alone (its setting, discordance, shares) is left out for the
+    Of several models, all plans are for telling each pair apart. ``inputs``: the question; what belongs to one technique alone (its setting, discordance, shares) is left out for the
     others, and each takes the papers' turns and times unless they are given. The scales of the gap are alike, but not the
     same: a plan's ``gap_means`` says what it is.
     """
@@ -40,7 +40,9 @@ def _with(inputs: PlanInputs, technique: Technique, setting: str | None) -> Plan
     if not own or (inputs.setting and setting != inputs.setting):
         update = {**_OF_ONE_TECHNIQUE, **update}
     gap = inputs.filled().gap if inputs.gap is None else inputs.gap
-    return ask(**{**inputs.model_dump(), "gap": gap, **update})
+    # Pairs under every technique: a test of all models at once says less, and needs fewer.
+    tests = inputs.tests if inputs.method == "liu2023" else "pairs"
+    return ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update})
 
 
 def comparison_words(plans: list[Plan]) -> str:

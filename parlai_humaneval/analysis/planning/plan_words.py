@@ -51,7 +51,10 @@ def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
         )
         for plan in plans
     ]
-    lines = [*_columns([head, *rows]), "", *_wrapped(comparison_words(list(plans))), "", "The gap is"]
+    lines = [*_columns([head, *rows]), "", *_wrapped(comparison_words(list(plans))), ""]
+    if plans and plans[0].models > 2 and plans[0].method != "liu2023":
+        lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
+    lines.append("The gap is")
     for plan in plans:
         lines += _wrapped(f"{plan.title}: {plan.gap_means}", "- ")
     for name, reason in impossible.items():

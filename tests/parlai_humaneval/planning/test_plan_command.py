@@ -100,6 +100,7 @@ def test_comparison() -> None:
         assert "PW-Turn needs" in text.replace("\n", " ")
         result = plan_json(*arguments)
         assert len(result["plans"]) == 10  # type: ignore[arg-type]
+    assert "tell each pair of 4 models apart" in call("--gap", "0.1", "--models", "4").stdout
     assert "no plan for single_model" in call("--gap", "0.45").stdout
 
 

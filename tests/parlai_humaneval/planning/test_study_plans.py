@@ -226,6 +226,7 @@ def test_comparison() -> None:
     assert {"PW-Turn", "MM-SATA-Random", "MM-SOBA", "PW-Dialog (self-chat)", "PW-Dialog (human–bot)"} <= set(titles)
     assert [found.hours for found in plans] == sorted(found.hours for found in plans)
     assert not impossible
+    assert {found.tests for found in plans} == {6}, "each is planned for all pairs"
     words = comparison_words(plans)
     assert words.startswith("For a gap of 10 points, ")
     assert all(f"{title} needs " in words for title in titles)

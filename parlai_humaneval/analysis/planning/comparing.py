@@ -12,9 +12,9 @@ _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "s
 def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     """A plan for each technique and setting, the fewest hours first, and why some have none.
 
-    Of several models, all plans are for telling each pair apart. ``inputs``: the question; what belongs to one technique alone (its setting, discordance, shares) is left out for the
-    others, and each takes the papers' turns and times unless they are given. The scales of the gap are alike, but not the
-    same: a plan's ``gap_means`` says what it is.
+    Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
+    discordance, shares) is left out for the others, and each takes the papers' turns and times unless they are given.
+    The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
     """
     plans: list[Plan] = []
     impossible: dict[str, str] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import clustered_mean
-from parlai_humaneval.analysis.pair_wins import counted_comparisons, oriented
+from parlai_humaneval.analysis.pair_wins import counted_comparisons, is_turn, oriented
 from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.stop_words import STOP_WORDS
@@ -42,7 +43,7 @@ def reasons(tables: Tables) -> pd.DataFrame:
     second raters are left out. A reason that stands in both tables counts once.
     """
     of_turns, of_pairs = _of_turns(tables), _of_comparisons(tables)
-    found = pd.concat([of_turns, of_pairs], ignore_index=True)[list(REASON_COLUMNS)]
+    found = pd.concat([of_turns, of_pairs], ignore_index=True)
     written: pd.DataFrame = found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
     return written
 
@@ -51,28 +52,42 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     rows = tables.turns
     own = rows["own_worker"].isna() & rows["judgement_id"].isna() & rows["reason"].notna()
     left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
-    rows = rows[own.to_numpy(dtype=bool) & finished(rows) & ~left & ~is_set(rows, "failed")]
-    rows = rows.assign(setting=rows["setting"].fillna(""))
-    keys = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
-    ordered = rows.assign(key=keys).sort_values("model", kind="stable")
-    shown = ordered.groupby("key")["model"].agg(";".join)
-    rows = rows.assign(comparison=shown.reindex(keys).to_numpy(dtype=object))
-    single = ~rows["comparison"].astype(str).str.contains(";", regex=False).to_numpy(dtype=bool)
-    chosen = is_set(rows, "selected") | single  # a single model's reason is about its reply, good or not
-    nobody = ~np.isin(keys, keys[chosen])
+    kept = own.to_numpy(dtype=bool) & finished(rows) & ~left & ~is_set(rows, "failed")
+    rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
+    rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
+    turns = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    shown, several = _shown(turns, rows["model"])
+    # A single model's reason is about its reply, found good or not.
+    chosen = is_set(rows, "selected") | ~several
+    nobody = ~np.isin(turns, turns[chosen])
+    rows = rows.assign(comparison=shown)
     lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN)
-    both: pd.DataFrame = pd.concat([rows[chosen], lost])
+    both: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
     return both
 
 
+def _shown(
+    turns: npt.NDArray[np.int64], models: pd.Series[Any]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+    """For each row the models of its turn, joined by ;, and whether there are several."""
+    codes, names = pd.factorize(models, sort=True)
+    present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
+    present[turns, codes] = True
+    sets, of_turn = np.unique(present, axis=0, return_inverse=True)
+    words = np.array([";".join(str(name) for name in names[one]) for one in sets], dtype=object)
+    of_row = of_turn.reshape(-1)[turns]
+    return words[of_row], sets.sum(axis=1)[of_row] > 1
+
+
 def _of_comparisons(tables: Tables) -> pd.DataFrame:
-    rows = counted_comparisons(tables)
-    rows = oriented(rows[rows["reason"].notna().to_numpy(dtype=bool)])
+    known = tables.comparisons["reason"].notna().to_numpy(dtype=bool)
     # Turns that stand in the table of turns have brought their reasons along.
-    known = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
-    rows = rows[~((rows["kind"] == "turn") & rows["dialogue_a"].isin(known)).to_numpy(dtype=bool)]
+    told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
+    known &= ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
+    rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
     chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
-    both: pd.DataFrame = rows.assign(comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen)
+    named = rows.assign(comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen)
+    both: pd.DataFrame = named[list(REASON_COLUMNS)]
     return both
 
 

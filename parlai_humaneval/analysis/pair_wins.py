@@ -14,7 +14,7 @@ from parlai_humaneval.analysis.columns import TableError
 from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.proportions import binomial_test
-from parlai_humaneval.analysis.reports.facts import finished, is_set
+from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.table_rows import TIE
 from parlai_humaneval.analysis.two_way import two_way_share
@@ -34,7 +34,7 @@ def counted_comparisons(tables: Tables) -> pd.DataFrame:
     asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
     # Tables from elsewhere say only in the table of dialogues which of them were left.
     left = of_unfinished(rows["dialogue_a"], rows["worker_id"], tables.dialogues)
-    left &= (rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool)
+    left &= _same_dialogue(rows)
     kept: pd.DataFrame = rows[finished(rows) & asked & ~left]
     return kept
 
@@ -63,7 +63,7 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
         dialogue_b=np.where(turned, dialogue_a, dialogue_b),
         outcome=np.where(turned, -outcome, outcome),
         first_a=np.where(turned, 1 - first, first),
-        kind=_kind(comparisons, dialogue_a == dialogue_b),
+        kind=_kind(comparisons, _same_dialogue(comparisons)),
         technique=comparisons["technique"].fillna(""),
         setting=comparisons["setting"].fillna(""),
     )
@@ -92,7 +92,16 @@ def _first_a(rows: pd.DataFrame) -> Floats:
     return np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
 
 
-def _kind(rows: pd.DataFrame, same: npt.NDArray[np.bool_]) -> Objects:
+def is_turn(comparisons: pd.DataFrame) -> Mask:
+    """Which rows compare replies of one turn."""
+    return np.asarray(_kind(comparisons, _same_dialogue(comparisons)) == "turn", dtype=bool)
+
+
+def _same_dialogue(rows: pd.DataFrame) -> Mask:
+    return np.asarray((rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool))
+
+
+def _kind(rows: pd.DataFrame, same: Mask) -> Objects:
     verdict = np.array([str(item).endswith(":verdict") for item in rows["item_id"]], dtype=bool)
     return np.where(~same, "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
 

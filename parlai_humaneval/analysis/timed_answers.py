@@ -14,7 +14,7 @@ import pandas as pd
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.likert import likert_groups
 from parlai_humaneval.analysis.pair_wins import GROUP, counted_comparisons, oriented
-from parlai_humaneval.analysis.turn_tables import choice_groups
+from parlai_humaneval.analysis.turn_weights import single_groups
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -135,9 +135,7 @@ def _filled(seconds: Floats) -> Floats | None:
 
 
 def _ticks(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
-    for group in choice_groups(tables):
-        if group.kind != "single":
-            continue
+    for group in single_groups(tables):
         turns, names = group.turns, (group.technique, group.setting, "ticks", group.metric)
         codes, _ = pd.factorize(pd.MultiIndex.from_arrays([turns.dialogues, turns.workers]))
         size = np.bincount(codes, minlength=int(codes.max(initial=-1)) + 1)

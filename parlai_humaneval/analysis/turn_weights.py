@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.likert import RatedCriterion, final_scores
 from parlai_humaneval.analysis.regression import ols
 from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.turn_tables import ChoiceGroup
+from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,6 +32,16 @@ class TurnWeights:
     left_out: int
     terms: list[Result]
     paper: list[Result]
+
+
+def single_groups(tables: Tables) -> list[ChoiceGroup]:
+    """The groups of single replies, without the work on the turns in which several were shown."""
+    turns = tables.turns
+    one = turns.drop_duplicates(["dialogue_id", "model"]).drop_duplicates("dialogue_id", keep=False)["dialogue_id"]
+    alone = turns["dialogue_id"].isin(one).to_numpy(dtype=bool)
+    if not alone.any():
+        return []
+    return [group for group in choice_groups(replace(tables, turns=turns[alone])) if group.kind == "single"]
 
 
 def weigh_turns(

@@ -19,8 +19,7 @@ from parlai_humaneval.analysis.likert import (
 from parlai_humaneval.analysis.sections import likert_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section, disagreement
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
-from parlai_humaneval.analysis.turn_tables import choice_groups
-from parlai_humaneval.analysis.turn_weights import TurnWeights, weigh_turns
+from parlai_humaneval.analysis.turn_weights import TurnWeights, single_groups, weigh_turns
 from parlai_humaneval.analysis.wording import counted, number_words, p_words, percent
 
 
@@ -172,7 +171,7 @@ def _pair(group: RatedCriterion, pair: RatedPair) -> LikertPair:
 
 def _regression(section: Likert, tables: Tables, groups: list[RatedCriterion], level: float) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
-    turns = [group for group in choice_groups(tables) if group.kind == "single"]
+    turns = single_groups(tables)
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]

@@ -24,13 +24,23 @@ FAILED = "pairs of workers who failed the onboarding"
 
 
 @dataclass(frozen=True)
+class _Dialogue:
+    """A dialogue of which ``speaker`` is judged; ``names``: who speaks, the first first; lines with places in it."""
+
+    dialogue_id: str
+    speaker: str
+    names: tuple[str, ...]
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
 class _Pair:
     """A judged pair: speakers, their dialogues in the same order, and the answer; ``left``: who stood on the left."""
 
     where: str
     data: Mapping[str, Any]
     speakers: tuple[str, str]
-    dialogues: tuple[str, str]
+    dialogues: tuple[_Dialogue, _Dialogue]
     left: str | None
     question: str | None
     onboarding: bool
@@ -104,7 +114,7 @@ def _pair(entry: Any, where: str) -> _Pair:
         where,
         entry,
         (speakers[0], speakers[1]),
-        (_dialogue(dialogues[0], speakers[0], where), _dialogue(dialogues[1], speakers[1], where)),
+        (_dialogue(dialogues[0], speakers[0], where, 0), _dialogue(dialogues[1], speakers[1], where, 1)),
         left.get("name") if isinstance(left, dict) else None,
         optional(specs, "question", str, f"{where}, task_specs"),
         onboarding,
@@ -113,15 +123,43 @@ def _pair(entry: Any, where: str) -> _Pair:
     )
 
 
-def _dialogue(data: Any, speaker: str, where: str) -> str:
-    lines = required(data, "dialogue", list, f"{where}, dialogue_dicts")
-    return content_id("d", speaker, lines)
+def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
+    inside = f"{where}, dialogue_dicts[{place}]"
+    lines = required(data, "dialogue", list, inside)
+    said = [(_said_by(line, f"{inside}.dialogue[{n}]"), line) for n, line in enumerate(lines)]
+    names = tuple(dict.fromkeys(name for name, _ in said))
+    if speaker not in names:
+        raise UnreadableUnit(
+            f"{inside}: {speaker!r}, who is judged, says nothing; speakers are {', '.join(names) or 'none'}."
+        )
+    texts = tuple(
+        (names.index(name), required(line, "text", str, f"{inside}.dialogue[{n}]"))
+        for n, (name, line) in enumerate(said)
+    )
+    return _Dialogue(content_id("d", speaker, names, texts), speaker, names, texts)
+
+
+def _said_by(line: Any, where: str) -> str:
+    """Who said a line; earlier versions of the task had another name for it."""
+    return required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, where)
+
+
+def _shown(dialogue: _Dialogue, position: int) -> dict[str, Any]:
+    """A dialogue as the column ``shown`` of our own judgements has it."""
+    return {
+        "dialogue_id": dialogue.dialogue_id,
+        "position": position,
+        "entities": list(dialogue.names),
+        "judged": dialogue.names.index(dialogue.speaker),
+        "lines": [{"speaker": speaker, "text": text} for speaker, text in dialogue.lines],
+    }
 
 
 def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, numbers: int) -> Row:
     metric = plan.metric or metric_of(pair.question)
-    item = content_id("p", sorted(pair.dialogues))
+    item = content_id("p", sorted(dialogue.dialogue_id for dialogue in pair.dialogues))
     shown = pair.dialogues if pair.left in (None, pair.speakers[0]) else pair.dialogues[::-1]
+    answer = {"question_id": metric, "option": "first" if pair.choice == shown[0].speaker else "second"}
     seconds = None if unit.started is None or unit.ended is None else unit.ended - unit.started
     return {
         "judgement_id": content_id("j", worker, item, metric, pair.data.get("pair_id"), unit.unit_id),
@@ -131,7 +169,7 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
         "setting": plan.setting,
         "metric": metric,
         "group": None if pair.onboarding else ";".join(sorted(pair.speakers)),
-        "dialogues": ";".join(shown),
+        "dialogues": ";".join(dialogue.dialogue_id for dialogue in shown),
         "status": "complete",
         "seconds": seconds if numbers == 1 else None,
         "gold": int(pair.onboarding),
@@ -141,7 +179,8 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
         "numbers": numbers,
         "question": pair.question,
         "started": None if unit.started is None else iso_time(unit.started),
-        "shown": json.dumps(pair.data["pairing_dict"]["dialogue_dicts"], ensure_ascii=False),
+        "answers": None if pair.left is None else json.dumps([answer], ensure_ascii=False),
+        "shown": json.dumps([_shown(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
         "task_name": unit.task_name,
         "task_run_id": unit.task_run_id,
         "unit_id": unit.unit_id,
@@ -150,7 +189,8 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
 
 
 def _comparison(pair: _Pair, judgement: Row) -> Row:
-    (model_a, dialogue_a), (model_b, dialogue_b) = sorted(zip(pair.speakers, pair.dialogues, strict=True))
+    a, b = sorted(pair.dialogues, key=lambda dialogue: dialogue.speaker)
+    model_a, model_b = a.speaker, b.speaker
     side = None if pair.left is None else 1 if pair.left == model_a else 2
     return {
         **{
@@ -159,8 +199,8 @@ def _comparison(pair: _Pair, judgement: Row) -> Row:
         **{name: judgement[name] for name in ("seconds", "reason", "question")},
         "model_a": model_a,
         "model_b": model_b,
-        "dialogue_a": dialogue_a,
-        "dialogue_b": dialogue_b,
+        "dialogue_a": a.dialogue_id,
+        "dialogue_b": b.dialogue_id,
         "winner": pair.choice,
         "position_a": side,
         "side": side,

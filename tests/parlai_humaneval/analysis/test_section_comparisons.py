@@ -125,6 +125,19 @@ def test_independent_and_clustered_answers_that_disagree(tmp_path):
     assert any("Believe the second" in remark for remark in section.remarks)
 
 
+def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
+    """Many workers agree on three dialogues a model: the section warns that other dialogues might say otherwise."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=30, tie=0.0)
+    frame["dialogue_a"] = [f"{model}{i % 3}" for i, model in enumerate(frame["model_a"])]
+    frame["dialogue_b"] = [f"{model}{i // 3 % 3}" for i, model in enumerate(frame["model_b"])]
+    of_a = frame["dialogue_a"].where(frame["model_a"] == "a", frame["dialogue_b"])
+    frame["winner"] = ["a" if name in ("a0", "a1") else "b" for name in of_a]
+    section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
+    pair = section.pairs[0]
+    assert pair.p_clustered < 0.05 < pair.p_dialogue
+    assert any("might come out differently" in remark for remark in section.remarks)
+
+
 def test_large_studies_take_seconds(tmp_path):
     """10,000 judgements of ten models under three metrics in well under ten seconds."""
     names = [f"m{i}" for i in range(10)]

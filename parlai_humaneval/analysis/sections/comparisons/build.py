@@ -181,6 +181,7 @@ def _remarks(section: Comparisons, left: int) -> list[str]:
         disagreement(f"{pair.model_a} against {pair.model_b}, {group_words(pair)}", pair.p_value, pair.p_clustered)
         for pair in section.pairs
     ]
+    found += [_few_dialogues(pair) for pair in section.pairs]
     found += [_habit(one) for one in section.first_shown]
     for pairs in grouped(section.pairs):
         undecided = [f"{pair.model_a} against {pair.model_b}" for pair in pairs if pair.win_rate_a is None]
@@ -202,6 +203,18 @@ def _remarks(section: Comparisons, left: int) -> list[str]:
             "rated again what its own rater had rated."
         )
     return [remark for remark in found if remark]
+
+
+def _few_dialogues(pair: ComparedPair) -> str | None:
+    """A difference of two handfuls of dialogues may be no difference of their models."""
+    by_worker, by_dialogue = pair.p_clustered, pair.p_dialogue
+    if by_worker is None or by_dialogue is None or by_worker >= ALPHA or by_dialogue < ALPHA:
+        return None
+    return (
+        f"{pair.model_a} against {pair.model_b}, {group_words(pair)}: significant when the answers of a worker are taken "
+        f"together ({p_words(by_worker)}), but not when those on the same dialogue are ({p_words(by_dialogue)}): with "
+        "other dialogues of the same models it might come out differently."
+    )
 
 
 def _habit(one: FirstShown) -> str | None:

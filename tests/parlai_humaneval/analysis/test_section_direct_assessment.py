@@ -14,18 +14,21 @@ from make_live_records import REVERSED, SLIDERS, make_assessment, make_rated, ma
 
 from parlai_humaneval.analysis.columns import TableError, from_rows, typed
 from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.likert import likert_rows
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.direct_assessment import build
+from parlai_humaneval.analysis.slider_scores import on_sliders
 from parlai_humaneval.analysis.table_files import read_tables
 
 RUN1 = REFERENCE.parent / "data" / "dialogue_eval_run1"
 COLUMNS = ["dialogue_id", "worker_id", "model", "criterion", "value", "degraded"]
 
+NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+
 
 def exchange(rows, **more):
     """Tables with exchange columns of ``ratings`` only; ``more``: other tables."""
-    empty = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
-    return Tables(**{**empty, **more}, ratings=typed("ratings", pd.DataFrame(rows, columns=COLUMNS)))
+    return Tables(**{**NOTHING, **more}, ratings=typed("ratings", pd.DataFrame(rows, columns=COLUMNS)))
 
 
 def section_of(data, **options):
@@ -167,6 +170,26 @@ def test_likert_ratings_are_not_sliders():
     assert section_of(exchange([*rated("w", "a", 1), *rated("w", "q", 1, 1)])) is not None
 
 
+def test_every_rating_is_a_slider_or_a_likert_rating():
+    """No table's rows are lost between the two sections, and none stands in both."""
+    both = tables([*make_assessment({"a": 70, "qc": 20}, workers=3), make_ticked("d", worker="w9")])
+    elsewhere = exchange([*rated("w", "a", 3), *rated("v", "a", 30)])
+    for data in (both, elsewhere, exchange(rated("w", "a", 1, criteria=SLIDERS[:4]))):
+        points = set(likert_rows(data).index)
+        sliders = set(data.ratings.index[on_sliders(data.ratings)])
+        assert points.isdisjoint(sliders)
+        assert points | sliders == set(data.ratings.index)
+    assert likert_rows(both)["worker_id"].unique().tolist() == ["w9"]
+
+
+def test_dialogues_that_their_table_calls_unfinished_do_not_count():
+    """Ratings from elsewhere do not say so themselves."""
+    rows = [*rated("w", "a", 40), *rated("v", "a", 60)]
+    dialogue = {"dialogue_id": "va", "worker_id": "v", "technique": "direct_assessment", "n_turns": 3, "complete": 0}
+    assert section_of(exchange(rows)).workers.total == 2
+    assert section_of(exchange(rows, dialogues=from_rows("dialogues", [dialogue]))).workers.total == 1
+
+
 def test_without_a_degraded_model_everybody_counts():
     """And a remark says that nobody could be checked."""
     rows = [row for w in "uvwxy" for m, v in (("a", 30), ("b", 40 + ord(w) % 4)) for row in rated(w, m, v)]
@@ -226,6 +249,23 @@ def test_two_settings_are_a_replication():
     assert row.r["overall"] > 0.99
     assert row.same_at_05 == 1
     assert any("taken together: free, icebreaker" in text for text in section.remarks)
+
+
+def test_two_tasks_of_one_setting_are_a_replication():
+    """The same study launched twice under two names; a column ``run`` of a table from elsewhere says it too."""
+    first = make_assessment({"a": 80, "b": 60, "c": 40, "qc": 10}, workers=8, seed=1)
+    second = make_assessment({"a": 80, "b": 60, "c": 40, "qc": 10}, workers=8, seed=2)
+    for record in second:
+        record.task_name, record.dialogue_id = "again", f"i{record.dialogue_id}"
+    data = tables([*first, *second])
+    (row,) = section_of(data).replications
+    assert {row.run_a, row.run_b} == {"again", "direct_assessment-demo"}
+    ratings = data.ratings[COLUMNS].assign(run=np.where(data.ratings["dialogue_id"].str.startswith("i"), "2", "1"))
+    elsewhere = Tables(**NOTHING, ratings=typed("ratings", ratings))
+    (other,) = section_of(elsewhere).replications
+    assert (other.run_a, other.run_b) == ("1", "2")
+    assert other.r == pytest.approx(row.r)
+    assert section_of(tables(first)).replications == []
 
 
 def test_disagreement_of_tests_is_said():

@@ -31,8 +31,9 @@ def build(tables: Tables, options: Options) -> Design | None:
     gaps = [[_gap_row(measure, gap) for gap in measure.gaps] for measure in found]
     rows = [_measure_row(measure, own, options.level) for measure, own in zip(found, gaps, strict=True)]
     section = Design(measures=rows, pairs=[row for own in gaps for row in own])
-    section.headline = rows[0].sentence
-    section.remarks = _remarks(rows)
+    told = next((row for row in rows if row.detectable_gap is not None), rows[0])
+    section.headline = told.sentence
+    section.remarks = _remarks(rows, told)
     return section
 
 
@@ -170,8 +171,8 @@ def _in_words(gap: float, unit: Unit) -> str:
     return f"{gap:.2f} {'standard deviations of a worker' if unit == 'z' else 'points'}"
 
 
-def _remarks(rows: Sequence[MeasureRow]) -> list[str]:
-    found = [row.sentence for row in rows[1:]] if len(rows) <= NAMED else []
+def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
+    found = [row.sentence for row in rows if row is not told] if len(rows) <= NAMED else []
     negative = [row for row in rows if row.icc_worker is not None and row.icc_worker < 0]
     if negative:
         names = ", ".join(map(name_of, negative))

@@ -64,7 +64,7 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
         correlations=_correlations(scores, criteria),
         opinions=_opinions(data, timed, options.level),
         rater_pairs=list(_rater_pairs(data)),
-        replications=list(_replications(data, criteria)),
+        replications=list(_replications(data, tables.dialogues, criteria)),
     )
     section.headline = words.headline(section, gaps)
     section.remarks = [*data.remarks, *words.remarks(section, scores, data)]
@@ -244,10 +244,10 @@ def _number(result: Result, detail: str) -> Score:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _replications(data: Assessed, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
-    """Of each two settings of the table, or runs where a column ``run`` names them."""
+def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
+    """Of each two runs."""
     rows = data.counted
-    run = (rows["run"] if "run" in rows.columns else rows["setting"]).fillna("").astype(str)
+    run = _runs(rows, dialogues)
     runs = {name: rows[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     scores = {name: system_scores(own, criteria) for name, own in runs.items()} if len(runs) > 1 else {}
     for a, b in combinations(scores, 2):
@@ -267,6 +267,18 @@ def _replications(data: Assessed, criteria: Sequence[str]) -> Iterator[Replicati
             same_at_05=same_conclusions(one, other, alpha=0.05).estimate,
             same_at_10=same_conclusions(one, other, alpha=0.10).estimate,
         )
+
+
+def _runs(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.Series[str]:
+    """The run of each rating: a column ``run`` names it; else its setting, where there are several; else its task."""
+    if "run" in rows.columns:
+        run = rows["run"]
+    elif rows["setting"].nunique() > 1:
+        run = rows["setting"]
+    else:
+        run = rows["dialogue_id"].map(dialogues.drop_duplicates("dialogue_id").set_index("dialogue_id")["task_name"])
+    named: pd.Series[str] = pd.Series(["" if pd.isna(name) else str(name) for name in run], index=rows.index)
+    return named
 
 
 def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, str], float | None]:

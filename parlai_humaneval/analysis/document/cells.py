@@ -95,7 +95,7 @@ def _common_label(low: str, high: str) -> str:
 
 def cell_text(value: Cell, kind: CellKind) -> str:
     """A value in words; the dash where there is none."""
-    if value is None:
+    if value is None or value == "":
         return ABSENT
     if isinstance(value, str):
         return value

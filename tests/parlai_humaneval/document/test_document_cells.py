@@ -14,6 +14,7 @@ from parlai_humaneval.analysis.sections.views import DataTable, TableColumn
     ("value", "kind", "words"),
     [
         (None, "number", "–"),
+        ("", "text", "–"),
         (0.62, "share", "62 %"),
         (-0.125, "number", "−0.125"),
         (-0.12, "share", "−12 %"),

@@ -47,6 +47,14 @@ def test_exact_and_mid_p_of_the_reference(gold_cases):
         assert details["p_mid"] == pytest.approx(expected["p_mid"], abs=1e-9)
 
 
+def test_exact_and_mid_p_by_hand():
+    """3 against 1: chances 4/16 and 1/16 on each side, so 10/16, and 6/16 less the split's own 4/16; even: 1 − half."""
+    assert mcnemar_test(3, 1).details["p_exact"] == pytest.approx(10 / 16)
+    assert mcnemar_test(3, 1).details["p_mid"] == pytest.approx(6 / 16)
+    assert mcnemar_test(1, 1).details["p_mid"] == pytest.approx(1 - 0.5 / 2)
+    assert mcnemar_test(0, 0).details["p_exact"] == mcnemar_test(0, 0).details["p_mid"] == 1
+
+
 @settings(deadline=None, max_examples=60)
 @given(b=st.integers(0, 60), c=st.integers(0, 60))
 def test_exact_mcnemar_is_that_of_statsmodels(b, c):
@@ -152,6 +160,28 @@ def test_one_pick_of_four_is_pearson_then_binomials():
     assert first.paper.p_value == binomial_p(122, 205)
 
 
+def test_equal_replies_are_no_single_pick():
+    """Where two models said the same and it was picked, both are marked: that turn says nothing of all at once."""
+    chosen = [[1, 1, 0]] * 4 + [[1, 0, 0], [0, 0, 1]]
+    whole, ab, ac, _ = compare_choices(chosen, ["a", "b", "c"], range(6), one_pick=True)
+    assert whole.paper.n == whole.clustered.n == 2
+    assert whole.paper.statistic == goodness_of_fit_test([1, 0, 1]).statistic
+    assert (ab.paper.n, ac.paper.n) == (1, 6)
+
+
+def test_three_models_are_hotellings_test_of_the_workers():
+    """With as many turns each, the test is the textbook one of the workers' mean differences."""
+    from scipy.stats import f
+
+    chosen, workers = study(np.random.default_rng(6), [0.6, 0.45, 0.5], workers=12, taste=1)
+    means = chosen.reshape(12, 10, 3).mean(axis=1)
+    gaps = means[:, :2] - means[:, 2:]
+    t2 = 12 * gaps.mean(axis=0) @ np.linalg.inv(np.cov(gaps.T)) @ gaps.mean(axis=0)
+    expected = (12 - 2) / (2 * 11) * t2
+    got = equal_rates_test(chosen, workers)
+    assert (got.statistic, got.p_value) == pytest.approx((expected, f.sf(expected, 2, 10)))
+
+
 def test_turns_that_showed_not_all_models():
     """All at once rests on turns with all of them, a pair on turns with both."""
     nan = float("nan")
@@ -239,6 +269,7 @@ def test_edges_have_no_nan(one_pick):
         for test in compare_choices(picks(rng, 12, [0.25] * 4), MODELS, workers, one_pick=one_pick):
             assert test.paper.p_value is not None
             assert test.clustered.p_value is None
+            assert test.sign_flip_p is None
             assert test.clustered.notes
 
 

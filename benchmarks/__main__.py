@@ -22,6 +22,9 @@ BENCHMARKS = {
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
+    "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),
+    "report": ("benchmarks.report_speed", "a report of 10,000 dialogues"),
+    "false_positives": ("benchmarks.false_positives", "differences found between equal models (about ten minutes)"),
     "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
 }
 """Name → module with ``run(quick) -> list[Figure]``, and one line on it."""
@@ -30,7 +33,7 @@ EPILOG = (
     """\b
 Benchmarks:
 """
-    + "\n".join(f"  {name:9s} {line}" for name, (_, line) in BENCHMARKS.items())
+    + "\n".join(f"  {name:15s} {line}" for name, (_, line) in BENCHMARKS.items())
     + """
 
 \b
@@ -65,7 +68,7 @@ def machine() -> dict[str, object]:
 def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     """Measure speed beside ParlAI's and Mephisto's own way, in the same run.
 
-    A ratio above 1 is in our favour. Everything takes about ten minutes; launch needs npm and its registry.
+    A ratio above 1 is in our favour. Everything takes about half an hour; launch needs npm and its registry.
     """
     logging.disable(logging.WARNING)
     status = Console(stderr=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from parlai_humaneval.analysis.columns import TableName, from_rows, typed
 from parlai_humaneval.analysis.frames import Tables
 
 Floats = npt.NDArray[np.float64]
+Objects = npt.NDArray[np.object_]
 CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic", "robotic", "repetitive")
 LABELS = np.array(["human", "unsure", "bot"], dtype=object)
 
@@ -34,9 +37,12 @@ class Study:
 
 def only(**frames: pd.DataFrame) -> Tables:
     """Tables of which the others are empty."""
-    needed: tuple[TableName, ...] = ("turns", "dialogues", "comparisons")
-    empty = {str(name): from_rows(name, []) for name in needed}
-    return Tables(**{**empty, **frames})
+    return Tables(**{**_empty(), **frames})
+
+
+@cache
+def _empty() -> dict[str, pd.DataFrame]:
+    return {name: from_rows(name, []) for name in get_args(TableName)}
 
 
 def _tastes(study: Study, rng: np.random.Generator) -> Floats:
@@ -50,23 +56,30 @@ def _turn_index(study: Study) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_
     return worker, worker * study.dialogues + dialogue, turn + 1
 
 
-def turns_table(
-    study: Study, rng: np.random.Generator, *, technique: str = "sata", setting: str = "soba", forced: bool = True
-) -> pd.DataFrame:
-    """Replies of all models in random order at every turn: one chosen (``forced``), or each that is liked."""
-    worker, dialogue, turn = _turn_index(study)
+def chosen_replies(study: Study, rng: np.random.Generator, *, forced: bool = True) -> tuple[Floats, Objects]:
+    """Turns × models, 1 where a reply was chosen: the best one (``forced``), or each that is liked; and who chose."""
+    worker, _, _ = _turn_index(study)
     likes = _tastes(study, rng)[worker]
     if forced:
         best = (likes + rng.gumbel(size=likes.shape)).argmax(axis=1)
         selected = np.arange(likes.shape[1]) == best[:, None]
     else:
         selected = rng.random(likes.shape) < 1 / (1 + np.exp(-likes))
-    position = rng.random(likes.shape).argsort(axis=1).argsort(axis=1) + 1
+    return selected.astype(float), _names("w", worker)
+
+
+def turns_table(
+    study: Study, rng: np.random.Generator, *, technique: str = "sata", setting: str = "soba", forced: bool = True
+) -> pd.DataFrame:
+    """Replies of all models in random order at every turn, chosen as in :func:`chosen_replies`."""
+    _, dialogue, turn = _turn_index(study)
+    selected, workers = chosen_replies(study, rng, forced=forced)
+    position = rng.random(selected.shape).argsort(axis=1).argsort(axis=1) + 1
     size = len(study.models)
     frame = pd.DataFrame(
         {
             "dialogue_id": _names("d", np.repeat(dialogue, size)),
-            "worker_id": _names("w", np.repeat(worker, size)),
+            "worker_id": np.repeat(workers, size),
             "technique": technique,
             "setting": setting,
             "metric": "preference",

@@ -13,7 +13,6 @@ import pandas as pd
 from scipy.stats import chi2
 
 from parlai_humaneval import analysis as a
-from parlai_humaneval.analysis.criteria_correlations import pearson, spearman
 
 Inputs = Mapping[str, Any]
 Recompute = Callable[[Mapping[str, Any]], float]
@@ -74,13 +73,18 @@ def _fit_significant(figure: Mapping[str, Any]) -> float:
 
 
 def _chi2_p(figure: Mapping[str, Any]) -> float:
-    """The printed χ² put back: McNemar's of discordant counts that give it, Cochran's Q has no such inverse."""
+    """The p nearest to the printed one of those that the printed χ², itself rounded to two decimals, can stand for."""
     inputs = figure["inputs"]
     if "Q" in inputs:
         return float(chi2.sf(inputs["Q"], inputs["df"]))
-    # (b − c)² / (b + c) with b + c = 10⁸ turns: the rounding of b and c does not show.
+    least, most = (_mcnemar_p(inputs["chi2"] + shift) for shift in (0.005, -0.005))
+    return min(max(figure["expected"], least), most)
+
+
+def _mcnemar_p(statistic: float) -> float:
+    """McNemar's p of a χ², of discordant counts that give it: 10⁸ turns, so that their rounding does not show."""
     total = 10**8
-    lead = math.sqrt(inputs["chi2"] * total)
+    lead = math.sqrt(statistic * total)
     p = a.mcnemar_test(round((total + lead) / 2), round((total - lead) / 2)).p_value
     assert p is not None
     return p
@@ -91,7 +95,7 @@ def _soba_turns(figure: Mapping[str, Any]) -> float:
     if "z_sum" in inputs:
         return math.ceil(round(inputs["z_sum"] ** 2 * inputs["p0"] * (1 - inputs["p0"]) / inputs["margin"] ** 2, 9))
     p1 = inputs["p0"] + inputs["margin"]
-    return round(a.n_one_proportion(inputs["p0"], p1, alpha=inputs["alpha"], power=inputs["power"], variance="null"))
+    return round(a.one_proportion_size(inputs["p0"], p1, alpha=inputs["alpha"], power=inputs["power"], variance="null"))
 
 
 def _combo(figure: Mapping[str, Any]) -> float:
@@ -103,12 +107,12 @@ def _overall(figure: Mapping[str, Any]) -> float:
 
 
 def _pearson(figure: Mapping[str, Any]) -> float:
-    return _known(pearson(figure["inputs"]["x"], figure["inputs"]["y"]))
+    return _known(a.correlation(figure["inputs"]["x"], figure["inputs"]["y"]))
 
 
 def _correlation(figure: Mapping[str, Any]) -> float:
-    correlate = spearman if "Spearman" in figure["cell"] else pearson
-    return _known(correlate(figure["inputs"]["x"], figure["inputs"]["y"]))
+    kind = "spearman" if "Spearman" in figure["cell"] else "pearson"
+    return _known(a.correlation(figure["inputs"]["x"], figure["inputs"]["y"], kind))
 
 
 def _known(value: Any) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.columns import TableError
+from parlai_humaneval.analysis.columns import TableError, check_unique
 from parlai_humaneval.analysis.declared_judged import LABELS
 from parlai_humaneval.analysis.ranks import Ints, ranks_of
 from parlai_humaneval.analysis.skill_batch import rate_two_player
@@ -55,8 +55,9 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
         ``lead``: 1 where speaker 0 got the better label, −1 where speaker 1 did, 0 for a tie.
 
     Raises:
-        TableError: speaker 0 is not the opponent that speaker 1 is said to have.
+        TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
     """
+    check_unique("segments", rows)  # one that stands twice would meet itself below
     columns = [*SEGMENT, "model", "opponent", "label", "seconds"]
     first, second = (rows.loc[(rows["entity"] == entity).to_numpy(dtype=bool), columns] for entity in (0, 1))
     both = first.merge(second, on=list(SEGMENT), suffixes=("_0", "_1"))

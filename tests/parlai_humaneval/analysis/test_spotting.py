@@ -115,6 +115,13 @@ def test_speakers_who_contradict_each_other_are_refused():
         judged_segments(table(one))
 
 
+def test_a_segment_that_stands_twice_is_refused():
+    """Joined by what names it, it would count four times."""
+    one = rows_of("d7", "w1", ("a", "b"), ("bot", "human"))
+    with pytest.raises(TableError, match=r"the same answer .*'d7'"):
+        judged_segments(table(one, one))
+
+
 @pytest.mark.parametrize("unit", ["segment", "worker"])
 @pytest.mark.parametrize("limit", [spotting.MOST_MATCHES, 100])
 def test_ranks_follow_strengths(unit, limit, monkeypatch):

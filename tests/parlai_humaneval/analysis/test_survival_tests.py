@@ -242,12 +242,20 @@ def test_the_clustered_estimate_is_the_plain_one():
     assert any("too few workers" in note for note in few.notes)
 
 
+def test_the_clustered_variance_is_of_the_same_lengths():
+    """Shown at different lengths, each judgement a cluster: t² is the χ² of the plain test, as V is of one length."""
+    seen = study(11, n=3_000, lengths=((2, 2, 3), (3, 5, 5)))
+    plain, clustered = survival_score_test(*seen), clustered_score_test(*seen, np.arange(3_000))
+    assert clustered.statistic**2 == pytest.approx(plain.statistic, rel=0.1)
+    assert clustered.ci_high - clustered.ci_low == pytest.approx(plain.ci_high - plain.ci_low, rel=0.05)
+
+
 TIMES = st.lists(
     st.tuples(st.integers(1, 6), st.integers(0, 1), st.sampled_from("abc")), min_size=4, max_size=50
 ).filter(lambda rows: len({row[2] for row in rows}) > 1 and any(row[1] for row in rows))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(TIMES)
 def test_the_log_rank_test_is_that_of_lifelines(rows):
     """Two or three groups, ties and censoring."""

@@ -119,7 +119,7 @@ def _row(
 def _headline(row: AgreementRow) -> str:
     """Of the question on which most was judged twice."""
     interval = percent_range(row.percent_low, row.percent_high)
-    sure = "" if interval == ABSENT else f" ({interval})"
+    sure = "" if interval == ABSENT else f" (95 % interval {interval})"
     ends = signed_range(row.alpha_low, row.alpha_high)
     alpha = (
         "" if row.alpha is None else f", Krippendorff's α {signed(row.alpha)}{'' if ends == ABSENT else f' ({ends})'}"

@@ -66,7 +66,7 @@ def build(tables: Tables, options: Options) -> DirectAssessment | None:
         rater_pairs=list(_rater_pairs(data)),
         replications=list(_replications(data, tables.dialogues, criteria)),
     )
-    section.headline = words.headline(section, gaps)
+    section.headline = words.headline(section, gaps, options.level)
     section.remarks = [*data.remarks, *words.remarks(section, scores, data)]
     return section
 

@@ -19,7 +19,7 @@ NAMED = 6
 """As many disagreements as are told one by one."""
 
 
-def headline(section: DirectAssessment, gaps: Sequence[ScoreGap]) -> str:
+def headline(section: DirectAssessment, gaps: Sequence[ScoreGap], level: float) -> str:
     """The best model with its interval, the others, and which of them differ."""
     if not section.models:
         return "Only the degraded model has been rated, so nothing can be said about the others."
@@ -36,7 +36,7 @@ def headline(section: DirectAssessment, gaps: Sequence[ScoreGap]) -> str:
         return f"No rating of {who} varies, so that no score can be standardised."
     best, *others = scored
     interval = signed_range(best.overall_low, best.overall_high)
-    sure = "no interval" if interval == ABSENT else f"interval {interval}"
+    sure = "no interval" if interval == ABSENT else f"{100 * level:.0f} % interval {interval}"
     named = (
         f"{best.model} {'is rated best' if others else 'is rated'} by {who}: overall z {signed(best.overall)} ({sure})"
     )

@@ -65,6 +65,11 @@ def to_svg(figure: Figure) -> str:
         drawing = Drawing(layout="constrained")
         FigureCanvasSVG(drawing)
         draws[figure.kind](drawing, figure)
+        # Laid out once here: left to savefig, each figure would be drawn twice.
+        engine = drawing.get_layout_engine()
+        if engine is not None:
+            engine.execute(drawing)
+        drawing.set_layout_engine("none")
         out = StringIO()
         drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return inline_svg(out.getvalue(), figure.key, figure.title, description(figure))

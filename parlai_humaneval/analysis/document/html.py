@@ -26,6 +26,8 @@ TABLES_IN_SIGHT = 3
 FIGURES_IN_SIGHT = 6
 ROWS_IN_SIGHT = 24
 """Longer tables are folded too."""
+OF_THE_DATA = ("agreement", "design", "crowd_time", "justifications")
+"""Sections that answer how far the data can be trusted, and what they cost, not which model is better."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 Step = Callable[[], None]
@@ -78,6 +80,8 @@ def to_html(document: Document, *, files: Sequence[str] = (), folder: str = "", 
             facts=facts,
             examples=document.examples,
             sections=sections,
+            answers=[section for section in sections if section.headline and section.key not in OF_THE_DATA],
+            of_the_data=[section for section in sections if section.headline and section.key in OF_THE_DATA],
             data_words=data_words(facts),
             raters_words=raters_words(facts),
             facts_tables=[_table(table) for table in facts_tables(facts)],

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from fake_sections import HOSTILE, fake_document
+from fake_sections import HOSTILE, fake_document, fake_section
 
 from parlai_humaneval.analysis.document.html import figure_count, to_html
 from parlai_humaneval.analysis.document.model import Document
@@ -190,3 +190,12 @@ def test_progress_is_told_figure_by_figure(document: Document) -> None:
 def test_sources_are_found_by_author_and_year(source: str, begins: list[str]) -> None:
     """A name alone, or another year, is another work."""
     assert [text[: len(begin)] for text, begin in zip(references_in([source]), begins, strict=True)] == begins
+
+
+def test_what_the_data_cost_is_no_answer() -> None:
+    """Which model is better stands apart from how far the data can be trusted."""
+    document = fake_document()
+    sections = {"design": fake_section(prefix="d", headline="An ICC."), "turns": fake_section(headline="A wins.")}
+    page = to_html(Document(facts=document.facts, sections=sections))
+    assert page.index("A wins.") < page.index("About these data") < page.index("An ICC.")
+    assert page.count('<div class="answer">') == 1

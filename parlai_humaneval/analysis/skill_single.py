@@ -46,10 +46,11 @@ def _solve(
     and back along the chain, the difference at its end need not be visited twice.
     """
     size, margin = len(own), model.margin
+    weighted_step, precision_step = tolerance / model.beta, tolerance / model.beta**2
     above_p, above_w, below_p, below_w = [0.0] * size, [0.0] * size, [0.0] * size, [0.0] * size
     route = [*range(size - 1), *range(size - 3, 0, -1)]
     for _ in range(passes if size > 2 else 1):
-        change = 0.0
+        settled = True
         for i in route:
             p_a, p_b = own[i] + above_p[i], own[i + 1] + below_p[i + 1]
             mean_a, mean_b = (weighted[i] + above_w[i]) / p_a, (weighted[i + 1] + below_w[i + 1]) / p_b
@@ -60,15 +61,17 @@ def _solve(
             rest = variance * (1 - w)
             p, q = w / rest, (lead * w + scale * v) / rest
             to_worse, to_better = 1 + p / p_a, 1 + p / p_b
-            new = (p / to_worse, (mean_a * p - q) / to_worse, p / to_better, (mean_b * p + q) / to_better)
-            change = max(
-                change,
-                model.beta * max(abs(new[0] - above_p[i + 1]), abs(new[2] - below_p[i])),
-                abs(new[1] - above_w[i + 1]),
-                abs(new[3] - below_w[i]),
+            worse_p, worse_w = p / to_worse, (mean_a * p - q) / to_worse
+            better_p, better_w = p / to_better, (mean_b * p + q) / to_better
+            settled = (
+                settled
+                and abs(worse_w - above_w[i + 1]) <= weighted_step
+                and abs(better_w - below_w[i]) <= weighted_step
+                and abs(worse_p - above_p[i + 1]) <= precision_step
+                and abs(better_p - below_p[i]) <= precision_step
             )
-            above_p[i + 1], above_w[i + 1], below_p[i], below_w[i] = new
-        if change * model.beta <= tolerance:
+            above_p[i + 1], above_w[i + 1], below_p[i], below_w[i] = worse_p, worse_w, better_p, better_w
+        if settled:
             break
     precision = [a + b for a, b in zip(above_p, below_p, strict=True)]
     return precision, [a + b for a, b in zip(above_w, below_w, strict=True)]

@@ -111,49 +111,44 @@ class _Chain:
     """
 
     def __init__(self, precision: Floats, weighted: Floats, tied: Bools, active: Bools, margin: float) -> None:
-        self.precision, self.weighted, self.tied, self.active, self.margin = precision, weighted, tied, active, margin
-        size = len(precision) + 1
-        # What difference i says to player i (better) and to player i + 1 (worse), at index i + 1: 0 at both ends.
-        self.to_better = np.zeros((2, size, precision.shape[1]))
-        self.to_worse = np.zeros_like(self.to_better)
+        self.precision, self.weighted, self.tied, self.margin = precision, weighted, tied, margin
+        self.active = None if active.all() else active
+        size, rows = len(precision), precision.shape[1]
+        # What each player hears from the difference before it (index 0) and the one after it (index 1).
+        self.heard = np.zeros((2, 2, size, rows))
+        self.above, self.below = self.heard
 
     def solve(self, precision_step: float, weighted_step: float, passes: int) -> tuple[Floats, Floats]:
         """What each player learns, once a pass changes nothing by more than the steps."""
         differences = len(self.tied)
-        if differences == 1:
-            self._pass(slice(0, 1))
-        else:
-            for _ in range(passes):
-                changed = [self._pass(slice(first, differences, 2)) for first in (0, 1)]
-                if all(p <= precision_step and w <= weighted_step for p, w in changed):
-                    break
-        learnt = self.to_worse[:, :-1] + self.to_better[:, 1:]
+        parts = [slice(first, differences, 2) for first in range(min(2, differences))]
+        for _ in range(passes if differences > 1 else 1):
+            before = self.heard.copy()
+            for part in parts:
+                self._pass(part)
+            change = np.abs(self.heard - before)
+            if change[:, 0].max(initial=0) <= precision_step and change[:, 1].max(initial=0) <= weighted_step:
+                break
+        learnt = self.above + self.below
         return learnt[0], learnt[1]
 
-    def _pass(self, part: slice) -> tuple[float, float]:
-        """Differences of ``part`` tell their neighbours what the ranking says; returns the greatest changes."""
-        shifted = slice(part.start + 1, part.stop + 1, part.step)
-        after = slice(part.start + 2, part.stop + 2, part.step)
-        precision_a = self.precision[part] + self.to_worse[0, part]
-        weighted_a = self.weighted[part] + self.to_worse[1, part]
-        precision_b = self.precision[shifted] + self.to_better[0, after]
-        weighted_b = self.weighted[shifted] + self.to_better[1, after]
-        mean_a, mean_b = weighted_a / precision_a, weighted_b / precision_b
-        variance_a, variance_b = 1 / precision_a, 1 / precision_b
-        variance = variance_a + variance_b
+    def _pass(self, part: slice) -> None:
+        """Differences of ``part`` tell their neighbours what the ranking says."""
+        worse = slice(part.start + 1, part.stop + 1, part.step)
+        precision_a, precision_b = (
+            self.precision[part] + self.above[0, part],
+            self.precision[worse] + self.below[0, worse],
+        )
+        mean_a = (self.weighted[part] + self.above[1, part]) / precision_a
+        mean_b = (self.weighted[worse] + self.below[1, worse]) / precision_b
+        variance = 1 / precision_a + 1 / precision_b
         scale, lead = np.sqrt(variance), mean_a - mean_b
         v, w = factors(lead / scale, self.margin / scale, self.tied[part])
         # The message is the belief after the ranking divided by the one before.
         rest = variance * (1 - w)
-        says_precision = w / rest
-        says_weighted = (lead * w + scale * v) / rest
-        to_worse, to_better = 1 + variance_a * says_precision, 1 + variance_b * says_precision
-        new_worse = np.stack([says_precision, mean_a * says_precision - says_weighted]) / to_worse
-        new_better = np.stack([says_precision, mean_b * says_precision + says_weighted]) / to_better
-        active = self.active[part]
-        new_worse, new_better = np.where(active, new_worse, 0.0), np.where(active, new_better, 0.0)
-        change = np.maximum(
-            np.abs(new_worse - self.to_worse[:, shifted]), np.abs(new_better - self.to_better[:, shifted])
-        )
-        self.to_worse[:, shifted], self.to_better[:, shifted] = new_worse, new_better
-        return float(change[0].max(initial=0)), float(change[1].max(initial=0))
+        says, weighs = w / rest, (lead * w + scale * v) / rest
+        if self.active is not None:
+            says, weighs = np.where(self.active[part], says, 0.0), np.where(self.active[part], weighs, 0.0)
+        to_worse, to_better = 1 + says / precision_a, 1 + says / precision_b
+        self.above[0, worse], self.above[1, worse] = says / to_worse, (mean_a * says - weighs) / to_worse
+        self.below[0, part], self.below[1, part] = says / to_better, (mean_b * says + weighs) / to_better

@@ -278,6 +278,26 @@ def test_log_rank_of_nothing():
         logrank_test([1, 2], [1, 2], ["a", "b"])
 
 
+def test_the_covariance_of_zhao_and_sun_is_that_of_imputed_rows():
+    """Times drawn row by row, the log-rank variance of each data set, and the variance of U between them added."""
+    k, spotted, group = study(13, n=120, hazards=(0.2, 0.35))
+    curve = survival_curve(k, spotted)
+    lengths, mass = np.array(list(curve)), -np.diff([1.0, *curve.values()])
+    rng = np.random.default_rng(0)
+    each, within = [], []
+    for _ in range(400):
+        times = k.astype(float)
+        for row in np.flatnonzero(spotted):
+            chances = np.where(lengths <= k[row], mass, 0.0)
+            times[row] = rng.choice(lengths, p=chances / chances.sum())
+        scores = logrank_scores(times, spotted, group)
+        each.append(scores.u[1])
+        within.append(scores.v[1, 1])
+    expected = zhao_sun_scores(k, spotted, group)[1][1] ** 2 / (np.mean(within) + (1 + 1 / 400) * np.var(each, ddof=1))
+    assert np.var(each) > 0.05 * np.mean(within), "or the two parts could not be told apart"
+    assert zhao_sun_test(k, spotted, group).statistic == pytest.approx(expected, rel=0.05)
+
+
 def test_zhao_sun_of_three_groups():
     """Two degrees of freedom; the same seed gives the same result, and the seed is told."""
     k, spotted, group = study(5, n=300)

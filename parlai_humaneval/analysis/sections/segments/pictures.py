@@ -15,6 +15,8 @@ from parlai_humaneval.analysis.sections.views import (
 )
 from parlai_humaneval.protocol.judgements import HUMAN
 
+BEYOND = 0.5
+"""Exchanges by which a curve goes on after the last length."""
 Values = dict[tuple[str, str], float | None]
 
 
@@ -40,14 +42,16 @@ def _survival(found: Analysis) -> Iterator[Figure]:
 
 
 def _curve(row: SpeakerRow, name: str) -> Curve:
-    """Everybody passes before the first exchange."""
-    known = [(float(k), share) for k, share in row.survival.items() if share is not None]
+    """Everybody passes before the first exchange; a little beyond the last length, so that its step and band show."""
+    known = [k for k, share in row.survival.items() if share is not None]
+    drawn = [*known, *known[-1:]]
+    x = [float(k) for k in known]
     return Curve(
         name=name,
-        x=(0.0, *(k for k, _ in known)),
-        y=(1.0, *(share for _, share in known)),
-        low=(None, *(row.survival_low[k] for k in row.survival)),
-        high=(None, *(row.survival_high[k] for k in row.survival)),
+        x=(0.0, *x, *(last + BEYOND for last in x[-1:])),
+        y=(1.0, *(row.survival[k] or 0.0 for k in drawn)),
+        low=(None, *(row.survival_low[k] for k in drawn)),
+        high=(None, *(row.survival_high[k] for k in drawn)),
     )
 
 

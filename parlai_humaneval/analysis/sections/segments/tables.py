@@ -88,15 +88,15 @@ def _survival(found: Analysis) -> DataTable:
     lengths = [str(k) for k in found.lengths]
     columns: list[tuple[str, str, str]] = [("model", "Model", "text")]
     for k in lengths:
-        columns += [(f"s{k}", f"S({k})", "share"), (f"low{k}", "low", "share"), (f"high{k}", "high", "share")]
+        columns += [(f"s{k}", f"S({k})", "share"), (f"s{k}_low", "low", "share"), (f"s{k}_high", "high", "share")]
     rows: list[dict[str, Cell]] = []
     for row in [*found.models, *([] if found.humans is None else [found.humans])]:
         cells: dict[str, Cell] = {"model": row.model}
         for k in lengths:
             cells |= {
                 f"s{k}": row.survival.get(k),
-                f"low{k}": row.survival_low.get(k),
-                f"high{k}": row.survival_high.get(k),
+                f"s{k}_low": row.survival_low.get(k),
+                f"s{k}_high": row.survival_high.get(k),
             }
         rows.append(cells)
     return _table("survival", "Share not spotted within k exchanges", columns, rows, "Bands clustered by worker.")

@@ -18,6 +18,9 @@ from .crowd_time import (
 )
 from .design_effects import design_effect, effective_number, intraclass_correlation, observations_per_cluster
 from .detectable import detectable_gap
+from .document.files import write_document
+from .document.making import make_document
+from .document.model import Document
 from .effective_wins import effective_win_test
 from .frames import Tables, tables
 from .generalised_logrank import LogRank, logrank_scores, logrank_test, zhao_sun_scores, zhao_sun_test
@@ -83,6 +86,7 @@ __all__ = [
     "ChunkVariability",
     "ClusterSums",
     "CoxFit",
+    "Document",
     "FirstChoice",
     "LeftOut",
     "LogRank",
@@ -169,6 +173,7 @@ __all__ = [
     "lin_pooled",
     "logrank_scores",
     "logrank_test",
+    "make_document",
     "mcnemar_size",
     "mcnemar_test",
     "mean_rating",
@@ -233,6 +238,7 @@ __all__ = [
     "with_holm",
     "word_counts",
     "worker_checks",
+    "write_document",
     "write_tables",
     "wta",
     "zhao_sun_scores",

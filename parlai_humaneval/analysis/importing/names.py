@@ -61,7 +61,7 @@ def _forms(name: str) -> Iterable[str]:
 
 def _clean(column: pd.Series[Any], wanted: Mapping[str, str]) -> pd.Series[Any] | None:
     """The column without the names, or None where it has none of them."""
-    text = "\n".join(value for value in column if isinstance(value, str))
+    text = "\n".join({value for value in column if isinstance(value, str)})
     found = wanted.keys() & {*_TOKEN.findall(text), *_WORD.findall(text)}
     if not found:
         return None

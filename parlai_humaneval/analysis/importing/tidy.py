@@ -82,13 +82,10 @@ def read_tidy(
     if unknown:
         raise TableError(f"{', '.join(unknown)}: no column of {', '.join(sorted({name for name, _ in files}))}.")
     skipped: list[str] = []
-    notes: list[str] = []
     used: set[str] = set()
     parts: dict[TableName, list[pd.DataFrame]] = {}
     for name, path in files:
         frame = _completed(name, read_frame(path), plan, used)
-        if frame.empty:
-            notes.append(f"{path} has no rows.")
         parts.setdefault(name, []).append(_checked(name, frame, path, skipped if skip_bad else None))
         on_file(path)
     unused = sorted(set(plan.renames) - used)
@@ -97,8 +94,9 @@ def read_tidy(
     frames = {name: _together(name, parts.get(name, [])) for name in get_args(TableName)}
     units = sum(map(len, frames.values()))
     if not units:
-        raise TableError(f"There is nothing to import. {' '.join([*notes, *skipped[:1]])}".strip())
-    return Imported(Tables(**frames), units, skipped=skipped, notes=notes)
+        named = ", ".join(str(path) for _, path in files)
+        raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
+    return Imported(Tables(**frames), units, skipped=skipped)
 
 
 def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:

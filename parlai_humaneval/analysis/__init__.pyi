@@ -44,6 +44,15 @@ from .planning.sample_sizes import (
 from .planning.simulate import simulated_power
 from .planning.study_plan import Plan, plan_study
 from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from .rank_correlation import kendall_tau_b
+from .rank_stability import (
+    ScoreRange,
+    StabilityPoint,
+    ranking_agreement,
+    same_ranking_share,
+    score_ranges,
+    stability_curves,
+)
 from .rank_tests import rank_sum_test
 from .ranks import rank_clusters, rank_range, rank_range_shortest
 from .rater_correlations import RaterPairs, rater_pairs
@@ -53,11 +62,14 @@ from .reports.study import render, study_report
 from .reports.types import Report
 from .result import Result, results_table
 from .sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
-from .skill import Skill, trueskill
+from .skill import Skill, conservative, ffa_points, ffa_ranks, shuffle_interval, trueskill
+from .skill_batch import free_for_all_ratings, rate_free_for_all, rate_two_player
+from .skill_update import SkillModel
 from .slider_scores import is_reversed, on_sliders, standardise, standardised, turned, worker_checks
 from .spot_stability import StabilityCurve, ranking_stability
 from .spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
 from .standardised_scores import ScoreGap, SystemScore, overall_score, score_gaps, system_scores
+from .strengths import Strengths, bradley_terry, comparison_strengths, plackett_luce, turn_strengths
 from .survival import survival_curve
 from .survival_bands import survival_with_bands
 from .survival_regression import CoxFit, cloglog_cox
@@ -103,8 +115,12 @@ __all__ = [
     "Reselection",
     "Result",
     "ScoreGap",
+    "ScoreRange",
     "Skill",
+    "SkillModel",
     "StabilityCurve",
+    "StabilityPoint",
+    "Strengths",
     "SystemScore",
     "TableError",
     "Tables",
@@ -120,6 +136,7 @@ __all__ = [
     "binomial_test",
     "bootstrap_ranks",
     "bot_contests",
+    "bradley_terry",
     "chi2_noncentrality",
     "choice_groups",
     "chunk_variability",
@@ -139,6 +156,8 @@ __all__ = [
     "compare_singles",
     "compare_techniques",
     "compare_with_baseline",
+    "comparison_strengths",
+    "conservative",
     "correlation",
     "count_dialogues",
     "counted_comparisons",
@@ -154,17 +173,21 @@ __all__ = [
     "effective_win_test",
     "equal_rates_test",
     "exact_binomial_sizes",
+    "ffa_points",
+    "ffa_ranks",
     "final_scores",
     "first_choice",
     "first_place",
     "first_shown",
     "fleiss_kappa",
+    "free_for_all_ratings",
     "goodness_of_fit_size",
     "goodness_of_fit_test",
     "holm",
     "intraclass_correlation",
     "is_reversed",
     "judged_segments",
+    "kendall_tau_b",
     "krippendorff_alpha",
     "label_winner",
     "leave_one_out",
@@ -188,13 +211,17 @@ __all__ = [
     "pair_agreement",
     "percent_agreement",
     "permutation_logrank_test",
+    "plackett_luce",
     "plan_study",
     "rank_clusters",
     "rank_range",
     "rank_range_shortest",
     "rank_sum_size",
     "rank_sum_test",
+    "ranking_agreement",
     "ranking_stability",
+    "rate_free_for_all",
+    "rate_two_player",
     "rated_pairs",
     "rater_pairs",
     "rating_counts",
@@ -205,13 +232,17 @@ __all__ = [
     "reselection",
     "results_table",
     "same_conclusions",
+    "same_ranking_share",
     "score_gaps",
+    "score_ranges",
+    "shuffle_interval",
     "sign_flip_p",
     "simulated_power",
     "sm_combo",
     "sm_wta",
     "spent_by_unit",
     "sqr",
+    "stability_curves",
     "standardise",
     "standardised",
     "study_report",
@@ -228,6 +259,7 @@ __all__ = [
     "top_terms",
     "trueskill",
     "turn_rates",
+    "turn_strengths",
     "turned",
     "two_proportions_size",
     "two_way_share",

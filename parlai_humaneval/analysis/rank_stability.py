@@ -68,7 +68,7 @@ class ScoreRange(BaseModel):
     notes: tuple[str, ...] = ()
 
 
-def rank_stability(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> float | None:
+def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> float | None:
     """Share of ``rankings`` (one a row) that equal ``reference`` in every place; None without rankings.
 
     Raises:
@@ -215,7 +215,7 @@ def stability_curves(
         StabilityPoint(
             dialogues=size,
             turns=limit,
-            same=rank_stability(ranks_of(scores[i, j]), wanted) or 0.0,
+            same=same_ranking_share(ranks_of(scores[i, j]), wanted) or 0.0,
             tau_b=_mean_tau(scores[i, j], best),
             samples=samples,
         )

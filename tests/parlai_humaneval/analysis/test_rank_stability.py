@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
 from parlai_humaneval.analysis.rank_stability import (
-    rank_stability,
     ranking_agreement,
+    same_ranking_share,
     score_ranges,
     stability_curves,
 )
@@ -28,24 +28,24 @@ def test_reference_matches(gold_cases):
     found = [case for case in gold_cases if case["function"] == "rank_stability"]
     assert found
     for case in found:
-        assert rank_stability(*case["args"]) == pytest.approx(case["expected"], abs=1e-9)
+        assert same_ranking_share(*case["args"]) == pytest.approx(case["expected"], abs=1e-9)
 
 
 @given(rankings=st.lists(st.permutations([0, 1, 2]), min_size=1, max_size=8))
 def test_stability_is_a_share(rankings):
     """Counted one by one; the order of rankings and the names of models do not matter."""
     expected = sum(list(r) == [0, 1, 2] for r in rankings) / len(rankings)
-    assert rank_stability(rankings, [0, 1, 2]) == pytest.approx(expected)
-    assert rank_stability([r[::-1] for r in reversed(rankings)], [2, 1, 0]) == pytest.approx(expected)
+    assert same_ranking_share(rankings, [0, 1, 2]) == pytest.approx(expected)
+    assert same_ranking_share([r[::-1] for r in reversed(rankings)], [2, 1, 0]) == pytest.approx(expected)
 
 
 def test_stability_without_rankings_and_with_wrong_ones():
     """None, or a reason."""
-    assert rank_stability([], [0, 1]) is None
+    assert same_ranking_share([], [0, 1]) is None
     with pytest.raises(ValueError, match="as many models"):
-        rank_stability([[0, 1, 2]], [0, 1])
+        same_ranking_share([[0, 1, 2]], [0, 1])
     with pytest.raises(ValueError, match="missing"):
-        rank_stability([[0, float("nan")]], [0, 1])
+        same_ranking_share([[0, float("nan")]], [0, 1])
 
 
 def test_agreement_is_that_of_scipy():

@@ -108,6 +108,14 @@ def test_one_pick_or_any_number(picks, setting, kind):
     assert group.kind == kind
 
 
+def test_equal_replies_that_are_shown_once_are_one_pick():
+    """Both models have the same place and are picked together: raters still picked one reply."""
+    rows = [{**row, "position": 1} if row["dialogue_id"] == "d0" else row for row in turns_of(["ab", "a", "b"])]
+    (group,) = groups_of(rows)
+    assert group.kind == "one"
+    assert group.turns.chosen.tolist() == [[1, 1], [1, 0], [0, 1]]
+
+
 def test_turns_that_were_not_answered():
     """None chosen is an answer; with no time, though others have one, it is none. Who must pick one did not answer."""
     answered = turns_of(["a", "", "b"])

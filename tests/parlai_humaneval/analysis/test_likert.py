@@ -54,6 +54,7 @@ def test_sliders_are_left_to_others():
     assert likert_rows(_tables(frame.assign(value=frame["value"] * 20))).empty
     assert likert_rows(_tables(frame.assign(degraded=(frame["model"] == "b").astype(int)))).empty
     assert likert_rows(tables(make_assessment({"good": 70, "qc": 20}))).empty
+    assert likert_rows(_tables(frame.assign(technique="direct_assessment"))).empty
     named = frame.assign(scale="slider")
     assert likert_rows(_tables(named)).empty
 

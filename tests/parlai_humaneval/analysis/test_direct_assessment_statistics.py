@@ -244,6 +244,15 @@ def test_correlation_edges():
         correlation([1, np.inf], [1, 2])
 
 
+def test_the_interval_of_spearman_is_a_little_wider():
+    """tanh(artanh ρ ± 1.96·√(1.06/(n − 3))), by hand for ρ = .8 of five pairs."""
+    found = correlation([1, 2, 3, 4, 5], [2, 1, 3, 5, 4], "spearman")
+    half = 1.959964 * np.sqrt(1.06 / 2)
+    expected = (np.tanh(np.arctanh(0.8) - half), np.tanh(np.arctanh(0.8) + half))
+    assert found.estimate == pytest.approx(0.8)
+    assert (found.ci_low, found.ci_high) == pytest.approx(expected, abs=1e-6)
+
+
 def test_criteria_correlations_are_symmetric():
     """Both halves are the same, the diagonal is 1, and a criterion without scores has none."""
     scores = {m: {"x": i, "y": i * i - 3 * i, "v": None} for i, m in enumerate("abcd")}

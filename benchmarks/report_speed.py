@@ -47,7 +47,8 @@ def studies(dialogues: int, rng: np.random.Generator) -> dict[str, Tables]:
 
 def seconds(folder: Path) -> float:
     """Time of the command, all imports included. Raises CalledProcessError where it fails."""
-    command = [sys.executable, "-m", "parlai_humaneval.cli", "report", "--tables", str(folder)]
+    program = "from parlai_humaneval.cli import main; main()"
+    command = [sys.executable, "-c", program, "report", "--tables", str(folder)]
     started = time.perf_counter()
     subprocess.run([*command, "--out", str(folder / "report.html")], check=True, capture_output=True)
     return time.perf_counter() - started

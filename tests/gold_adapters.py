@@ -10,6 +10,7 @@ import numpy as np
 from parlai_humaneval import analysis
 from parlai_humaneval.agents.distortion import span_length, span_starts
 from parlai_humaneval.analysis import Result
+from parlai_humaneval.quality.ratings import degraded_rated_lower
 
 Numbers = Sequence[float]
 
@@ -34,7 +35,7 @@ def _rank_sum(x: Numbers, y: Numbers, alternative: Any = "two-sided") -> dict[st
 
 
 def _worker_passes(qc_scores: Numbers, model_scores: Numbers, alpha: float = 0.05) -> dict[str, Any]:
-    found = analysis.degraded_rated_lower(qc_scores, model_scores, alpha=alpha)
+    found = degraded_rated_lower(qc_scores, model_scores, alpha=alpha)
     return {"passed": found.passed is True, "p": found.p}
 
 
@@ -120,7 +121,7 @@ ADAPTERS: Mapping[str, Callable[..., Any]] = {
     "conservative": analysis.conservative,
     "ffa_ratings": _ffa_ratings,
     "shuffle_ci": lambda score_matrix, conf=0.95: analysis.shuffle_interval(score_matrix, conf),
-    "rank_stability": lambda rankings, reference: analysis.rank_stability(rankings, reference),
+    "rank_stability": lambda rankings, reference: analysis.same_ranking_share(rankings, reference),
     "kendall_tau_b": analysis.kendall_tau_b,
     "rank_range": lambda ranks, conf=0.95: analysis.rank_range(ranks, conf),
     "rank_range_shortest": lambda ranks, conf=0.95: analysis.rank_range_shortest(ranks, conf),

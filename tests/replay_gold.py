@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-if __package__ in (None, ""):
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+# As a script, Python looks for packages beside this file first, where the tests of parlai_humaneval have its very name.
+sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or ".").resolve() != HERE), str(HERE)]
 
-from gold_adapters import ADAPTERS
+from gold_adapters import ADAPTERS  # noqa: E402  # found only once the path is in order
 
 _RELATIVE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.sections.base import Builder, Options, Section
@@ -30,14 +29,10 @@ def sections(tables: Tables, options: Options | None = None) -> dict[str, Sectio
         TableError: a table cannot be used; the message says why.
     """
     chosen = options or Options()
-    found = {key: _builder(key)(tables, chosen) for key in SECTIONS if find_spec(_module(key))}
+    found = {key: _builder(key)(tables, chosen) for key in SECTIONS}
     return {key: section for key, section in found.items() if section is not None}
 
 
-def _module(key: str) -> str:
-    return f"{__package__}.{key}"
-
-
 def _builder(key: str) -> Builder:
-    build: Builder = import_module(_module(key)).build
+    build: Builder = import_module(f"{__package__}.{key}").build
     return build

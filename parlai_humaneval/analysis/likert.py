@@ -14,15 +14,14 @@ from parlai_humaneval.analysis.effective_wins import effective_win_test
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.analysis.pair_wins import corrected
-from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
+from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.analysis.slider_scores import on_sliders
 from parlai_humaneval.analysis.unfinished import of_unfinished
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 
-MOST_POINTS = 10.0
-"""Scales that reach further are sliders, and another section's."""
 RATED_GROUP = ("technique", "setting", "metric", "criterion")
 
 
@@ -72,16 +71,8 @@ def likert_rows(tables: Tables) -> pd.DataFrame:
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting", "metric")})
     whole = finished(rows) & ~of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
     own = rows["own_worker"].isna().to_numpy(dtype=bool) & ~is_set(rows, "degraded")
-    kept: pd.DataFrame = rows[_on_points(rows) & whole & own]
+    kept: pd.DataFrame = rows[~on_sliders(rows) & whole & own]
     return kept
-
-
-def _on_points(rows: pd.DataFrame) -> Mask:
-    high = (rows["value"] > MOST_POINTS) | (rows["maximum"].fillna(0) > MOST_POINTS) | is_set(rows, "degraded")
-    unnamed = rows["scale"].isna()
-    sliders = set(rows.loc[unnamed & high, "technique"]) | {"direct_assessment"}
-    slider = (rows["scale"] == "slider") | (unnamed & rows["technique"].isin(sliders)) | (~unnamed & high)
-    return ~np.asarray(slider.fillna(False), dtype=bool)
 
 
 def likert_groups(tables: Tables) -> list[RatedCriterion]:

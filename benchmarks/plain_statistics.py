@@ -28,7 +28,7 @@ def play_matches(first: Ints, second: Ints, result: Ints, n_models: int, orders:
 
 def play_free_for_all(points: Ints, orders: Ints) -> Floats:
     """μ of each model after all dialogues of each order, with the package ``trueskill``."""
-    import trueskill  # type: ignore[import-untyped]  # it ships no types
+    import trueskill
 
     world = trueskill.TrueSkill(draw_probability=0.10)
     found = []

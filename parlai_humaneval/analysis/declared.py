@@ -207,12 +207,22 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
 }
 
 KEYS: Mapping[TableName, tuple[str, ...]] = {
-    "turns": ("dialogue_id", "worker_id", "setting", "metric", "turn", "model", "position"),
+    "turns": ("dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"),
     "dialogues": ("dialogue_id", "worker_id"),
-    "comparisons": ("item_id", "worker_id", "metric", "model_a", "model_b", "dialogue_a", "dialogue_b"),
-    "ratings": ("dialogue_id", "worker_id", "model", "criterion"),
+    "comparisons": (
+        "item_id",
+        "worker_id",
+        "technique",
+        "setting",
+        "metric",
+        "model_a",
+        "model_b",
+        "dialogue_a",
+        "dialogue_b",
+    ),
+    "ratings": ("dialogue_id", "worker_id", "technique", "setting", "metric", "model", "criterion"),
     "points": ("dialogue_id", "model"),
-    "segments": ("dialogue_id", "worker_id", "k", "entity"),
+    "segments": ("dialogue_id", "worker_id", "setting", "k", "entity"),
     "judgements": ("judgement_id",),
 }
 """Columns that name a row: no two rows of a table may share them all."""

@@ -206,23 +206,15 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     "judgements": JUDGEMENTS,
 }
 
+_STUDY = ("technique", "setting", "metric")
+
 KEYS: Mapping[TableName, tuple[str, ...]] = {
-    "turns": ("dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"),
+    "turns": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "turn", "model", "position"),
     "dialogues": ("dialogue_id", "worker_id"),
-    "comparisons": (
-        "item_id",
-        "worker_id",
-        "technique",
-        "setting",
-        "metric",
-        "model_a",
-        "model_b",
-        "dialogue_a",
-        "dialogue_b",
-    ),
-    "ratings": ("dialogue_id", "worker_id", "technique", "setting", "metric", "model", "criterion"),
+    "comparisons": ("item_id", "worker_id", "judgement_id", *_STUDY, "model_a", "model_b", "dialogue_a", "dialogue_b"),
+    "ratings": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "model", "criterion"),
     "points": ("dialogue_id", "model"),
-    "segments": ("dialogue_id", "worker_id", "setting", "k", "entity"),
+    "segments": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "k", "entity"),
     "judgements": ("judgement_id",),
 }
 """Columns that name a row: no two rows of a table may share them all."""

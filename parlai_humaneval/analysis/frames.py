@@ -26,7 +26,7 @@ from parlai_humaneval.protocol.rated import Rated
 from parlai_humaneval.protocol.records import DialogueRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a table equals itself only, so that what was made of it can be kept
 class Tables:
     """The tidy tables; :data:`parlai_humaneval.analysis.columns.COLUMNS` says what every column means.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -95,17 +96,23 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
 
     A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``.
     """
+    return list(_choice_groups(tables))
+
+
+@lru_cache(maxsize=1)
+def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
+    """Kept, as several parts of a report ask for the groups of the same tables."""
     turns = tables.turns
     first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
     # The texts, which are most of the table, are not copied.
     rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand.to_numpy(dtype=bool)]
     if rows.empty:
-        return []
+        return ()
     rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
     found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
-    return sorted(found, key=lambda group: (group.family, group.models))
+    return tuple(sorted(found, key=lambda group: (group.family, group.models)))
 
 
 def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:

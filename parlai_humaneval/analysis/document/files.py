@@ -14,7 +14,7 @@ from parlai_humaneval.analysis.document.latex import to_latex
 from parlai_humaneval.analysis.document.model import Document
 from parlai_humaneval.analysis.document.words import excluded_table, facts_tables
 from parlai_humaneval.analysis.sections.views import DataTable
-from parlai_humaneval.analysis.table_files import _write_csv as write_csv
+from parlai_humaneval.analysis.table_files import write_csv as write_csv
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS = "report.json"

@@ -99,7 +99,7 @@ def choice_groups(tables: Tables) -> list[ChoiceGroup]:
     return list(_choice_groups(tables))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
     """Kept, as several parts of a report ask for the groups of the same tables."""
     turns = tables.turns

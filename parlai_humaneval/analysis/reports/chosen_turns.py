@@ -81,15 +81,21 @@ def turn_groups(turns: pd.DataFrame, *, include_partial: bool) -> list[TurnGroup
     rows = turns[asked & is_set(turns, "complete", missing=1)]
     twice = rows.duplicated(["dialogue_id", "turn", "model"], keep=False).to_numpy(dtype=bool)
     rows = rows[~twice]  # a model against itself has no winner
-    names = turns.drop_duplicates(["dialogue_id", "model"]).sort_values("model")
-    models = names.groupby("dialogue_id")["model"].agg(";".join)
-    rows = rows.assign(setting=rows["setting"].fillna(""), models=rows["dialogue_id"].map(models))
+    rows = rows.assign(setting=rows["setting"].fillna(""), models=rows["dialogue_id"].map(_models_of(turns)))
     groups = rows.groupby(["setting", "metric", "models"], sort=True)
     return [
         _group(str(setting), str(metric), names.split(";"), part, include_partial)
         for (setting, metric, names), part in groups
         if ";" in names
     ]
+
+
+def _models_of(turns: pd.DataFrame) -> dict[str, str]:
+    """Dialogue → names of its models, sorted and joined by ;."""
+    names: dict[str, list[str]] = {}
+    for dialogue, model in turns[["dialogue_id", "model"]].drop_duplicates().itertuples(index=False):
+        names.setdefault(dialogue, []).append(model)
+    return {dialogue: ";".join(sorted(models)) for dialogue, models in names.items()}
 
 
 def _group(setting: str, metric: str, models: list[str], rows: pd.DataFrame, include_partial: bool) -> TurnGroup:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from scipy.special import ndtri, stdtrit
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri, stdtrit
+
+Floats = npt.NDArray[np.float64]
 
 _BEYOND = 1e6
 SOURCE = "Bloom 1995, Minimum detectable effects"
@@ -42,6 +46,34 @@ def detectable_gap(
         return None
     factor = float(ndtri(1 - alpha / 2) + ndtri(power)) if df is None else _noncentrality(float(df), alpha, power)
     return None if factor is None else factor * standard_error
+
+
+def power_of_gaps(
+    gaps: npt.ArrayLike, standard_error: float, *, df: float | None = None, alpha: float = 0.05
+) -> Floats:
+    """Chance to find each true gap with a two-sided test at ``alpha``; ``alpha`` itself for a gap of 0.
+
+    Args:
+        gaps: true gaps, on the scale of ``standard_error``.
+        standard_error: of the estimated gap; above 0.
+        df: degrees of freedom of the t test (clusters − 1); None: the normal distribution.
+        alpha: of the test.
+
+    Raises:
+        ValueError: a standard error that is not above 0.
+
+    Assumes that the standard error of new data is as in these. Source: Bloom 1995.
+    """
+    if not standard_error > 0:
+        raise ValueError(f"standard error {standard_error}: expected more than 0")
+    shifts = np.abs(np.asarray(gaps, dtype=float)) / standard_error
+    if df is None:
+        critical = float(ndtri(1 - alpha / 2))
+        return np.asarray(ndtr(shifts - critical) + ndtr(-shifts - critical))
+    from scipy.stats import nct
+
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    return np.asarray(nct.sf(critical, df, shifts) + nct.sf(critical, df, -shifts))
 
 
 @lru_cache(maxsize=1_000)

@@ -16,7 +16,7 @@ from parlai_humaneval.analysis.design_effects import (
     intraclass_correlation,
     observations_per_cluster,
 )
-from parlai_humaneval.analysis.detectable import detectable_gap
+from parlai_humaneval.analysis.detectable import detectable_gap, power_of_gaps
 from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
 from parlai_humaneval.analysis.measures import Answers, paired_gaps, separate_gaps
 
@@ -211,3 +211,12 @@ def test_gaps_of_models_judged_together_are_paired():
     gaps, alike = paired_gaps(["a", "b", "c"], chosen, ["w", "w", "v"], ["d", "d", "e"])
     assert [(gap.model_a, gap.model_b, gap.values.tolist()) for gap in gaps] == [("a", "b", [1, 0])]
     assert (alike.n, alike.values.tolist()) == (3, [0.5, -0.5])
+
+
+@pytest.mark.parametrize("df", [None, 5, 40])
+def test_power_undoes_the_detectable_gap(df):
+    """At the gap that is found with power .8 the power is .8, on either side; without a gap it is α."""
+    gap = detectable_gap(0.03, df=df)
+    assert power_of_gaps([gap, -gap, 0], 0.03, df=df) == pytest.approx([0.8, 0.8, 0.05], abs=1e-4)
+    with pytest.raises(ValueError, match="expected more than 0"):
+        power_of_gaps([0.1], 0.0)

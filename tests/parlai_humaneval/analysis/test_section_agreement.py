@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -218,24 +216,3 @@ def test_raters_and_their_order_do_not_matter():
     one, two = (only(section_of(Tables(**NOTHING, segments=frame))) for frame in (data.segments, other))
     assert (one.percent, one.kappa, one.alpha) == pytest.approx((two.percent, two.kappa, two.alpha))
     assert (one.percent_low, one.percent_high) == pytest.approx((two.percent_low, two.percent_high))
-
-
-def test_ten_thousand_dialogues_take_seconds():
-    """Two raters of each on two criteria."""
-    rng = np.random.default_rng(0)
-    n = 10_000
-    index = np.repeat(np.arange(n), 4)
-    frame = pd.DataFrame(
-        {
-            "dialogue_id": index.astype(str),
-            "worker_id": np.where(np.arange(4 * n) % 2, "u", "v"),
-            "model": "a",
-            "criterion": np.where(np.arange(4 * n) % 4 < 2, "fluent", "fun"),
-            "value": rng.integers(0, 101, 4 * n),
-            "degraded": 0,
-        }
-    )
-    data = Tables(**NOTHING, ratings=typed("ratings", frame))
-    started = time.perf_counter()
-    assert len(build(data, Options()).rows) == 2
-    assert time.perf_counter() - started < 15

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -164,13 +162,14 @@ def test_what_cannot_be_said_is_not_said():
     assert one_model.measures[0].n == 5
 
 
-def test_ten_thousand_dialogues_take_seconds():
-    """Of eight turns each."""
-    rng = np.random.default_rng(0)
-    dialogue = np.repeat(np.arange(10_000), 8)
-    data = turns_of(rng.random(80_000) < 0.5, dialogue)
-    by_two = data.turns.assign(worker_id="w" + data.turns["dialogue_id"].str[1:-1])
-    data = Tables(**{**vars(data), "turns": by_two})
-    started = time.perf_counter()
-    assert build(data, Options()).measures[0].n == 80_000
-    assert time.perf_counter() - started < 15
+def test_power_is_drawn_over_the_size_of_the_gap():
+    """A curve a question: α without a gap, .8 at the gap that the table names, rising in between."""
+    section = section_of(alike_turns(0.2))
+    (figure,) = [one for one in section.figures() if one.key.startswith("design_power")]
+    (curve,) = figure.curves
+    (pair,) = section.pairs
+    assert (figure.key, figure.reference) == ("design_power_share", 0.8)
+    assert curve.y[0] == pytest.approx(0.05)
+    assert np.interp(pair.detectable_gap, curve.x, curve.y) == pytest.approx(0.8, abs=0.01)
+    assert (np.diff(curve.y) > 0).all()
+    assert max(curve.x) <= 1

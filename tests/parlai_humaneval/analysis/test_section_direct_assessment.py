@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import time
 
 import numpy as np
 import pandas as pd
@@ -281,24 +280,3 @@ def test_disagreement_of_tests_is_said():
     section = section_of(exchange(rows))
     assert section.pairs[0].p_value < 0.05 < section.pairs[0].p_clustered
     assert any(text.startswith("a against b: significant if every answer were independent") for text in section.remarks)
-
-
-def test_ten_thousand_dialogues_take_seconds():
-    """No loop over workers or ratings."""
-    rng = np.random.default_rng(0)
-    n = 10_000
-    number = np.repeat(np.arange(n), len(SLIDERS))
-    frame = pd.DataFrame(
-        {
-            "dialogue_id": number.astype(str),
-            "worker_id": (number // 6).astype(str),
-            "model": np.array(list("abcdeq"))[number % 6],
-            "criterion": np.tile(np.array(SLIDERS), n),
-            "value": rng.integers(0, 101, len(number)),
-            "degraded": (number % 6 == 5).astype(int),
-        }
-    )
-    data = exchange(frame)
-    started = time.perf_counter()
-    assert build(data, Options()) is not None
-    assert time.perf_counter() - started < 10

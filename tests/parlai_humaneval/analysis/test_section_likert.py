@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from make_comparisons import exchange_tables, ratings_frame, tick_study
@@ -59,12 +58,3 @@ def test_one_model_of_one_worker():
     assert section.models[0].ci_low is None
     assert any("Only one model" in remark for remark in section.remarks)
     assert "no interval can be given" in section.headline
-
-
-def test_large_studies_take_seconds(tmp_path):
-    """10,000 rated dialogues of five models in a few seconds."""
-    frame = ratings_frame(dict.fromkeys("abcde", 3.0), n=2_000, workers=500)
-    given = exchange_tables(tmp_path, {"ratings": frame})
-    started = time.perf_counter()
-    assert len(build(given, Options()).pairs) == 20
-    assert time.perf_counter() - started < 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 
 import numpy as np
 import pandas as pd
@@ -313,35 +312,3 @@ def test_coverage_is_as_asked():
     assert wide.models[0].ci_low < usual.models[0].ci_low
     assert "99 % interval" in wide.headline
     assert "95 % interval" in usual.headline
-
-
-def test_ten_thousand_dialogues_take_seconds():
-    """60,000 turns of four models; the limit is generous, for slow machines."""
-    from parlai_humaneval.analysis.columns import typed
-    from parlai_humaneval.analysis.frames import Tables
-
-    rng = np.random.default_rng(0)
-    n, k = 60_000, 4
-    chosen = np.eye(k, dtype=int)[rng.integers(0, k, n)]
-    turns = pd.DataFrame(
-        {
-            "dialogue_id": np.repeat([f"d{i // 6}" for i in range(n)], k),
-            "worker_id": np.repeat([f"w{i // 6 % 500}" for i in range(n)], k),
-            "technique": "free_for_all",
-            "setting": "",
-            "metric": "preference",
-            "turn": np.repeat(np.arange(n) % 6 + 1, k),
-            "model": np.tile(list("abcd"), n),
-            "position": (np.argsort(rng.random((n, k)), axis=1) + 1).ravel(),
-            "selected": chosen.ravel(),
-            "continued": chosen.ravel(),
-            "written": 0,
-            "seconds": 5.0,
-        }
-    )
-    empty = tables([])
-    found = Tables(turns=typed("turns", turns), dialogues=empty.dialogues, comparisons=empty.comparisons)
-    began = time.process_time()
-    section = build(found, Options())
-    assert time.process_time() - began < 15
-    assert [row.n for row in section.models] == [n] * k

@@ -16,7 +16,8 @@ from parlai_humaneval.analysis.measures import Alike, GapData, Measure, Objects,
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import ALPHA, Options
 from parlai_humaneval.analysis.sections.design.found import measures
-from parlai_humaneval.analysis.sections.design.types import POWER, Design, GapRow, MeasureRow, Score, name_of
+from parlai_humaneval.analysis.sections.design.rows import POWER, GapRow, MeasureRow, Score, name_of
+from parlai_humaneval.analysis.sections.design.types import Design
 from parlai_humaneval.analysis.wording import counted, points_words, signed, signed_range
 
 NAMED = 8

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from parlai_humaneval.command_errors import told_plainly
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -65,11 +67,5 @@ EXPECTED = (
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Expected errors become one message and exit code 1; anything else keeps its traceback."""
-    try:
+    with told_plainly(EXPECTED):
         yield
-    except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from error
-        if any(base.__name__ in EXPECTED for base in type(error).__mro__):
-            raise click.ClickException(str(error)) from error
-        raise

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval.command_errors import told_plainly
 from parlai_humaneval.models.home import user_home
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def import_tables(
     """
     _fitting(source, table, renames, values, tasks, criteria, keep_failed)
     files = [Path(path).expanduser() for path in paths]
-    with _clear_errors():
+    with told_plainly(EXPECTED):
         from parlai_humaneval.analysis.importing.names import Pseudonyms, without_names
         from parlai_humaneval.analysis.importing.units import Plan
         from parlai_humaneval.analysis.table_files import check_free, save_tables
@@ -154,18 +155,6 @@ def _fitting(
     for name, given, formats in uses:
         if given and source not in formats:
             raise click.ClickException(f"{name} goes with --from {' or '.join(formats)}, not with {source}.")
-
-
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from error
-        if any(base.__name__ in EXPECTED for base in type(error).__mro__):
-            raise click.ClickException(str(error)) from error
-        raise
 
 
 def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:

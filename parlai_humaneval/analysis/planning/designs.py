@@ -91,7 +91,7 @@ class Contest(Design):
         return max(self.shares) - min(self.shares)
 
     @property
-    def df(self) -> int:  # type: ignore[override]
+    def df(self) -> int:  # type: ignore[override]  # of most designs it is a constant
         return len(self.shares) - 1
 
     @property

@@ -31,13 +31,13 @@ from parlai_humaneval.analysis.sections.views import DataTable, TableColumn
 )
 def test_a_cell_is_written_by_its_kind(value: object, kind: str, words: str) -> None:
     """The dash for nothing, a real minus, percent without decimals, p without its zero."""
-    assert cell_text(value, kind) == words  # type: ignore[arg-type]
+    assert cell_text(value, kind) == words
 
 
 @given(st.floats(-1e9, 1e9) | st.none(), st.sampled_from(["number", "share", "p", "count", "seconds"]))
 def test_no_cell_shows_a_nan_or_a_hyphen(value: float | None, kind: str) -> None:
     """Whatever the number: a minus is “−”, nothing is “–”."""
-    words = cell_text(abs(value) if value is not None and kind in ("p", "seconds") else value, kind)  # type: ignore[arg-type]
+    words = cell_text(abs(value) if value is not None and kind in ("p", "seconds") else value, kind)
     assert words
     assert "nan" not in words
     assert "-" not in words

@@ -30,7 +30,7 @@ JUDGED = {
 
 def with_tables(**rows: list[dict[str, object]]) -> Tables:
     tables = {"turns": [], "dialogues": [], "comparisons": []} | rows
-    return Tables(**{name: from_rows(name, given) for name, given in tables.items()})  # type: ignore[arg-type]
+    return Tables(**{name: from_rows(name, given) for name, given in tables.items()})
 
 
 def facts(tables: Tables) -> Facts:
@@ -135,7 +135,7 @@ def test_versions_are_those_that_ran() -> None:
 
 
 def exchange_only(table: str, row: dict[str, object]) -> dict[str, object]:
-    return {column.name: row.get(column.name) for column in TABLES[table] if column.exchange}  # type: ignore[index]
+    return {column.name: row.get(column.name) for column in TABLES[table] if column.exchange}
 
 
 def test_tables_with_nothing_but_what_must_be_there_are_enough(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_tables_with_nothing_but_what_must_be_there_are_enough(tmp_path: Path) -
 
 @pytest.mark.parametrize("table", COLUMNS)
 def test_tables_without_rows_are_nothing_to_report(tmp_path: Path, table: str) -> None:
-    header = ",".join(column.name for column in TABLES[table])  # type: ignore[index]
+    header = ",".join(column.name for column in TABLES[table])
     (tmp_path / f"{table}.csv").write_text(header + "\n", encoding="utf-8")
     with pytest.raises(TableError, match="have no rows"):
         tables_of(tmp_path)

@@ -87,8 +87,8 @@ def worlds() -> tuple[ModuleType, ModuleType]:
         metrics.InaccessiblePrometheusServer = type("InaccessiblePrometheusServer", (Exception,), {})
     # This one cannot be imported on Python 3.11 (a dataclass as a field's default); its one function is as there.
     mturk = ModuleType("parlai.crowdsourcing.utils.mturk")
-    mturk.get_mturk_id_from_mephisto_wrapper = (  # type: ignore[attr-defined]
-        lambda agent: f"--NOT-MTURK-AGENT-{agent.mephisto_agent.get_worker().worker_name}"
+    mturk.get_mturk_id_from_mephisto_wrapper = lambda agent: (
+        f"--NOT-MTURK-AGENT-{agent.mephisto_agent.get_worker().worker_name}"
     )
     sys.modules.setdefault(mturk.__name__, mturk)
     from parlai.crowdsourcing.tasks.model_chat import worlds as model_chat

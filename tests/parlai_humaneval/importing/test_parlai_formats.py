@@ -32,7 +32,7 @@ def unit(name: str) -> Unit:
 
 
 def read(name: str, kind: str, plan: Plan = PLAN, **options: Any) -> Imported:
-    return gather([(kind, unit(name))], plan, **options)  # type: ignore[list-item]
+    return gather([(kind, unit(name))], plan, **options)
 
 
 def changed(name: str, change: Callable[[Any], None]) -> Unit:
@@ -82,7 +82,7 @@ def test_a_saved_chat_alone_has_no_times_and_is_the_same_dialogue():
     assert alone.dialogues["dialogue_id"].tolist() == whole.dialogues["dialogue_id"].tolist()
     both = [("model_chat", unit(name)) for name in ("model_chat.json", "model_chat_state.json")]
     with pytest.raises(TableError, match=r"model_chat_state.json holds the same answers as .*model_chat.json"):
-        gather(both, PLAN)  # type: ignore[arg-type]
+        gather(both, PLAN)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_wrong_field_is_named_with_its_place(kind: str, change: Callable[[Any]
     names = {"model_chat": "model_chat.json", "pairwise_per_turn_eval": "per_turn_state.json"}
     spoiled = changed(names.get(kind, "acute_unit.json"), change)
     with pytest.raises(UnreadableUnit, match=words) as error:
-        READERS[kind](spoiled, PLAN)  # type: ignore[index]
+        READERS[kind](spoiled, PLAN)
     assert str(error.value).startswith("chat.json")
 
 
@@ -381,7 +381,7 @@ def test_thousands_of_chats_are_read():
     chat = unit("per_turn_state.json").data
     assert data["outputs"]["messages"]
     units = [("pairwise_per_turn_eval", Unit(f"{n}", {**chat, "hit_ids": [n]}, worker="A")) for n in range(2_000)]
-    tables = gather(units, PLAN).tables  # type: ignore[arg-type]
+    tables = gather(units, PLAN).tables
     assert len(tables.turns) == 12_000
 
 

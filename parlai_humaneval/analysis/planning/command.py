@@ -10,7 +10,14 @@ import click
 
 from parlai_humaneval.analysis.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.analysis.planning.study_plan import Plan, plan_study
-from parlai_humaneval.analysis.planning.techniques import FEE, HOURLY_WAGE, ICC, ONBOARDING_MINUTES, TECHNIQUES
+from parlai_humaneval.analysis.planning.techniques import (
+    FEE,
+    HOURLY_WAGE,
+    ICC,
+    ONBOARDING_MINUTES,
+    TECHNIQUES,
+    Technique,
+)
 
 _SMALL_SIMULATION = 4_000
 
@@ -20,7 +27,9 @@ _SMALL_SIMULATION = 4_000
     "--technique", type=click.Choice(TECHNIQUES), help="How is judged. Without it, all techniques are compared."
 )
 @click.option("--setting", help="sata: sata_random, sata_user, soba; pw_dialog: human_bot, self_chat.")
-@click.option("--models", type=int, metavar="K", help="Number of models.  [default: 2]")
+@click.option(
+    "--models", type=int, metavar="K", help="Number of models.  [default: as many as --shares has numbers, or 2]"
+)
 @click.option(
     "--gap",
     type=float,
@@ -37,10 +46,8 @@ _SMALL_SIMULATION = 4_000
 @click.option(
     "--baseline",
     type=float,
-    default=0.8,
-    show_default=True,
     help="single_model: the share of good turns around which two models differ; with --models 1, against which one is "
-    "tested.",
+    "tested.  [default: 0.8]",
 )
 @click.option("--turns", type=int, help="Turns of a dialogue that count.  [default: of the papers]")
 @click.option("--icc", type=float, help=f"How alike the answers of one worker are, 0 to 1.  [default: {ICC}]")
@@ -88,9 +95,7 @@ _SMALL_SIMULATION = 4_000
 @click.option(
     "--reuse",
     type=int,
-    default=5,
-    show_default=True,
-    help="pw_dialog: comparisons that each dialogue is in.",
+    help="pw_dialog: comparisons that each dialogue is in.  [default: 5]",
 )
 @click.option("--compare", is_flag=True, help="All techniques for this gap, the fewest hours first.")
 @click.option("--simulate", is_flag=True, help="Check the promise on simulated workers with this ICC.")
@@ -127,7 +132,7 @@ def plan(
 
     Say how small a difference between two models you must not miss (--gap). The plan is for the test that reports
     lead with, which knows that answers of one worker are alike; times and habits are the papers' unless you give yours.
-    Measure your own ICC in a pilot: the report's section “design” has it.
+    Measure your own ICC in a pilot: the report's section “design” has it, as “ICC for plan”.
 
     \b
     Examples:
@@ -145,6 +150,7 @@ def plan(
     """
     try:
         compare = compare or technique is None
+        question = _own(question, compare, technique)
         _check_comparison(compare, technique, {"shares": shares, "simulate": simulate, "curve": curve, **question})
         inputs = ask(technique=technique or "pw_turn", shares=_numbers(shares), **question)
         if compare:
@@ -164,6 +170,17 @@ def plan(
         click.echo(f"\nThe power curve is in {curve}.")
 
 
+_OF_TECHNIQUE: dict[str, tuple[Technique, ...]] = {"baseline": ("single_model",), "reuse": ("pw_dialog", "self_chat")}
+
+
+def _own(question: dict[str, Any], compare: bool, technique: str | None) -> dict[str, Any]:
+    """The question without what was not given; nothing that was given may go without effect."""
+    for name, techniques in _OF_TECHNIQUE.items():
+        if question[name] is not None and not compare and technique not in techniques:
+            raise PlanError(f"--{name} is for {' and '.join(techniques)}, not for {technique}; leave --{name} out")
+    return {name: value for name, value in question.items() if value is not None or name not in _OF_TECHNIQUE}
+
+
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
         raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
@@ -173,7 +190,7 @@ def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
-    from parlai_humaneval.analysis.planning.comparing import compare_techniques, comparison_words
+    from parlai_humaneval.analysis.planning.comparing import compare_techniques, comparison_notes, comparison_words
     from parlai_humaneval.analysis.planning.plan_words import comparison_text
 
     plans, impossible = compare_techniques(inputs)
@@ -182,6 +199,7 @@ def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
     result = {
         "headline": comparison_words(plans),
         "plans": [one.model_dump(mode="json") for one in plans],
+        "notes": comparison_notes(plans),
         "impossible": impossible,
     }
     _print(result, comparison_text(plans, impossible), out, as_json)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from parlai_humaneval.analysis.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.analysis.planning.notes import DISCORDANCE_SWITCH, discordance_switched
 from parlai_humaneval.analysis.planning.study_plan import Plan, plan_study
 from parlai_humaneval.analysis.planning.techniques import HABITS, TECHNIQUES, Technique
 
@@ -43,6 +46,14 @@ def _with(inputs: PlanInputs, technique: Technique, setting: str | None) -> Plan
     # Pairs under every technique: a test of all models at once says less, and needs fewer.
     tests = inputs.tests if inputs.method == "liu2023" else "pairs"
     return ask(**{**inputs.model_dump(), "gap": gap, "tests": tests, **update})
+
+
+def comparison_notes(plans: Sequence[Plan]) -> list[str]:
+    """What one must know to compare the plans of several models with those of two."""
+    switched = any(
+        discordance_switched(plan.technique, plan.setting, plan.models, plan.inputs["discordance"]) for plan in plans
+    )
+    return [DISCORDANCE_SWITCH] if switched else []
 
 
 def comparison_words(plans: list[Plan]) -> str:

@@ -202,7 +202,8 @@ def _check_models(inputs: PlanInputs) -> None:
     if inputs.shares is None:
         return
     if inputs.technique not in ("sata", "free_for_all"):
-        raise PlanError("shares of a pilot are for sata and free_for_all; give --gap instead")
+        instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
+        raise PlanError(f"shares of a pilot are for sata and free_for_all, not for {inputs.technique}; {instead}")
     if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
         raise PlanError(
             f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"

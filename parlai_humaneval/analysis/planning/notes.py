@@ -13,10 +13,15 @@ from parlai_humaneval.analysis.planning.techniques import HABITS, MANY_DISCORDAN
 
 FEW_WORKERS = 60
 """Below it simulated studies find the gap a little less often than the F test's formula says."""
-SOURCES = {
-    "liu2023": "Liu et al. 2023, “Sample Size for Different Evaluations”",
-    "two_variance": "Fleiss, Levin & Paik 2003; Connor 1987; Liu et al. 2023, with the variance of the alternative",
-}
+LIU = "Liu et al. 2023, “Sample Size for Different Evaluations”"
+CLUSTERED = "design effect: Kish 1965; clustered t: Cameron & Miller 2015"
+
+
+DISCORDANCE_SWITCH = (
+    f"SATA of more than two models takes a discordance of {MANY_DISCORDANCE}, that of four similar models (Liu et al. 2023, "
+    f"Table 5); of two models it takes {HABITS['sata'].discordance}. That alone can make more models seem to need fewer "
+    "turns: to compare numbers of models, give the same --discordance for all."
+)
 
 
 def gap_words(question: PlanInputs, design: Design) -> str:
@@ -29,7 +34,7 @@ def gap_words(question: PlanInputs, design: Design) -> str:
     if isinstance(design, TwoScores):
         return (
             f"{points} between the chance that a dialogue of the one scores above one of the other, and below: "
-            f"{design.distance:.2f} standard deviations of a dialogue's score"
+            f"{design.distance:.2f} standard deviations of a dialogue's score, were scores normal"
         )
     if question.method == "liu2023" and isinstance(design, Contest) and design.df == 1 and design.picks_one:
         return f"{points} from one half: the models win {0.5 + design.gap / 2:.3g} and {0.5 - design.gap / 2:.3g}"
@@ -54,9 +59,30 @@ def analysis_words(design: Design, icc: float) -> str:
     return "CR1 t, clustered by worker" if design.df == 1 else "F test of all models (Hotelling), clustered by worker"
 
 
-def plan_sources(question: PlanInputs) -> tuple[str, ...]:
-    """Formula, then times and habits."""
-    return (SOURCES[question.method], *HABITS[question.technique].sources)
+def plan_sources(question: PlanInputs, design: Design) -> tuple[str, ...]:
+    """Formula of the plan's own test, clustering, then times and habits."""
+    formula = LIU if question.method == "liu2023" else _formula(design, question.icc or 0.0)
+    clustered = (CLUSTERED,) if question.icc else ()
+    return (formula, *clustered, *HABITS[question.technique].sources)
+
+
+def _formula(design: Design, icc: float) -> str:
+    if isinstance(design, OneShare):
+        return "size for one share: Fleiss, Levin & Paik 2003, section 2.5"
+    if isinstance(design, TwoShares):
+        return "size for two shares: Fleiss, Levin & Paik 2003, section 4.2"
+    if isinstance(design, TwoScores):
+        return "size for two means of normal scores" if icc else "size for the rank-sum test: Noether 1987"
+    if design.df > 1:
+        if isinstance(design, Contest) and design.picks_one:
+            return "size for picks of several models: Cohen 1988, chapter 7"
+        return f"size for Cochran's Q: {LIU}"
+    picks_one = isinstance(design, Contest) and design.picks_one
+    return (
+        "size for one share, one half: Fleiss, Levin & Paik 2003, section 2.5"
+        if picks_one
+        else "size for McNemar's test: Connor 1987"
+    )
 
 
 def plan_notes(
@@ -73,14 +99,44 @@ def plan_notes(
         *_clustering_notes(question, found, plan),
         *_test_notes(question, plan),
         *_technique_notes(question),
-        f"Paid are all that are collected, ${question.pay:.2f} each, and a fee of {100 * question.fee:.3g} %"
-        + (
-            "; Amazon Mechanical Turk takes 40 % (--fee 0.4) of tasks posted with ten or more assignments."
-            if question.fee == 0.2
-            else "."
-        ),
+        *_sample_notes(question),
+        *_pay_notes(question, collected),
     ]
     return headline, tuple(note for note in notes if note)
+
+
+def _pay_notes(question: PlanInputs, collected: Collection) -> list[str]:
+    """What is paid, and what an hour comes to: practice is worked, and not paid."""
+    fee = (
+        "; Amazon Mechanical Turk takes 40 % (--fee 0.4) of tasks posted with ten or more assignments."
+        if question.fee == 0.2
+        else "."
+    )
+    notes = [
+        f"Paid are all that are collected, ${question.pay:.2f} each, and a fee of {100 * question.fee:.3g} %{fee}",
+    ]
+    if question.onboarding and question.pay and collected.hours:
+        hourly = collected.cost / (1 + question.fee) / collected.hours
+        notes.append(
+            f"The {question.onboarding:.3g} minutes of practice of each worker are in the hours, and not in the pay: "
+            f"workers earn ${hourly:.2f} an hour, before the fee. To pay for practice too, give a higher --pay."
+        )
+    return notes
+
+
+def _sample_notes(question: PlanInputs) -> list[str]:
+    """What the shares and the discordance stand for."""
+    notes = []
+    if question.shares is not None:
+        notes.append(f"The shares are of {question.models} models, and so is the plan.")
+    if discordance_switched(question.technique, question.setting, question.models, question.discordance):
+        notes.append(DISCORDANCE_SWITCH)
+    return notes
+
+
+def discordance_switched(technique: str, setting: str | None, models: int | None, discordance: float | None) -> bool:
+    """Is the discordance the one of several models, so that fewer turns than of two models say nothing?"""
+    return technique == "sata" and setting != "soba" and (models or 2) > 2 and discordance == MANY_DISCORDANCE
 
 
 def _amount(question: PlanInputs, plan: dict[str, Any]) -> str:
@@ -168,6 +224,4 @@ def _technique_notes(question: PlanInputs) -> list[str]:
         ]
     if question.technique == "free_for_all":
         return ["Ranks by TrueSkill have no test; the plan is for the test of how often the models are picked."]
-    if question.technique == "sata" and (question.models or 2) > 2 and question.discordance == MANY_DISCORDANCE:
-        return [f"Discordance {MANY_DISCORDANCE} is that of four similar models; give your own with --discordance."]
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from parlai_humaneval.analysis.planning.comparing import comparison_words
+from parlai_humaneval.analysis.planning.comparing import comparison_notes, comparison_words
 from parlai_humaneval.analysis.planning.study_plan import Plan
 
 _WIDTH = 100
@@ -54,6 +54,8 @@ def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
     lines = [*_columns([head, *rows]), "", *_wrapped(comparison_words(list(plans))), ""]
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
+    for note in comparison_notes(plans):
+        lines += [*_wrapped(note), ""]
     lines.append("The gap is")
     for plan in plans:
         lines += _wrapped(f"{plan.title}: {plan.gap_means}", "- ")

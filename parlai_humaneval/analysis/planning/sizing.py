@@ -3,40 +3,73 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from parlai_humaneval.analysis.design_effects import design_effect
 from parlai_humaneval.analysis.planning.designs import Design
-from parlai_humaneval.analysis.planning.power import f_power
+from parlai_humaneval.analysis.planning.power import exact_binomial_sizes, f_power
 from parlai_humaneval.analysis.planning.sample_sizes import Variance
 
+EXACT_SEARCH = 3_000
+"""Beyond it the exact test's power is nearly that of the normal one."""
+ROUNDING = 1e-9
+"""Of powers."""
 MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
 TOLERANCE = 0.01
-"""A power that is less than a percentage point below the asked one keeps the promise."""
+"""So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
 SPARE_WORKERS = 2
 """Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
 turns are not normal."""
 
 
 def independent_size(design: Design, alpha: float, power: float, variance: Variance = "both") -> int:
-    """Observations of each sample, rounded up."""
+    """Observations of each sample by the formula, rounded up."""
     return _ceil(design.size(alpha, power, variance))
+
+
+def reached_size(design: Design, alpha: float, power: float) -> int:
+    """Independent observations of each sample with which the papers' test has the power.
+
+    The formula's, rounded up. The exact binomial test may have less power with these, as it goes up and down with n: then
+    the first n with which it has the power. Beyond ``EXACT_SEARCH`` observations the first from the formula's on.
+    """
+    n = independent_size(design, alpha, power)
+    exact = exact_sizes(design, alpha, power, around=n)
+    if exact is not None:
+        return exact[0]
+    while design.iid_power(n, alpha) < power - ROUNDING:
+        n += 1
+    return n
+
+
+def exact_sizes(design: Design, alpha: float, power: float, *, around: int) -> tuple[int, int] | None:
+    """The first n with which the exact binomial test has the power, and the n from which on it always has it."""
+    shares = design.exact_shares
+    return None if shares is None or around > EXACT_SEARCH else _exact_sizes(*shares, alpha, power, around)
+
+
+@lru_cache(maxsize=200)
+def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) -> tuple[int, int] | None:
+    return exact_binomial_sizes(p0, p1, alpha, power, around=around)
 
 
 def clustered_size(design: Design, alpha: float, power: float, *, per_worker: float, icc: float) -> int:
     """Observations of each sample that the clustered t (or F) test needs.
 
     The size for independent observations times the design effect 1 + (m−1)·ICC, for m observations a worker. Where that
-    makes few workers, t is wider than the normal distribution of the formulas, and more are added until the power,
-    is reached without a few of them; fewer than ``MIN_WORKERS`` are never planned.
+    makes few workers, t is wider than the normal distribution of the formulas, and more are added until the power is
+    reached, and all but ``TOLERANCE`` of it without a few of them; fewer than ``MIN_WORKERS`` are never planned.
     """
     effect = design_effect(per_worker, icc)
-    low = max(_ceil(design.size(alpha, power) * effect), _ceil(MIN_WORKERS / design.groups(1, per_worker)))
+    low = max(_ceil(design.mean_size(alpha, power) * effect), _ceil(MIN_WORKERS / design.groups(1, per_worker)))
+    spare = round(SPARE_WORKERS / design.groups(1, per_worker))
+
+    def reached(n: int) -> float:
+        return clustered_power(design, n, alpha, per_worker=per_worker, icc=icc) if n > 0 else 0.0
 
     def enough(n: int) -> bool:
-        n_normal = n - round(SPARE_WORKERS / design.groups(1, per_worker))
-        reached = clustered_power(design, n_normal, alpha, per_worker=per_worker, icc=icc) if n_normal > 0 else 0.0
-        return reached >= power - TOLERANCE
+        return reached(n) >= power - ROUNDING and reached(n - spare) >= power - TOLERANCE
 
     if enough(low):
         return low

@@ -8,15 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.analysis.design_effects import design_effect
 from parlai_humaneval.analysis.planning.collecting import Collection, collection
-from parlai_humaneval.analysis.planning.designs import Contest, Design, OneShare
+from parlai_humaneval.analysis.planning.designs import Contest, Design
 from parlai_humaneval.analysis.planning.inputs import PlanInputs
 from parlai_humaneval.analysis.planning.layout import Layout, layout
 from parlai_humaneval.analysis.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
-from parlai_humaneval.analysis.planning.power import binomial_power, exact_binomial_sizes
-from parlai_humaneval.analysis.planning.sizing import clustered_power, clustered_size, independent_size
-
-EXACT_SEARCH = 3_000
-"""Beyond it the exact test's power is that of the normal one."""
+from parlai_humaneval.analysis.planning.power import binomial_power
+from parlai_humaneval.analysis.planning.sizing import (
+    clustered_power,
+    clustered_size,
+    exact_sizes,
+    independent_size,
+    reached_size,
+)
 
 
 class Plan(BaseModel):
@@ -98,7 +101,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
     found = layout(question)
     n = size_of(question, found)
     collected = collection(question, n, found.sets)
-    first, always = _exact(found, question, n)
+    first, always = _exact(found, question)
     plan = Plan(
         technique=question.technique,
         title=question.title,
@@ -111,7 +114,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         power=power_of(question, found, n),
         judgement=question.habits.judgement,
         n_judgements=n * found.sets,
-        n_independent=found.design.size(found.alpha, question.power, _variance(question)),
+        n_independent=_independent(question, found),
         n_per_sample=n,
         tests=found.tests,
         alpha_per_test=found.alpha,
@@ -123,7 +126,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         exact_always=always,
         power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
         pairs=_pairs(inputs, question),
-        sources=plan_sources(question),
+        sources=plan_sources(question, found.design),
         inputs=question.model_dump(mode="json"),
     )
     headline, notes = plan_notes(question, found, plan.model_dump(), collected)
@@ -137,7 +140,7 @@ def size_of(question: PlanInputs, found: Layout) -> int:
         size = round(found.design.size(found.alpha, question.power, "null"))
         return size if not icc else -int(-size * design_effect(found.per_worker, icc) // 1)
     if not icc:
-        return independent_size(found.design, found.alpha, question.power)
+        return reached_size(found.design, found.alpha, question.power)
     return clustered_size(found.design, found.alpha, question.power, per_worker=found.per_worker, icc=icc)
 
 
@@ -163,17 +166,17 @@ def _numbers(collected: Collection) -> dict[str, Any]:
     }
 
 
-def _exact(found: Layout, question: PlanInputs, n: int) -> tuple[int | None, int | None]:
-    design = found.design
-    if question.icc or n > EXACT_SEARCH:
+def _independent(question: PlanInputs, found: Layout) -> float:
+    if question.icc and question.method != "liu2023":
+        return found.design.mean_size(found.alpha, question.power)
+    return found.design.size(found.alpha, question.power, _variance(question))
+
+
+def _exact(found: Layout, question: PlanInputs) -> tuple[int | None, int | None]:
+    if question.icc:
         return None, None
-    if isinstance(design, OneShare):
-        p0, p1 = design.baseline, design.share
-    elif isinstance(design, Contest) and design.df == 1 and design.picks_one:
-        p0, p1 = 0.5, 0.5 + design.gap / 2
-    else:
-        return None, None
-    return exact_binomial_sizes(p0, p1, found.alpha, question.power, around=n) or (None, None)
+    around = independent_size(found.design, found.alpha, question.power, _variance(question))
+    return exact_sizes(found.design, found.alpha, question.power, around=around) or (None, None)
 
 
 def _between_models(question: PlanInputs, design: Design, n: int, alpha: float) -> float | None:

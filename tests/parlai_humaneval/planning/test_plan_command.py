@@ -29,7 +29,7 @@ def test_keys_of_json() -> None:
     """Guards what scripts read: the promised keys, inputs as they were used, and no number that JSON does not have."""
     found = plan_json("--technique", "pw_turn", "--gap", "0.1")
     assert {"n_turns", "n_dialogues", "n_workers", "hours", "cost", "power"} <= set(found)
-    assert found["n_turns"] == 979
+    assert found["n_turns"] == 983
     assert found["inputs"]["icc"] == 0.05
     assert "NaN" not in json.dumps(found)
 
@@ -77,6 +77,7 @@ def test_every_flag_counts() -> None:
     assert plan_json(*single, "--baseline", "0.5")["n_turns"] > plan_json(*single)["n_turns"]
     several = ["--technique", "sata", "--models", "5", "--gap", "0.1"]
     assert plan_json(*several, "--tests", "pairs")["tests"] == 10
+    assert plan_json("--gap", "0.1", "--baseline", "0.6", "--reuse", "9") != plan_json("--gap", "0.1")
     held = ["--technique", "pw_dialog", "--gap", "0.1"]
     fewer = plan_json(*held, "--reuse", "10")["n_dialogues"]
     assert fewer < plan_json(*held)["n_dialogues"]
@@ -86,7 +87,7 @@ def test_every_flag_counts() -> None:
 def test_text() -> None:
     """Guards what people read: the sentence, the rows, the sources, and nothing wider than a terminal."""
     text = call("--technique", "pw_turn", "--gap", "0.1").stdout
-    assert text.startswith("PW-Turn needs 979 rated turns (222 dialogues) from 222 workers")
+    assert text.startswith("PW-Turn needs 983 rated turns (222 dialogues) from 222 workers")
     assert "Sources and assumptions:" in text
     assert "Smith et al. 2022" in text
     assert max(len(line) for line in text.splitlines()) <= 100
@@ -101,6 +102,9 @@ def test_comparison() -> None:
         result = plan_json(*arguments)
         assert len(result["plans"]) == 10
     assert "tell each pair of 4 models apart" in call("--gap", "0.1", "--models", "4").stdout
+    assert "seem to need fewer turns" in call("--gap", "0.1", "--models", "4").stdout.replace("\n", " ")
+    assert plan_json("--gap", "0.1", "--models", "4")["notes"]
+    assert not plan_json("--gap", "0.1")["notes"]
     assert "no plan for single_model" in call("--gap", "0.45").stdout
 
 
@@ -145,6 +149,8 @@ def test_plan_in_a_file(tmp_path: Path) -> None:
         ("--technique sata --gap 0.5 --discordance 0.4", "more often than the answers do"),
         ("--technique sata --shares a,b", "54,53,48,35"),
         ("--technique telepathy --gap 0.1", "pw_turn"),
+        ("--technique sata --gap 0.1 --baseline 0.3", "--baseline is for single_model, not for sata"),
+        ("--technique pw_turn --gap 0.1 --reuse 3", "--reuse is for pw_dialog and self_chat, not for pw_turn"),
         ("--technique pw_turn --gap 0.1 --curve power.gif", ".png"),
         ("--technique pw_turn --gap 0.1 --curve /nowhere/power.png", "cannot be written"),
         ("--technique pw_turn --gap 0.1 --out /nowhere/plan.json", "cannot be written"),

@@ -13,19 +13,22 @@ import pandas as pd
 
 from benchmarks.figures import Figure
 from benchmarks.simulated_tables import (
+    Floats,
+    Objects,
     Study,
     chosen_replies,
     comparisons_table,
     likert_table,
     ratings_table,
     segments_table,
+    single_replies,
 )
 from parlai_humaneval import analysis
 from parlai_humaneval.analysis.pair_wins import oriented, wins_of_pairs
 from parlai_humaneval.analysis.slider_scores import standardised
 from parlai_humaneval.analysis.spotting import bot_contests, judged_segments
 from parlai_humaneval.analysis.standardised_scores import score_gaps
-from parlai_humaneval.analysis.turn_tests import compare_choices
+from parlai_humaneval.analysis.turn_tests import compare_choices, compare_singles
 
 ALPHA = 0.05
 ALLOWED = (0.03, 0.07)
@@ -50,6 +53,12 @@ def _turn_test(study: Study, forced: bool) -> Simulate:
     return simulate
 
 
+def _single(rng: np.random.Generator) -> Ps:
+    found, workers = single_replies(CHATS, rng)
+    (test,) = compare_singles(found, CHATS.models, workers)
+    return test.clustered.p_value, test.paper.p_value
+
+
 def _plackett_luce(rng: np.random.Generator) -> Ps:
     chosen, workers = chosen_replies(FOUR, rng)
     return analysis.plackett_luce(chosen, workers, models=FOUR.models).pairs[0].p_value, None
@@ -66,11 +75,21 @@ def _bradley_terry(rng: np.random.Generator) -> Ps:
 
 
 def _likert(rng: np.random.Generator) -> Ps:
+    a, workers_a, b, workers_b = _final_ratings(rng)
+    return analysis.clustered_difference(a, workers_a, b, workers_b).p_value, analysis.t_test(a, b).p_value
+
+
+def _effective(rng: np.random.Generator) -> Ps:
+    a, workers_a, b, workers_b = _final_ratings(rng)
+    return analysis.effective_win_test(a, workers_a, b, workers_b).p_value, analysis.rank_sum_test(a, b).p_value
+
+
+def _final_ratings(rng: np.random.Generator) -> tuple[Floats, Objects, Floats, Objects]:
+    """Values and workers of the first model, and of the second."""
     table = likert_table(CHATS, rng)
     sides = [table[table["model"] == model] for model in CHATS.models]
     (a, b), (workers_a, workers_b) = ([side[name].to_numpy() for side in sides] for name in ("value", "worker_id"))
-    clustered = analysis.clustered_difference(a, workers_a, b, workers_b)
-    return clustered.p_value, analysis.t_test(a.astype(float), b.astype(float)).p_value
+    return a.astype(float), workers_a, b.astype(float), workers_b
 
 
 def _direct(rng: np.random.Generator) -> Ps:
@@ -102,10 +121,12 @@ HEADLINES: dict[str, Simulate] = {
         f"turns, {'one pick' if forced else 'any number'} of {len(study.models)}": _turn_test(study, forced)
         for study, forced in product((PAIR, FOUR), (True, False))
     },
+    "turns, single models": _single,
     "turns, Plackett–Luce": _plackett_luce,
     "finished dialogues in pairs": _comparisons,
     "finished dialogues, Bradley–Terry": _bradley_terry,
     "Likert ratings": _likert,
+    "Likert ratings, effective win rate": _effective,
     "direct assessment": _direct,
     "segments, survival": _survival,
     "segments, wins": _segments,

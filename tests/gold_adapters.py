@@ -103,7 +103,8 @@ ADAPTERS: Mapping[str, Callable[..., Any]] = {
     "wta": analysis.wta,
     "sm_wta": analysis.sm_wta,
     "effective_win_rate": analysis.effective_win_rate,
-    "combo": analysis.combo,
+    # Rates that are undefined themselves come as null.
+    "combo": lambda a, b, *weights, **named: None if None in (a, b) else analysis.combo(a, b, *weights, **named),
     "binom_two_sided": analysis.binomial_p,
     "mcnemar": _mcnemar,
     "cochran_q": lambda X: _test(analysis.cochran_q_test(X), "Q"),

@@ -50,7 +50,7 @@ def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, flo
 
 
 def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level: float = 0.95) -> Result:
-    """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7)."""
+    """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7); its statistic is k/n."""
     low, high = wilson_interval(k, n, level) or (None, None)
     return Result(
         name=name,
@@ -58,6 +58,7 @@ def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level:
         ci_low=low,
         ci_high=high,
         level=level,
+        statistic=k / n if n else None,
         p_value=binomial_p(k, n, p),
         n=n,
         method="two-sided binomial test, Wilson interval",

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.analysis.clustered import MIN_CLUSTERS, too_few
@@ -71,20 +72,22 @@ class ScoreRange(BaseModel):
 def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> float | None:
     """Share of ``rankings`` (one a row) that equal ``reference`` in every place; None without rankings.
 
+    A ranking is a list of places, or of names in order.
+
     Raises:
         ValueError: the rankings are not of as many models as the reference, or a place is missing.
 
     Source: Ma et al. 2023, §4.1.
     """
-    wanted = np.asarray(reference, dtype=float)
-    rows = np.asarray(rankings, dtype=float)
+    wanted = np.asarray(reference, dtype=object)
+    rows = np.asarray(rankings, dtype=object)
     if rows.size == 0:
         return None
     if wanted.ndim != 1 or rows.ndim != 2 or rows.shape[1] != wanted.size:
         raise ValueError("rankings must be rows that rank as many models as the reference.")
-    if np.isnan(rows).any() or np.isnan(wanted).any():
+    if pd.isna(rows).any() or pd.isna(wanted).any():
         raise ValueError("A place in a ranking is missing.")
-    return float((rows == wanted).all(axis=1).mean())
+    return float(np.asarray(rows == wanted, dtype=bool).all(axis=1).mean())
 
 
 def ranking_agreement(

@@ -103,7 +103,7 @@ def bootstrap_ranks(
 ) -> Ints:
     """Ranks by TrueSkill's μ over resamples of the contests, each of the data's own size and in random order.
 
-    Bots do not learn while they are judged: skills do not drift (τ = 0), as in the authors' program. With drift the last
+    Bots do not learn while they are judged: skills do not drift (τ = 0). With drift the last
     hundred segments would decide, and rank ranges would never narrow, however many segments there are. Ties are played
     as draws, with their share of the data as the chance of one. Of more than ``MOST_MATCHES`` contests the ranks are
     those of Bradley–Terry strengths, to which it makes no odds in which order so many are played.

@@ -157,3 +157,10 @@ def test_what_cannot_be_used_is_refused():
         stability_curves([[1, 0]], [2, 1], sizes=[2])
     with pytest.raises(ValueError, match="limits × dialogues"):
         stability_curves([[1, 0]], [2, 1], turns=[1, None])
+
+
+def test_rankings_may_be_names_in_order():
+    """As they are printed: the same share as with places."""
+    assert same_ranking_share([["a", "b"], ["b", "a"], ["a", "b"], ["a", "b"]], ["a", "b"]) == 0.75
+    with pytest.raises(ValueError, match="missing"):
+        same_ranking_share([["a", None]], ["a", "b"])

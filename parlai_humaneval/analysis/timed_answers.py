@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,9 @@ import pandas as pd
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.likert import likert_groups
 from parlai_humaneval.analysis.pair_wins import GROUP, counted_comparisons, oriented
-from parlai_humaneval.analysis.turn_weights import single_groups
+from parlai_humaneval.analysis.rater_clock import Floats, Ints, Objects, RaterClock
+from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups
 
-Floats = npt.NDArray[np.float64]
-Objects = npt.NDArray[np.object_]
-Keys: TypeAlias = "Objects | pd.Series[Any]"
 Collection = Literal["none", "counted", "unknown"]
 
 
@@ -49,51 +47,23 @@ class TimedAnswers:
     dialogue_seconds: float | None = None
 
 
-class _Clock:
-    """When dialogues and judgements began, and how long dialogues took, as far as the tables say."""
-
-    def __init__(self, tables: Tables) -> None:
-        dialogues = tables.dialogues
-        keys = pd.MultiIndex.from_frame(dialogues[["dialogue_id", "worker_id"]])
-        seconds = dialogues["seconds"].to_numpy(dtype=float, na_value=np.nan)
-        self._seconds: pd.Series[Any] = pd.Series(seconds, index=keys)
-        self._started: pd.Series[Any] = pd.Series(_epoch(dialogues["started"]), index=keys)
-        judged = tables.judgements
-        self._judged: pd.Series[Any] = pd.Series(_epoch(judged["started"]), index=judged["judgement_id"])
-        # Who held a dialogue does not matter when its pair is judged.
-        self._of_dialogue = self._seconds.groupby(level=0).mean()
-
-    def seconds(self, dialogues: Keys, workers: Keys) -> Floats:
-        return _found(self._seconds, pd.MultiIndex.from_arrays([dialogues, workers]))
-
-    def started(self, dialogues: Keys, workers: Keys) -> Floats:
-        return _found(self._started, pd.MultiIndex.from_arrays([dialogues, workers]))
-
-    def judged(self, judgements: pd.Series[Any]) -> Floats:
-        return _found(self._judged, pd.Index(judgements))
-
-    def collected(self, dialogues: pd.Series[Any]) -> Floats:
-        return _found(self._of_dialogue, pd.Index(dialogues.unique()))
-
-
-def _found(known: pd.Series[Any], keys: pd.Index[Any]) -> Floats:
-    return np.asarray(known.reindex(keys).to_numpy(dtype=float))
-
-
-def _epoch(times: pd.Series[Any]) -> Floats:
-    """Seconds since 1970; nan where nothing is said, or nothing that can be read."""
-    read = pd.to_datetime(times.fillna(""), utc=True, errors="coerce", format="ISO8601")
-    seconds = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(seconds.to_numpy(dtype=float))
-
-
 def answers_in_time(tables: Tables) -> list[TimedAnswers]:
-    """Comparisons first, then ticks and ratings of single models. What has no time at all is left out."""
-    clock = _Clock(tables)
-    return [*_comparisons(tables, clock), *_ticks(tables, clock), *_ratings(tables, clock)]
+    """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out.
+
+    Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
+    """
+    clock, groups = RaterClock(tables), choice_groups(tables)
+    compared = list(_comparisons(tables, clock))
+    known = {_question(one.metric, one.model_a, one.model_b) for one in compared if one.kind == "turn"}
+    turns = (one for one in _turns(groups, clock) if _question(one.metric, one.model_a, one.model_b) not in known)
+    return [*compared, *turns, *_ticks(groups, clock), *_ratings(tables, clock)]
 
 
-def _comparisons(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
+def _question(metric: str, *models: str) -> tuple[str, ...]:
+    return metric, *models
+
+
+def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
     rows = counted_comparisons(tables)
     if rows.empty:
         return
@@ -102,7 +72,8 @@ def _comparisons(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
     rows = rows.assign(
         at=np.where(rows["kind"] == "dialogue", clock.judged(rows["judgement_id"]), began),
         talk=clock.seconds(rows["dialogue_a"], rows["worker_id"]),
-    ).sort_values(["at", "turn"], kind="stable")
+        row=_rows(rows),
+    ).sort_values(["at", "row", "turn"], kind="stable")
     for key, own in rows.groupby([*GROUP, "model_a", "model_b"], sort=True):
         technique, setting, kind, metric, a, b = (str(part) for part in key)
         seconds = own["seconds"].to_numpy(dtype=float, na_value=np.nan)
@@ -120,7 +91,14 @@ def _comparisons(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
         yield TimedAnswers(technique, setting, kind, metric, a, b, values, None, filled, workers, collection, each)
 
 
-def _collection(rows: pd.DataFrame, kind: str, setting: str, clock: _Clock) -> tuple[Collection, float | None]:
+def _rows(rows: pd.DataFrame) -> Ints:
+    """The order where no time is said: that of the table, in which turns of one conversation belong together."""
+    number = np.arange(len(rows))
+    first = pd.Series(number, index=rows.index).groupby([rows["dialogue_a"], rows["worker_id"]]).transform("min")
+    return np.asarray(np.where(rows["kind"] == "dialogue", number, first), dtype=np.int64)
+
+
+def _collection(rows: pd.DataFrame, kind: str, setting: str, clock: RaterClock) -> tuple[Collection, float | None]:
     if kind != "dialogue" or setting == "self_chat":
         return "none", None
     seconds = clock.collected(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]))
@@ -134,13 +112,46 @@ def _filled(seconds: Floats) -> Floats | None:
     return np.where(np.isnan(seconds), np.median(known), seconds) if known.size else None
 
 
-def _ticks(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
-    for group in single_groups(tables):
+def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+    """Every two models whose replies stood side by side, in whichever company: 1 where only A's was chosen, ½ a tie."""
+    found: dict[tuple[str, ...], list[_Turns]] = {}
+    for group in groups:
+        if group.kind == "single":
+            continue
+        turns = group.turns
+        seconds = clock.of_turns(turns.dialogues, turns.workers, turns.turns)
+        for i, j in combinations(range(len(group.models)), 2):
+            values = (1 + turns.chosen[:, i] - turns.chosen[:, j]) / 2
+            both = ~np.isnan(values)
+            columns = (values, seconds, turns.turns, turns.dialogues, turns.workers)
+            part = _Turns(*(column[both] for column in columns))
+            found.setdefault((*group.family, group.models[i], group.models[j]), []).append(part)
+    for (technique, setting, metric, a, b), parts in found.items():
+        values, seconds, numbers, dialogues, workers = (np.concatenate(column) for column in zip(*parts, strict=True))
+        filled = _filled(seconds)
+        if filled is None:
+            continue
+        order = clock.order(dialogues, workers, numbers)
+        yield TimedAnswers(technique, setting, "turn", metric, a, b, values[order], None, filled[order], workers[order])
+
+
+class _Turns(NamedTuple):
+    """Columns of turns that showed two models."""
+
+    values: Floats
+    seconds: Floats
+    turns: Floats
+    dialogues: Objects
+    workers: Objects
+
+
+def _ticks(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
+    for group in groups:
+        if group.kind != "single":
+            continue
         turns, names = group.turns, (group.technique, group.setting, "ticks", group.metric)
-        codes, _ = pd.factorize(pd.MultiIndex.from_arrays([turns.dialogues, turns.workers]))
-        size = np.bincount(codes, minlength=int(codes.max(initial=-1)) + 1)
-        seconds = clock.seconds(turns.dialogues, turns.workers) / size[codes]
-        order = np.lexsort((turns.turns, clock.started(turns.dialogues, turns.workers)))
+        seconds = clock.of_turns(turns.dialogues, turns.workers, turns.turns)
+        order = clock.order(turns.dialogues, turns.workers, turns.turns)
         shown = ~np.isnan(turns.chosen)
         for i, j in turns.pairs():
             rows = order[(shown[:, i] | shown[:, j])[order]]
@@ -150,12 +161,12 @@ def _ticks(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
             )
 
 
-def _ratings(tables: Tables, clock: _Clock) -> Iterator[TimedAnswers]:
+def _ratings(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
     for group in likert_groups(tables):
         names = (group.technique, group.setting, "rating", group.criterion)
         for a, b in combinations(group.models, 2):
             dialogues, workers = (np.concatenate([getattr(x, n) for x in (a, b)]) for n in ("dialogues", "workers"))
-            order = np.argsort(clock.started(dialogues, workers), kind="stable")
+            order = clock.order(dialogues, workers)
             values = np.concatenate([a.values, b.values])[order]
             of_a, seconds = order < len(a.values), clock.seconds(dialogues, workers)[order]
             yield from _single(names, a.model, b.model, values, of_a, seconds, workers[order])

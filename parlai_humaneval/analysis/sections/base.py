@@ -18,11 +18,17 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Options:
-    """What a report may be told: ``draws`` of each bootstrap, all from ``seed``; intervals of coverage ``level``."""
+    """What a report may be told: ``draws`` of each bootstrap, all from ``seed``; intervals of coverage ``level``.
+
+    ``onboarding_seconds``: that each worker spent before the first answer, 0 where it is not known. ``reuse``: each
+    collected dialogue is judged at most so many times; None: as often as there are partners for it.
+    """
 
     seed: int = 0
     draws: int = 1_000
     level: float = 0.95
+    onboarding_seconds: float = 0.0
+    reuse: int | None = None
 
 
 class Part(BaseModel):

@@ -51,7 +51,8 @@ class PairTime(Part):
     Attributes:
         test: binomial (comparisons) or t test (single models).
         n: answers that decided something.
-        hours: of all answers, with the dialogues that had to be collected where ``collection`` is ``counted``.
+        hours: of all answers, with onboarding where it is known, and the dialogues that had to be collected where
+            ``collection`` is ``counted``.
         first_hours: of the first look with p < .05, ``sustained_hours`` of the one from which on it stayed there.
         anytime_hours: of the p-value that allows for looking after every answer; of comparisons only.
         collection: dialogues that were judged did not have to be collected (none), their time counts, or is unknown.
@@ -99,19 +100,20 @@ class CrowdTime(Section):
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
     spent = [SpentTime(**row) for row in spent_by_unit(tables, level=options.level)]
-    pairs = [_pair(answers) for answers in answers_in_time(tables)]
+    pairs = [_pair(answers, options) for answers in answers_in_time(tables)]
     if not spent and not pairs:
         return None
     section = CrowdTime(spent=spent, pairs=pairs)
     section.headline = _headline(section)
-    section.remarks = _remarks(section)
+    section.remarks = _remarks(section, options)
     return section
 
 
-def _pair(answers: TimedAnswers) -> PairTime:
-    times = cumulative_time(answers.seconds, answers.workers) / HOUR
+def _pair(answers: TimedAnswers, options: Options) -> PairTime:
+    times = cumulative_time(answers.seconds, answers.workers, onboarding=options.onboarding_seconds) / HOUR
     if answers.dialogue_seconds is not None:
-        times = times + collection_time(np.arange(1, len(times) + 1), answers.dialogue_seconds) / HOUR
+        judgements = np.arange(1, len(times) + 1)
+        times = times + collection_time(judgements, answers.dialogue_seconds, options.reuse) / HOUR
     if answers.of_a is None:
         decided = answers.values != 0.5
         outcomes = answers.values[decided]
@@ -194,10 +196,19 @@ def _allowed(pair: PairTime) -> str:
     return f"and after {pair.anytime_hours:.2f} by the p-value that allows for looking after every answer"
 
 
-def _remarks(section: CrowdTime) -> list[str]:
+def _reuse(most: int | None) -> str:
+    return "" if most is None else f" and none is judged more than {counted(most, 'time')}"
+
+
+def _remarks(section: CrowdTime, options: Options) -> list[str]:
     found = []
     if section.pairs:
-        found.append("Time of onboarding is not in the tables and does not count here.")
+        found.append(
+            f"Hours until models differ hold {options.onboarding_seconds:g} seconds of onboarding for each worker, before "
+            "the first answer."
+            if options.onboarding_seconds
+            else "Time of onboarding is not in the tables and does not count here (`--onboarding SECONDS` adds it)."
+        )
     if any(pair.collection == "unknown" for pair in section.pairs):
         found.append(
             "Dialogues that were judged in pairs may have had to be collected from raters; their time is not in the "
@@ -206,7 +217,7 @@ def _remarks(section: CrowdTime) -> list[str]:
     if any(pair.collection == "counted" for pair in section.pairs):
         found.append(
             "Collecting the dialogues that were judged counts: as many of each model as are needed when no two are "
-            "paired twice."
+            f"paired twice{_reuse(options.reuse)}."
         )
     flipped = [p for p in section.pairs if p.first_hours is not None and p.sustained_hours is None]
     if flipped:

@@ -132,8 +132,9 @@ def methods(section: CrowdTime) -> list[Method]:
                 name="Time to significance",
                 text="The paper's test after every answer, in the order in which dialogues and judgements began (that of "
                 "the table where it is not said): two-sided binomial for comparisons, two-sided t for single models. "
-                "A conversation's time is shared among its turns, ties take time too, and times that are missing count "
-                "as the median. All turns count, the first ones too. Answers are taken as independent.",
+                "A conversation's time is shared among its turns (where only turns are timed each takes its own), ties "
+                "take time too, and times that are missing count as the median. All turns count, the first ones too; "
+                "onboarding counts once for each worker where it is known. Answers are taken as independent.",
                 source="Smith et al. 2022, App. C.7",
             ),
             Method(

@@ -14,7 +14,7 @@ from make_live_records import make_choices, make_ticked
 from make_records import START
 
 from parlai_humaneval.analysis.columns import typed
-from parlai_humaneval.analysis.crowd_time import collection_time, time_to_significance
+from parlai_humaneval.analysis.crowd_time import collection_time, time_to_difference, time_to_significance
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.crowd_time import build
@@ -165,3 +165,110 @@ def test_what_is_shown(tmp_path):
     assert len({figure.key for figure in figures}) == len(figures) == 4
     assert all(len(figure.curves) <= 8 for figure in figures if figure.kind == "curves")
     assert all(method.source for method in section.methods())
+
+
+def turns_frame(
+    picks: list[list[int]], models: list[str], *, turns: int = 5, seconds: float = 30.0, technique: str = "pw_turn"
+) -> pd.DataFrame:
+    """Exchange columns; ``picks`` turns × models, dialogues of ``turns`` turns; names fall while rows go on."""
+    return pd.DataFrame(
+        [
+            {
+                "dialogue_id": f"d{99 - i // turns}",
+                "worker_id": f"w{i // turns % 7}",
+                "technique": technique,
+                "setting": "",
+                "metric": "preference",
+                "turn": i % turns + 1,
+                "model": model,
+                "position": 1 + (i + place) % len(models),
+                "selected": picks[i][place],
+                "continued": 0,
+                "written": 0,
+                "seconds": seconds,
+            }
+            for i in range(len(picks))
+            for place, model in enumerate(models)
+        ]
+    )
+
+
+@pytest.mark.parametrize("technique", ["pw_turn", "sata_pair", "free_for_all"])
+def test_turns_from_elsewhere_have_a_time_to_significance(tmp_path, technique):
+    """Replies side by side, without a table of comparisons: in the order of rows, each turn with its own seconds."""
+    rng = np.random.default_rng(4)
+    picks = [[1, 0] if won else [0, 1] for won in rng.random(100) < 0.75]
+    frame = turns_frame(picks, ["a", "b"], technique=technique)
+    (pair,) = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
+    found = time_to_significance([first for first, _ in picks], np.arange(1, 101) * 30 / 3600)
+    assert (pair.kind, pair.technique, pair.n, pair.hours) == ("turn", technique, 100, pytest.approx(3000 / 3600))
+    assert pair.first_hours == pytest.approx(found.first)
+    assert pair.sustained_hours == pytest.approx(found.sustained)
+    assert pair.anytime_hours == pytest.approx(found.anytime)
+    assert pair.n_chunks == 1
+
+
+def test_turns_with_both_or_no_reply_chosen_take_time_and_decide_nothing(tmp_path):
+    """Select all that apply: n counts decided turns, hours all of them; and of three models every two are compared."""
+    picks = [[1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 0, 1], [0, 1, 1]] * 4
+    frame = turns_frame(picks, ["a", "b", "c"], technique="sata")
+    pairs = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
+    assert [(p.model_a, p.model_b, p.n) for p in pairs] == [("a", "b", 12), ("a", "c", 12), ("b", "c", 8)]
+    assert all(pair.hours == pytest.approx(20 * 30 / 3600) for pair in pairs)
+
+
+def test_the_dialogues_time_is_spread_over_its_turns_and_orders_them(tmp_path):
+    """Where dialogues are timed, turns share that time, and later rows that began earlier come first."""
+    picks = [[1, 0], [0, 1], [1, 0], [1, 0], [0, 1]] * 3
+    frame = turns_frame(picks, ["a", "b"])
+    names = list(dict.fromkeys(frame["dialogue_id"]))
+    given = {"turns": frame, "dialogues": dialogues_frame(names, ["w0", "w1", "w2"], [500.0, 1000.0, 1500.0])}
+    (answers,) = answers_in_time(exchange_tables(tmp_path, given))
+    assert answers.seconds.tolist() == [300.0] * 5 + [200.0] * 5 + [100.0] * 5
+    assert answers.workers.tolist() == ["w2"] * 5 + ["w1"] * 5 + ["w0"] * 5
+    assert answers.values.tolist() == [1, 0, 1, 1, 0] * 3
+
+
+def test_a_dialogue_rated_by_several_people_has_the_time_of_each(tmp_path):
+    """Dialogues of one name are parted by rater; each turn still has its seconds."""
+    frame = turns_frame([[1, 0], [0, 1]] * 10, ["a", "b"]).assign(dialogue_id="d")
+    frame["worker_id"] = [f"w{i // 10}" for i in range(len(frame))]
+    frame["seconds"] = [10.0 + i // 10 for i in range(len(frame))]
+    (answers,) = answers_in_time(exchange_tables(tmp_path, {"turns": frame}))
+    assert answers.seconds.tolist() == [10.0] * 5 + [11.0] * 5 + [12.0] * 5 + [13.0] * 5
+
+
+def test_single_models_from_turns_alone(tmp_path):
+    """Marks of single replies: the t test over the turns' own seconds, in the order of rows."""
+    rng = np.random.default_rng(2)
+    frame = turns_frame([[1, 1]] * 100, ["a", "b"], technique="liu_single")
+    frame = frame[(frame["dialogue_id"].str[1:].astype(int) % 2 == 0) == (frame["model"] == "a")]
+    frame["selected"] = (rng.random(len(frame)) < np.where(frame["model"] == "a", 0.9, 0.4)).astype(int)
+    (pair,) = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
+    times = np.arange(1, 101) * 30 / 3600
+    found = time_to_difference(frame["selected"].to_numpy(dtype=float), (frame["model"] == "a").to_numpy(), times)
+    assert (pair.test, pair.kind, pair.n) == ("t", "ticks", found.n)
+    assert pair.first_hours == pytest.approx(found.first)
+    assert pair.sustained_hours == pytest.approx(found.sustained)
+
+
+def test_onboarding_counts_once_a_worker_and_reuse_limits_what_is_collected():
+    """As asked for: the same study takes longer by the onboarding of its workers, and by more dialogues."""
+    frame = comparisons_frame({("a", "b"): 0.8}, n=80, tie=0.0)
+    names = sorted({*frame["dialogue_a"], *frame["dialogue_b"]})
+    dialogues = typed("dialogues", dialogues_frame(names, ["w0"] * len(names), [600.0] * len(names)))
+    given = replace(tables([]), comparisons=typed("comparisons", frame), dialogues=dialogues)
+    plain, told = build(given, Options()), build(given, Options(onboarding_seconds=300.0, reuse=2))
+    more = 300 * frame["worker_id"].nunique() + 2 * 600 * (40 - 9)
+    assert told.pairs[0].hours - plain.pairs[0].hours == pytest.approx(more / 3600)
+    assert told.pairs[0].first_hours > plain.pairs[0].first_hours
+    assert any("300 seconds of onboarding" in remark for remark in told.remarks)
+    assert any("more than 2 times" in remark for remark in told.remarks)
+    assert not any("300" in remark for remark in plain.remarks)
+
+
+def test_comparisons_and_turns_of_one_study_are_counted_once():
+    """Our own records fill both tables: each two models stand once under a metric."""
+    given = tables(make_choices({"a": 0.7, "b": 0.4}, workers=3, turns=4))
+    kinds = [(one.metric, one.model_a, one.model_b) for one in answers_in_time(given) if one.kind == "turn"]
+    assert len(kinds) == len(set(kinds)) == 1

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.analysis.design_effects import observations_per_cluster
+
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 Source = Literal["turns", "comparisons", "ratings", "segments"]
@@ -24,13 +26,31 @@ Unit = Literal["share", "points", "z"]
 
 @dataclass(frozen=True)
 class GapData:
-    """Model A against B: observations whose mean is the gap A − B, and who gave them in which dialogue."""
+    """Model A against B: observations whose mean is the gap A − B, and who gave them in which dialogue.
+
+    ``second``: of models judged one at a time, which observations are of B; None where each is of both.
+    """
 
     model_a: str
     model_b: str
     values: Floats
     workers: Objects
     dialogues: Objects
+    second: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def per_worker(self) -> float | None:
+        """Σn²/Σn, of the observations that a worker gives to a sample: to the pair, or to a model judged by itself."""
+        codes = pd.factorize(self.workers)[0]
+        return observations_per_cluster(codes if self.second is None else 2 * codes + self.second)
+
+    @property
+    def judged_both(self) -> float:
+        """Share of the workers who judged both models."""
+        if self.second is None:
+            return 1.0
+        a, b = set(self.workers[~self.second]), set(self.workers[self.second])
+        return len(a & b) / max(1, len(a | b))
 
 
 @dataclass(frozen=True)
@@ -38,7 +58,7 @@ class Alike:
     """Observations of which one asks how alike they are within a worker: with the means of models taken out.
 
     ``strata``: which pair each is about; one answer may stand in several pairs, so that likeness is asked within each.
-    ``n``: how many answers they come from.
+    ``n``: how many answers they come from. ``levels``: are they answers on one model each, not differences of two?
     """
 
     values: Floats
@@ -46,6 +66,7 @@ class Alike:
     dialogues: Objects
     strata: npt.NDArray[np.int_]
     n: int
+    levels: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,7 +117,7 @@ def separate_gaps(answers: Sequence[Answers]) -> tuple[list[GapData], Alike]:
     known = [one for one in map(_known, answers) if one.values.size]
     gaps = [_difference(a, b) for a, b in combinations(known, 2)]
     together = _alike([(one.values, one.workers, one.dialogues) for one in known], sum(o.values.size for o in known))
-    return gaps, replace(together, strata=np.zeros(together.n, dtype=int))
+    return gaps, replace(together, strata=np.zeros(together.n, dtype=int), levels=True)
 
 
 def _known(answers: Answers) -> Answers:
@@ -114,6 +135,7 @@ def _difference(a: Answers, b: Answers) -> GapData:
         gap + n * np.concatenate(pull),
         np.concatenate([a.workers, b.workers]),
         np.concatenate([a.dialogues, b.dialogues]),
+        np.repeat([False, True], [a.values.size, b.values.size]),
     )
 
 

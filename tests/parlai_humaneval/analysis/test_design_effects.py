@@ -13,6 +13,7 @@ from statsmodels.stats.power import TTestPower
 from parlai_humaneval.analysis.design_effects import (
     design_effect,
     effective_number,
+    icc_for_planning,
     intraclass_correlation,
     observations_per_cluster,
 )
@@ -211,6 +212,28 @@ def test_gaps_of_models_judged_together_are_paired():
     gaps, alike = paired_gaps(["a", "b", "c"], chosen, ["w", "w", "v"], ["d", "d", "e"])
     assert [(gap.model_a, gap.model_b, gap.values.tolist()) for gap in gaps] == [("a", "b", [1, 0])]
     assert (alike.n, alike.values.tolist()) == (3, [0.5, -0.5])
+
+
+def test_answers_of_a_worker_to_each_sample():
+    """Of models judged one at a time those on one model count, of paired answers all of the pair."""
+    a, b = (
+        Answers("a", np.ones(4), objects([1, 1, 2, 2]), objects(range(4))),
+        Answers("b", np.ones(3), objects([1, 1, 3]), objects(range(3))),
+    )
+    (gap,), alike = separate_gaps([a, b])
+    assert gap.per_worker == pytest.approx((4 + 4 + 4 + 1) / 7)
+    assert gap.judged_both == pytest.approx(1 / 3)
+    (paired,), together = paired_gaps(["a", "b"], np.array([[1, 0], [0, 1], [1, 1]]), ["w", "w", "v"], ["d", "d", "e"])
+    assert paired.per_worker == pytest.approx(5 / 3)
+    assert (paired.judged_both, alike.levels, together.levels) == (1, True, False)
+
+
+@pytest.mark.parametrize("ratio", [0.4, 1.0, 1.25, 3.0])
+def test_icc_for_planning_undoes_the_design_effect(ratio):
+    """It gives the ratio back; without two answers a worker, or beyond ±1, there is none."""
+    assert design_effect(6, icc_for_planning(ratio, 6)) == pytest.approx(ratio)
+    assert icc_for_planning(ratio, 1) is None
+    assert icc_for_planning(5, 2) is None
 
 
 @pytest.mark.parametrize("df", [None, 5, 40])

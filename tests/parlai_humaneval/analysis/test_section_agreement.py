@@ -81,6 +81,19 @@ def test_labels_of_several_raters():
     assert section.headline.startswith("label, several raters: 75 %")
 
 
+def test_how_often_each_was_judged_is_told():
+    """Three raters of each are no double judgement; where some skipped, the mean is told; two of each are."""
+    three = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", "bot"]}))
+    assert three.rows[0].per_thing == 3
+    assert "of the pairs of answers to the same, of 2 things that 3 people judged, agree" in three.headline
+    some = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", None]}))
+    assert some.rows[0].per_thing == 2.5
+    assert "2 things that 2.5 people on average judged" in some.headline
+    two = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "bot"]}))
+    assert two.rows[0].per_thing == 2
+    assert "of 2 doubly judged answers agree" in two.headline
+
+
 def test_a_thing_that_one_person_judged_does_not_count():
     """Only two of three speakers have two raters."""
     row = only(section_of(segments_of({"w": ["bot", "human", "unsure"], "v": ["bot", "human", None]})))

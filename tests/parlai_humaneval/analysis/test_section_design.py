@@ -10,6 +10,8 @@ from make_live_records import make_assessment, make_choices, make_ticked
 
 from parlai_humaneval.analysis.columns import from_rows, typed
 from parlai_humaneval.analysis.frames import Tables, tables
+from parlai_humaneval.analysis.planning.inputs import ask
+from parlai_humaneval.analysis.planning.study_plan import plan_study
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.design import build
 
@@ -94,7 +96,76 @@ def test_independent_answers_cost_nothing():
     assert opposite.measures[0].icc_worker < 0
     assert opposite.measures[0].effective_n == 60
     assert any("Negative ICC" in text for text in opposite.remarks)
-    assert "no more alike" in opposite.headline
+    assert "answers of one worker differ more than those of different ones" in opposite.headline
+
+
+def ratings_of(values, workers, models):
+    """Exchange columns only: Likert ratings, an entry each."""
+    columns = {"dialogue_id": [f"d{i}" for i in range(len(values))], "worker_id": workers, "model": models}
+    rows = pd.DataFrame({**columns, "criterion": "engaging", "value": values, "degraded": 0})
+    return Tables(**NOTHING, ratings=typed("ratings", rows))
+
+
+def levels(workers=40, each=3, spread=1.0, gap_spread=0.0, seed=1):
+    """Workers with a level of their own, and perhaps with a gap of their own, who rate both models."""
+    rng = np.random.default_rng(seed)
+    level, lean = rng.normal(0, spread, workers), rng.normal(0, gap_spread, workers)
+    worker = np.tile(np.repeat(np.arange(workers), each), 2)
+    side = np.repeat([1, -1], workers * each)
+    values = 3 + level[worker] + side * lean[worker] / 2 + rng.normal(0, 1, worker.size)
+    return ratings_of(values, [f"w{i}" for i in worker], np.where(side > 0, "a", "b"))
+
+
+def test_a_comparison_within_workers_gains():
+    """Levels are alike, and a mean loses by it; the comparison is free of levels, and it comes first."""
+    section = section_of(levels())
+    (row,), (pair,) = section.measures, section.pairs
+    assert (row.levels, row.judged_both) == (True, 1)
+    assert row.icc_worker_low > 0
+    assert row.design_effect > 2
+    assert row.variance_ratio == pair.variance_ratio < 0.8
+    gains = section.headline.index("gains from workers who judge both")
+    assert gains < section.headline.index("single ratings of one worker are alike in level")
+    assert "say as much as" not in section.headline
+    assert row.icc_for_planning < 0
+    assert any("0.001 (here −" in text for text in section.remarks)
+
+
+def test_the_icc_to_plan_with_gives_the_ratio():
+    """Workers who lean to one model: with that ICC the plan's design effect is the ratio of variances that was seen."""
+    for section in (section_of(levels(spread=0, gap_spread=1.5)), section_of(alike_turns(0.1))):
+        (row,), (pair,) = section.measures, section.pairs
+        m = round(pair.per_worker)
+        assert pair.per_worker == pytest.approx(m)
+        assert row.icc_for_planning == pytest.approx((row.variance_ratio - 1) / (m - 1))
+        planned = plan_study(
+            ask(technique="single_model", gap=0.1, turns=m, dialogues_per_worker=1, icc=row.icc_for_planning)
+        )
+        assert row.variance_ratio > 1.3
+        assert planned.design_effect == pytest.approx(row.variance_ratio)
+        worth = round(row.n / row.variance_ratio)
+        assert f"loses by likeness: the variance is {row.variance_ratio:.2f} times" in section.headline
+        assert f"say as much as {worth:,} independent ones" in section.headline
+        assert any(f"plan --icc: {row.icc_for_planning:.3f} for" in text for text in section.remarks)
+    assert m == 10
+    once = section_of(levels(each=1))
+    assert once.pairs[0].per_worker == 1
+    assert once.measures[0].icc_for_planning is None  # any ICC gives a design effect of 1
+
+
+def test_an_interval_with_zero_decides_nothing():
+    """Neither alike nor unlike is claimed where the interval allows both, nor z where there is none."""
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(8):
+        section = section_of(turns_of(rng.random(200) < 0.5, np.repeat(np.arange(20), 10)))
+        (row,) = section.measures
+        if row.icc_worker_low <= 0 <= row.icc_worker_high:
+            seen.add(row.icc_worker > 0)
+            assert "whether answers of one worker are alike cannot be told" in section.headline
+            assert not any("differ more" in text or "z has" in text for text in section.remarks)
+            assert any("may be chance" in text for text in section.remarks) == (row.icc_worker < 0)
+    assert seen == {True, False}
 
 
 def test_labels_do_not_matter():

@@ -53,7 +53,7 @@ def _own(one: Judged, options: Options) -> Iterator[Answers]:
     same = percent_agreement(rows["label"], rows["own"], rows["dialogue"], cluster="dialogue")
     # Each pair of answers is a thing of its own here, so that α is of pairs, as κ is.
     things = [*range(len(rows))] * 2
-    yield _row(one, "own", rows, len(rows), same, kappa, _alpha(one, things, both, rows["dialogue"], options))
+    yield _row(one, "own", rows, (len(rows), 2.0), same, kappa, _alpha(one, things, both, rows["dialogue"], options))
 
 
 def _several(one: Judged, options: Options) -> Iterator[Answers]:
@@ -72,7 +72,8 @@ def _several(one: Judged, options: Options) -> Iterator[Answers]:
     if len(labels) <= MOST_LABELS:
         kappa = fleiss_kappa(counts, dialogues, seed=options.seed, draws=options.draws)
     alpha = _alpha(one, everybody["thing"], everybody["label"], dialogues, options)
-    yield _row(one, "several", twice, int((counts.sum(axis=1) > 1).sum()), same, kappa, alpha)
+    times = counts.sum(axis=1)
+    yield _row(one, "several", twice, (int((times > 1).sum()), float(times[times > 1].mean())), same, kappa, alpha)
 
 
 def _alpha(
@@ -90,8 +91,16 @@ def _alpha(
 
 
 def _row(
-    one: Judged, kind: Kind, rows: pd.DataFrame, n: int, same: Result, kappa: Result | None, alpha: Result
+    one: Judged,
+    kind: Kind,
+    rows: pd.DataFrame,
+    judged_times: tuple[int, float],
+    same: Result,
+    kappa: Result | None,
+    alpha: Result,
 ) -> Answers:
+    """``judged_times``: how many things were judged, and how often each in the mean."""
+    n, per_thing = judged_times
     row = AgreementRow(
         source=one.source,
         technique=one.technique,
@@ -101,6 +110,7 @@ def _row(
         kind=kind,
         scale=one.scale,
         n=n,
+        per_thing=per_thing,
         n_raters=int(rows["worker"].nunique()),
         n_dialogues=int(rows["dialogue"].nunique()),
         percent=same.estimate,
@@ -124,7 +134,15 @@ def _headline(row: AgreementRow) -> str:
     alpha = (
         "" if row.alpha is None else f", Krippendorff's α {signed(row.alpha)}{'' if ends == ABSENT else f' ({ends})'}"
     )
-    return f"{name_of(row)}: {percent(row.percent)}{sure} of {counted(row.n, 'doubly judged answer')} agree{alpha}."
+    return f"{name_of(row)}: {percent(row.percent)}{sure} of {_what(row)} agree{alpha}."
+
+
+def _what(row: AgreementRow) -> str:
+    """Of two answers each, or of the pairs of more."""
+    if abs(row.per_thing - 2) < 1e-9:
+        return counted(row.n, "doubly judged answer")
+    times = f"{row.per_thing:.3g} people" if row.per_thing.is_integer() else f"{row.per_thing:.1f} people on average"
+    return f"the pairs of answers to the same, of {counted(row.n, 'thing')} that {times} judged,"
 
 
 def _remarks(found: Sequence[Answers]) -> list[str]:

@@ -17,8 +17,8 @@ class AgreementRow(Part):
     """Agreement on ``what``, of one technique, setting and metric.
 
     ``kind``: ``own``, of the dialogue's own rater and somebody who rated it once more; ``several``, of all who judged
-    the same, the own rater among them where it is known what they said. ``n`` things were judged twice or more, by
-    ``n_raters`` people (with ``own``: besides own raters), in ``n_dialogues``.
+    the same, the own rater among them where it is known what they said. ``n`` things were judged twice or more,
+    ``per_thing`` times each in the mean, by ``n_raters`` people (with ``own``: besides own raters), in ``n_dialogues``.
 
     ``percent``: pairs of raters who said the same, clustered by dialogue. ``kappa``: Cohen's for ``own``, Fleiss' for
     ``several``; None on scales of more than ten points. ``alpha``: Krippendorff's at level ``scale``. Intervals of both
@@ -33,6 +33,7 @@ class AgreementRow(Part):
     kind: Kind
     scale: Scale
     n: int
+    per_thing: float
     n_raters: int
     n_dialogues: int
     percent: Score
@@ -54,7 +55,8 @@ _COLUMNS: Columns = (
     ("metric", "Metric", "text"),
     ("what", "What", "text"),
     ("kind", "Who", "text"),
-    ("n", "Judged twice", "count"),
+    ("n", "Judged twice or more", "count"),
+    ("per_thing", "Times each", "number"),
     ("n_raters", "Raters", "count"),
     ("n_dialogues", "Dialogues", "count"),
     ("percent", "Agree", "share"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
-from parlai_humaneval.analysis.design_effects import design_effect, effective_number, intraclass_correlation
+from parlai_humaneval.analysis.design_effects import (
+    design_effect,
+    effective_number,
+    icc_for_planning,
+    intraclass_correlation,
+)
 from parlai_humaneval.analysis.detectable import detectable_gap
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.means import clustered_mean
@@ -16,12 +20,9 @@ from parlai_humaneval.analysis.measures import Alike, GapData, Measure, Objects,
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import ALPHA, Options
 from parlai_humaneval.analysis.sections.design.found import measures
-from parlai_humaneval.analysis.sections.design.rows import POWER, GapRow, MeasureRow, Score, name_of
+from parlai_humaneval.analysis.sections.design.rows import POWER, GapRow, MeasureRow, Score
 from parlai_humaneval.analysis.sections.design.types import Design
-from parlai_humaneval.analysis.wording import counted, points_words, signed, signed_range
-
-NAMED = 8
-"""As many measures as are told one by one; the table has them all."""
+from parlai_humaneval.analysis.sections.design.words import remarks, sentence
 
 
 def build(tables: Tables, options: Options) -> Design | None:
@@ -34,7 +35,7 @@ def build(tables: Tables, options: Options) -> Design | None:
     section = Design(measures=rows, pairs=[row for own in gaps for row in own])
     told = next((row for row in rows if row.detectable_gap is not None), rows[0])
     section.headline = told.sentence
-    section.remarks = _remarks(rows, told)
+    section.remarks = remarks(rows, told)
     return section
 
 
@@ -42,8 +43,6 @@ def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> Meas
     alike = measure.alike
     by_worker, by_dialogue = (_likeness(alike, of, name, level) for of, name in _clusters(alike))
     effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
-    clustered = [gap.detectable_gap for gap in gaps if gap.detectable_gap is not None]
-    independent = [gap.detectable_gap_independent for gap in gaps if gap.detectable_gap_independent is not None]
     row = MeasureRow(
         source=measure.source,
         technique=measure.technique,
@@ -62,13 +61,22 @@ def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> Meas
         design_effect=effect,
         design_effect_dialogue=effect_dialogue,
         effective_n=_effective(alike.n, by_worker),
-        detectable_gap=float(np.median(clustered)) if clustered else None,
-        detectable_gap_largest=max(clustered) if clustered else None,
-        detectable_gap_independent=float(np.median(independent)) if independent else None,
+        levels=alike.levels,
+        variance_ratio=_median(gap.variance_ratio for gap in gaps),
+        icc_for_planning=_median(gap.icc_for_planning for gap in gaps),
+        judged_both=_median(gap.judged_both for gap in gaps),
+        detectable_gap=_median(gap.detectable_gap for gap in gaps),
+        detectable_gap_largest=max((g.detectable_gap for g in gaps if g.detectable_gap is not None), default=None),
+        detectable_gap_independent=_median(gap.detectable_gap_independent for gap in gaps),
         sentence="",
     )
-    row.sentence = _sentence(row, measure.noun)
+    row.sentence = sentence(row, measure.noun)
     return row
+
+
+def _median(values: Iterable[Score]) -> Score:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None
 
 
 def _clusters(alike: Alike) -> list[tuple[Objects, str]]:
@@ -112,6 +120,8 @@ def _gap_row(measure: Measure, gap: GapData) -> GapRow:
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     independent = plain if plain > 1e-9 else None
     df = _detail(clustered, "df")
+    ratio = None if error is None or independent is None else (error / independent) ** 2
+    m = gap.per_worker
     return GapRow(
         source=measure.source,
         technique=measure.technique,
@@ -125,7 +135,10 @@ def _gap_row(measure: Measure, gap: GapData) -> GapRow:
         gap=float(gap.values.mean()),
         standard_error=error,
         standard_error_independent=independent,
-        variance_ratio=None if error is None or independent is None else (error / independent) ** 2,
+        variance_ratio=ratio,
+        per_worker=m,
+        judged_both=gap.judged_both,
+        icc_for_planning=None if ratio is None or m is None else icc_for_planning(ratio, m),
         detectable_gap=_detectable(error, df, measure.unit),
         detectable_gap_independent=_detectable(independent, None, measure.unit),
     )
@@ -135,63 +148,3 @@ def _detectable(error: Score, df: Score, unit: Unit) -> Score:
     """None where even the largest possible gap of two shares would be missed too often."""
     gap = None if error is None else detectable_gap(error, df=df, alpha=ALPHA, power=POWER)
     return None if gap is None or (unit == "share" and gap > 1) else gap
-
-
-def _sentence(row: MeasureRow, noun: str) -> str:
-    """What the row says, for a reader who plans or weighs a study."""
-    who = f"{counted(row.n, noun)} by {counted(row.n_workers, 'worker')}"
-    alike = f"how alike those of one worker are cannot be estimated from {who}"
-    if row.icc_worker is not None:
-        interval = "" if row.icc_worker_low is None else f", {signed_range(row.icc_worker_low, row.icc_worker_high)}"
-        icc = f"ICC {signed(row.icc_worker)}{interval}"
-        alike = (
-            f"answers of one worker are alike ({icc}), so that {who} say as much as {row.effective_n or 0:,.0f} "
-            "independent ones"
-            if row.icc_worker > 0
-            else f"answers of one worker are no more alike than those of different ones ({icc}; {who})"
-        )
-    return f"{name_of(row)}: {alike}; {_gap_words(row)}."
-
-
-def _gap_words(row: MeasureRow) -> str:
-    if row.detectable_gap is None:
-        return "no gap between two models can be named that would be found with power .8"
-    gap = _in_words(row.detectable_gap, row.unit)
-    largest = row.detectable_gap_largest
-    least = (
-        f" ({_in_words(largest, row.unit)} for the least sure pair)"
-        if largest and largest != row.detectable_gap
-        else ""
-    )
-    return f"a true gap of {gap} between two models would be found with power .8{least}"
-
-
-def _in_words(gap: float, unit: Unit) -> str:
-    if unit == "share":
-        return f"{points_words(gap)} percentage points"
-    return f"{gap:.2f} {'standard deviations of a worker' if unit == 'z' else 'points'}"
-
-
-def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
-    found = [row.sentence for row in rows if row is not told] if len(rows) <= NAMED else []
-    negative = [row for row in rows if row.icc_worker is not None and row.icc_worker < 0]
-    if negative:
-        names = ", ".join(map(name_of, negative))
-        found.append(
-            f"Negative ICC by worker ({names}): answers of one worker differ more than those of different ones. That can "
-            "be chance, or how the measure is made, as z has the same mean for every worker; it is no gain to count on."
-        )
-    if any(row.n_workers < MIN_CLUSTERS for row in rows):
-        found.append(f"With fewer than {MIN_CLUSTERS} workers no gap can be said to be detectable.")
-    worse = [row for row in rows if _misleading(row)]
-    if worse:
-        names = ", ".join(map(name_of, worse))
-        found.append(
-            f"Who takes all answers for independent believes in much smaller detectable gaps than there are: {names}."
-        )
-    return found
-
-
-def _misleading(row: MeasureRow) -> bool:
-    clustered, independent = row.detectable_gap, row.detectable_gap_independent
-    return clustered is not None and independent is not None and clustered > 1.25 * independent

@@ -11,25 +11,42 @@ from parlai_humaneval.analysis.sections.design.rows import POWER, GapRow, Measur
 from parlai_humaneval.analysis.sections.part_tables import Columns, part_table
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 
-_MEASURE: Columns = (
+_NAMES: Columns = (
     ("source", "Table", "text"),
     ("technique", "Technique", "text"),
     ("setting", "Setting", "text"),
     ("metric", "Measure", "text"),
+)
+_MEASURE: Columns = (
+    *_NAMES,
     ("n", "Answers", "count"),
     ("n_workers", "Workers", "count"),
+    ("variance_ratio", "Ratio of variances", "number"),
+    ("icc_for_planning", "ICC for plan", "number"),
+    ("unit", "Unit of gaps", "text"),
+    ("detectable_gap", "Detectable gap", "number"),
+    ("detectable_gap_largest", "Gap of the least sure pair", "number"),
+    ("detectable_gap_independent", "Gap if independent", "number"),
+)
+_LIKENESS: Columns = (
+    *_NAMES,
     ("n_dialogues", "Dialogues", "count"),
-    ("per_worker", "a worker", "number"),
+    ("per_worker", "Answers a worker (Σn²/Σn)", "number"),
     ("icc_worker", "ICC, worker", "number"),
     ("icc_worker_low", "from", "number"),
     ("icc_worker_high", "to", "number"),
     ("icc_dialogue", "ICC, dialogue", "number"),
-    ("design_effect", "Design effect", "number"),
-    ("effective_n", "Effective answers", "number"),
-    ("unit", "Unit of gaps", "text"),
-    ("detectable_gap", "Detectable gap", "number"),
-    ("detectable_gap_largest", "least sure pair", "number"),
-    ("detectable_gap_independent", "if independent", "number"),
+    ("design_effect", "Design effect of the mean", "number"),
+    ("effective_n", "Effective answers", "count"),
+)
+_MEASURE_NOTES = (
+    "Ratio of variances: of the gap between two models, clustered by worker, by that of independent answers. Above 1 a "
+    "comparison loses by likeness, below 1 it gains, as workers who judge both models carry their level into both.",
+    "ICC for plan: the one with which a plan has that ratio as its design effect (parlai-humaneval plan --icc). Below 0 "
+    "take 0.001: no gain should be counted on.",
+)
+_LIKENESS_NOTES = (
+    "Of models judged one at a time these are about levels: what a mean of one model loses, not a comparison of two.",
 )
 _GAP: Columns = (
     ("source", "Table", "text"),
@@ -45,6 +62,7 @@ _GAP: Columns = (
     ("standard_error", "Standard error", "number"),
     ("standard_error_independent", "if independent", "number"),
     ("variance_ratio", "Ratio of variances", "number"),
+    ("icc_for_planning", "ICC for plan", "number"),
     ("detectable_gap", "Detectable gap", "number"),
     ("detectable_gap_independent", "if independent", "number"),
 )
@@ -62,8 +80,12 @@ class Design(Section):
 
     def data_tables(self) -> list[DataTable]:
         gaps = [part_table("design_pairs", "Each pair of models", _GAP, self.pairs)] if self.pairs else []
-        title = "How alike answers are, and the smallest gap that would be found with power .8"
-        return [part_table("design_measures", title, _MEASURE, self.measures), *gaps]
+        title = "What likeness costs a comparison, and the smallest gap that would be found with power .8"
+        return [
+            part_table("design_measures", title, _MEASURE, self.measures, _MEASURE_NOTES),
+            part_table("design_likeness", "How alike answers are", _LIKENESS, self.measures, _LIKENESS_NOTES),
+            *gaps,
+        ]
 
     def figures(self) -> list[Figure]:
         return [*_likeness(self.measures), *_gaps(self.measures), *power_figures(self.pairs, self.alpha)]
@@ -113,7 +135,10 @@ METHODS = (
     ),
     Method(
         name="Design effect",
-        text="1 + (m − 1)·ICC, with m = Σn²/Σn answers a worker; effective answers: n by the design effect, at most n.",
+        text="Of a comparison: the ratio of variances of the gap, clustered by worker and as if all answers were "
+        "independent; the ICC for plan is (ratio − 1)/(m − 1), with m = Σn²/Σn answers that a worker gives to a pair, or "
+        "to each model judged by itself. Of a mean: 1 + (m − 1)·ICC, with all answers of a worker; effective answers: n "
+        "by that, at most n.",
         source="Kish 1965",
     ),
     Method(

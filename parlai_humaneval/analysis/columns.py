@@ -50,7 +50,7 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
         TableError: a column of the exchange format is missing or has a value that does not fit.
     """
     columns = TABLES[table]
-    missing = [c.name for c in columns if c.exchange and c.name not in frame.columns]
+    missing = [c for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
         raise TableError(_missing(table, missing, [str(name) for name in frame.columns]))
     twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
@@ -78,12 +78,28 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
     if again.any():
         values = frame.loc[again, key].iloc[0]
         same = frame[key].eq(values) | (frame[key].isna() & values.isna())
-        first, second = (int(place) + 1 for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
+        first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
         named = ", ".join(f"{name} {value!r}" for name, value in values.items() if not pd.isna(value))
         raise TableError(
-            f"{table}: rows {first} and {second} are the same answer ({named}). Keep one of them.",
+            f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
         )
+
+
+def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
+    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+    differ = [
+        f"{name} {one[name]!r} and {two[name]!r}"
+        for name in map(str, one.index)
+        if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
+        if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
+    ]
+    if not differ:
+        return f"are the same answer ({named}). Keep one of them."
+    return (
+        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}. Keep the right one, or "
+        "tell them apart by these names."
+    )
 
 
 def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.Series[Any]:
@@ -154,11 +170,13 @@ def refuse(
         raise TableError(f"{table}.{column}: {values.iloc[first]!r} in row {first + 1}, expected {expected}.", places)
 
 
-def _missing(table: TableName, missing: Sequence[str], present: Sequence[str]) -> str:
-    near = {name: get_close_matches(name, present, n=1) for name in missing}
+def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> str:
+    near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
     hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
     hint = f" {'; '.join(hints)}: rename it." if hints else ""
-    return f"{table}: missing column {', '.join(missing)}. It has: {', '.join(present)}.{hint}"
+    names = ", ".join(column.name for column in missing)
+    meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
+    return "\n".join([f"{table}: missing column {names}. It has: {', '.join(present)}.{hint} What they are:", *meant])
 
 
 def _one_of(column: Column) -> str:

@@ -128,11 +128,17 @@ _COMPARISONS = (
     must("metric", "text", "what the question is about, e.g. preference"),
     must("model_a", "text", "the model whose name comes first in the alphabet"),
     must("model_b", "text", "the other model"),
-    must("dialogue_a", "text", "dialogue in which model_a spoke"),
+    must(
+        "dialogue_a",
+        "text",
+        "dialogue in which model_a spoke; empty where finished dialogues have no ids: then each item has its own two",
+        empty_ok=True,
+    ),
     must(
         "dialogue_b",
         "text",
         "dialogue in which model_b spoke (the same one when replies of a turn are compared)",
+        empty_ok=True,
     ),
     must("winner", "text", "the model that was chosen where the other was not, or ranked better; or tie"),
     must("seconds", "number", "from shown to answered", empty_ok=True),

@@ -22,9 +22,10 @@ from parlai_humaneval.analysis.columns import (
     typed,
 )
 from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.table_rules import check_rules
+from parlai_humaneval.analysis.table_rules import check_rules, with_dialogues
 
 Format = Literal["csv", "jsonl"]
+AnyPath = str | os.PathLike[str]
 
 TITLE = "# Tables of a human evaluation of dialogue models"
 """First line of the README beside tables."""
@@ -33,14 +34,16 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 # before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+_SEPARATORS = {";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
-def write_tables(tables: Tables, out: Path, format: Format = "csv") -> list[Path]:
+def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
     """Write every table and a ``README.md`` into the folder ``out`` (made if need be); returns the files.
 
     JSONL holds all texts as they were. In CSV a text that a spreadsheet would run as a formula gets an
     apostrophe before it, which :func:`read_tables` takes off again.
     """
+    out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name in get_args(TableName):
@@ -56,7 +59,7 @@ def write_tables(tables: Tables, out: Path, format: Format = "csv") -> list[Path
     return [*written, readme]
 
 
-def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: bool = False) -> list[Path]:
+def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: bool = False) -> list[Path]:
     """:func:`write_tables` into a folder in which no tables stand yet: all files appear at the end, or none.
 
     ``force``: tables of either format, and a README, that stand there are replaced; other files stay.
@@ -64,6 +67,7 @@ def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: boo
     Raises:
         TableError: there are such files, and ``force`` is not given; or ``out`` is a file.
     """
+    out = Path(out)
     check_free(out, force=force)
     present = _present(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -76,12 +80,13 @@ def save_tables(tables: Tables, out: Path, format: Format = "csv", *, force: boo
     return [out / path.name for path in written]
 
 
-def check_free(out: Path, *, force: bool = False) -> None:
+def check_free(out: AnyPath, *, force: bool = False) -> None:
     """Refuse a folder in which tables stand already, before the work of making others.
 
     Raises:
         TableError: as :func:`save_tables`.
     """
+    out = Path(out)
     if out.exists() and not out.is_dir():
         raise TableError(f"{out} is a file; name a folder for the tables.")
     present = _present(out)
@@ -99,16 +104,18 @@ def _present(folder: Path) -> list[Path]:
     return [*tables, readme] if foreign else tables
 
 
-def read_tables(directory: Path, format: Format | None = None) -> Tables:
+def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
-    A table whose file is absent comes back empty; columns that are not ours pass through.
+    A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
+    dialogues without their ids counts as one of two dialogues of its own item (:func:`.table_rules.with_dialogues`).
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
             an answer that stands there twice, rows that contradict each other (:mod:`.table_rules`). The message
             names the file.
     """
+    directory = Path(directory)
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
@@ -133,17 +140,22 @@ def _read(name: TableName, path: Path) -> pd.DataFrame:
         check_rules(name, table)
     except TableError as error:
         raise TableError(f"{path}: {error}", error.rows) from error
-    return table
+    return with_dialogues(table) if name == "comparisons" else table
 
 
 def read_frame(path: Path) -> pd.DataFrame:
     """The rows of a file as they stand there, unchecked: JSONL where its name ends so, else CSV; empty cells are None.
 
     Raises:
-        TableError: it is no CSV or JSONL, or not UTF-8; the message names the file.
+        TableError: it is no CSV or JSONL, its cells are not separated by commas, it is not UTF-8, or a CSV without a
+            header; the message names the file.
     """
     try:
         return _read_jsonl(path) if path.suffix == ".jsonl" else _read_csv(path)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path} is not UTF-8 ({error.reason}). Save it as UTF-8; spreadsheets call that “CSV UTF-8”."
+        ) from error
     except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
         raise TableError(f"{path} cannot be read: {error}") from error
 
@@ -167,7 +179,8 @@ def _read_csv(path: Path) -> pd.DataFrame:
         # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
         csv.field_size_limit(2**31 - 1)
         rows = csv.reader(file)
-        header = next(rows, [])
+        header = next((row for row in rows if row), [])
+        _check_header(header)
         # In place, as a large study has millions of cells: only an apostrophe needs a closer look.
         cells = [[(_unguarded(c) if c[0] == "'" else c) if c else None for c in row] for row in rows if row]
     for number, row in enumerate(cells, start=1):
@@ -175,6 +188,17 @@ def _read_csv(path: Path) -> pd.DataFrame:
             raise ValueError(f"row {number} has {len(row)} cells, the header {len(header)}")
     frame: pd.DataFrame = pd.DataFrame(cells, columns=header, dtype=object)
     return frame
+
+
+def _check_header(header: list[str]) -> None:
+    if not header:
+        raise ValueError("it is empty; the first line of a CSV file names the columns")
+    found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
+    if len(header) == 1 and found:
+        raise ValueError(
+            f"the separator of its cells is the {found}; it has to be the comma. Save it again with commas (numbers with "
+            "a point, as in 3.5)"
+        )
 
 
 def _unguarded(cell: str) -> str:

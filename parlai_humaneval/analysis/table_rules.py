@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.analysis.columns import TableError, TableName, refuse
@@ -26,6 +27,10 @@ LEAST: Mapping[TableName, Mapping[str, int]] = {
 }
 """Table → column → smallest value that it may have."""
 
+ONE_PICK, ANY_PICK = frozenset({"soba", "pw_turn"}), frozenset({"sata_random", "sata_user"})
+"""Techniques and settings in which one reply of a turn is chosen, and in which any number of them are."""
+
+_DIALOGUES = {"dialogue_a": "model_a", "dialogue_b": "model_b"}
 _TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn", "judgement_id"]
 
 
@@ -37,7 +42,8 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
     Raises:
         TableError: a value below the least possible one; a winner that is neither model nor tie; a model compared
             with itself; a rating outside its own scale; a time that is no ISO 8601 time; rows of one turn that
-            contradict each other (several replies with which the dialogue went on, different seconds …).
+            contradict each other (several replies with which the dialogue went on, different seconds …), or the
+            technique (several replies chosen where one is); a comparison of a turn without its dialogue.
     """
     if frame.empty:
         return
@@ -63,6 +69,26 @@ def _two_models(frame: pd.DataFrame) -> None:
         return f"{models['model_a'].iloc[place]!r} (model_a), {models['model_b'].iloc[place]!r} (model_b) or {TIE!r}"
 
     refuse("comparisons", "winner", winner, ~known, wanted)
+    for column in _DIALOGUES:
+        lacks = frame[column].isna() & frame["turn"].notna()
+        refuse("comparisons", column, frame[column], lacks, "the dialogue of the turn that is given")
+
+
+def with_dialogues(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Comparisons in which no dialogue is empty: each item without ids gets two dialogues of its own, one a model.
+
+    What is clustered by dialogue is then clustered by item, the most that is known: the same two dialogues have the same
+    id for everybody who judged them. The ids are those of the item and the model with a colon between.
+    """
+    empty = {column: comparisons[column].isna().to_numpy(dtype=bool) for column in _DIALOGUES}
+    if not any(mask.any() for mask in empty.values()):
+        return comparisons
+    own = {
+        column: (comparisons["item_id"] + ":" + comparisons[model]).where(mask, comparisons[column])
+        for (column, model), mask in zip(_DIALOGUES.items(), empty.values(), strict=True)
+    }
+    assigned: pd.DataFrame = comparisons.assign(**own)
+    return assigned
 
 
 def _own_scale(frame: pd.DataFrame) -> None:
@@ -70,6 +96,21 @@ def _own_scale(frame: pd.DataFrame) -> None:
     refuse("ratings", "maximum", high, _holds(high < low), lambda place: f"{low.iloc[place]:g} (minimum) or more")
     refuse("ratings", "value", value, _holds(value < low), lambda place: f"{low.iloc[place]:g} (minimum) or more")
     refuse("ratings", "value", value, _holds(value > high), lambda place: f"{high.iloc[place]:g} (maximum) or less")
+    _on_slider(frame)
+
+
+def _on_slider(frame: pd.DataFrame) -> None:
+    """Ratings of direct assessment that name no scale of their own are on its sliders."""
+    from parlai_humaneval.analysis.slider_scores import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders  # other tables: not
+
+    value, technique = frame["value"], frame["technique"]
+    sliders = pd.Series(on_sliders(frame), index=frame.index) & (technique.isna() | (technique == "direct_assessment"))
+    for column, end, beyond, word in (
+        ("minimum", SLIDER_MINIMUM, value < SLIDER_MINIMUM, "more"),
+        ("maximum", SLIDER_MAXIMUM, value > SLIDER_MAXIMUM, "less"),
+    ):
+        wanted = f"{end:g} or {word}, the end of a slider; a column {column} says so where the scale is another"
+        refuse("ratings", "value", value, sliders & frame[column].isna() & _holds(beyond), wanted)
 
 
 def _started(table: TableName) -> Callable[[pd.DataFrame], None]:
@@ -89,7 +130,14 @@ def _one_turn(frame: pd.DataFrame) -> None:
     continued = _holds(frame["continued"] == 1)
     single = continued & ~_holds(frame["continued_each"] == 1)
     counts = np.bincount(turn.to_numpy(), weights=single.to_numpy(dtype=float))
-    _refuse_several(frame, turn, single & (counts[turn.to_numpy()] > 1))
+    _refuse_several(
+        frame,
+        turn,
+        single & (counts[turn.to_numpy()] > 1),
+        "continued: 1",
+        "; a dialogue goes on with one reply. Put 0 in the others, or 1 in continued_each where every model went on with "
+        "its own.",
+    )
     refuse(
         "turns",
         "continued",
@@ -113,21 +161,79 @@ def _same_within(frame: pd.DataFrame, turn: pd.Series[int], column: str) -> None
     refuse("turns", column, values, differs, wanted)
 
 
-def _refuse_several(frame: pd.DataFrame, turn: pd.Series[int], several: pd.Series[bool]) -> None:
+def _refuse_several(frame: pd.DataFrame, turn: pd.Series[int], several: pd.Series[bool], what: str, why: str) -> None:
     if several.any():
         places = np.flatnonzero(several.to_numpy())
         first = places[0]
         rows = [int(place) + 1 for place in places if turn.iloc[place] == turn.iloc[first]]
         raise TableError(
-            f"turns.continued: 1 in rows {', '.join(map(str, rows))}, which are one turn (dialogue_id "
-            f"{frame['dialogue_id'].iloc[first]!r}, turn {frame['turn'].iloc[first]}); a dialogue goes on with one "
-            "reply. Put 0 in the others, or 1 in continued_each where every model went on with its own.",
+            f"turns.{what} in rows {', '.join(map(str, rows))}, which are one turn (dialogue_id "
+            f"{frame['dialogue_id'].iloc[first]!r}, turn {frame['turn'].iloc[first]}){why}",
             places.tolist(),
         )
 
 
+def picks_one(turns: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Rows of turns whose technique, or its setting, has one reply of a turn chosen."""
+    technique, setting = turns["technique"], turns["setting"]
+    return (_named(technique, ONE_PICK) | _named(setting, ONE_PICK)) & ~_named(setting, ANY_PICK)
+
+
+def _named(column: pd.Series[Any], names: frozenset[str]) -> npt.NDArray[np.bool_]:
+    there = [value for value in column.unique() if isinstance(value, str) and value.lower() in names]
+    return np.asarray(column.isin(there).to_numpy(dtype=bool))
+
+
+def _one_pick(frame: pd.DataFrame) -> None:
+    """Where one reply is chosen, one place is. Equal replies may share it, and are chosen together.
+
+    Ranks of those who judged a turn once more are no picks: several replies can be the best.
+    """
+    apart = picks_one(frame) & (frame["same_as"].isna() & frame["rank"].isna()).to_numpy(dtype=bool)
+    apart &= ~(_holds(frame["failed"] == 1) | _holds(frame["continued_each"] == 1)).to_numpy(dtype=bool)
+    if not apart.any():
+        return
+    turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
+    position = frame["position"].to_numpy(dtype=np.int64)
+    # A place that is not known (0) is one of its own.
+    place = np.where(position > 0, position, -1 - np.arange(len(frame)))
+    card = pd.Series(pd.MultiIndex.from_arrays([turn, place]).factorize()[0], index=frame.index)
+    _one_card(frame, turn, card, apart)
+    chosen = apart & (frame["selected"] == 1).to_numpy(dtype=bool)
+    first = chosen & ~card.where(chosen, -1).duplicated().to_numpy(dtype=bool)
+    counts = np.bincount(turn.to_numpy(), weights=first)
+    _refuse_several(
+        frame,
+        turn,
+        pd.Series(chosen & (counts[turn.to_numpy()] > 1), index=frame.index),
+        "selected: 1",
+        "; this technique has one reply chosen. Keep 1 in the row that was chosen. Where both said the same and were shown "
+        "as one reply, same_as says so (candidate_id of the other); where any number may be chosen, the setting is "
+        "sata_user or sata_random.",
+    )
+
+
+def _one_card(frame: pd.DataFrame, turn: pd.Series[int], card: pd.Series[int], apart: npt.NDArray[np.bool_]) -> None:
+    """Replies of one place are one reply said by several models. Our own tables say so in ``same_as``."""
+    codes = card.to_numpy()
+    size = int(codes.max()) + 1
+    selected = (frame["selected"] == 1).to_numpy(dtype=bool)
+    n = np.bincount(codes, weights=apart, minlength=size)
+    picked = np.bincount(codes, weights=apart & selected, minlength=size)
+    named = np.bincount(codes, weights=apart & frame["candidate_id"].notna().to_numpy(dtype=bool), minlength=size)
+    wrong = (n > 1) & (((picked > 0) & (picked < n)) | (named > 0))
+    _refuse_several(
+        frame,
+        turn,
+        pd.Series(apart & wrong[codes], index=frame.index),
+        "position: the same",
+        "; two replies stand in two places. Replies that were equal and shown as one are chosen together, and all but one "
+        "have same_as (candidate_id of that one). Where places are not known, put 0, and 0 in a column failed.",
+    )
+
+
 _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
-    "turns": (_one_turn,),
+    "turns": (_one_turn, _one_pick),
     "dialogues": (_started("dialogues"),),
     "comparisons": (_two_models,),
     "ratings": (_own_scale,),

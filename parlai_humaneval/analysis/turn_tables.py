@@ -14,11 +14,13 @@ import pandas as pd
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
 from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
+from parlai_humaneval.analysis.table_rules import ANY_PICK, ONE_PICK, picks_one
 
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
 
-ONE_PICK, ANY_PICK = frozenset({"soba", "pw_turn", "free_for_all"}), frozenset({"sata_random", "sata_user"})
+ONE_PICKED = ONE_PICK | {"free_for_all"}
+"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = [
@@ -89,12 +91,14 @@ class ChoiceGroup:
 def choice_groups(tables: Tables) -> list[ChoiceGroup]:
     """What was chosen of several replies, and which single replies were found good; reads ``turns``, ``dialogues``.
 
-    Sorted by technique, setting, metric and models. A turn counts when its dialogue was finished and it was answered:
-    as its column ``complete`` says. Tables from elsewhere lack it: there a turn with nothing chosen, nothing written
-    and no time, though others have one, was not answered; any other is an answer, also "none of them". Dialogues that
-    were rated once more by another person do not belong here, nor turns in which nothing was asked.
+    Sorted by technique, setting and metric, then those with most dialogues first, then models. A turn counts when its
+    dialogue was finished and it was answered: as its column ``complete`` says. Tables from elsewhere lack it: there a
+    turn with nothing chosen, nothing written and no time, though others have one, was not answered; any other is an
+    answer, also "none of them". Dialogues that were rated once more by another person do not belong here, nor turns in
+    which nothing was asked.
 
-    A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``.
+    A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``. Where
+    one reply of several has to be picked, a single one was not judged: it is in no group.
     """
     return list(_choice_groups(tables))
 
@@ -112,7 +116,7 @@ def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
     found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
-    return tuple(sorted(found, key=lambda group: (group.family, group.models)))
+    return tuple(sorted(found, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
 
 
 def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
@@ -202,7 +206,7 @@ def _picks_one(technique: str, found: TurnGroup) -> bool:
         return False
     # Equal replies are shown once, and picked together: then places tell, else models.
     picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (found.counted.by_position, found.counted.chosen)))
-    return bool((picks <= 1).all() if names & ONE_PICK else (picks == 1).all())
+    return bool((picks <= 1).all() if names & ONE_PICKED else (picks == 1).all())
 
 
 def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:
@@ -220,7 +224,7 @@ def _of_single(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     """A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen then."""
     rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
     ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
-    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool)]
+    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
     if is_set(other, "selected").any():
         yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
     rows = rows[ticked]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval.analysis.importing.pairs import renamed, values_of
 from parlai_humaneval.command_errors import told_plainly
 from parlai_humaneval.models.home import user_home
 
@@ -37,11 +38,23 @@ EPILOG = """\b
 Examples:
   parlai-humaneval import --from tables my_tables --out tables
   parlai-humaneval import --from tables votes.csv --table comparisons \\
-      --rename rater=worker_id --rename a=model_a --rename b=model_b --set metric=preference --out tables
+      --rename id=item_id --rename rater=worker_id --rename choice=winner --set metric=preference \\
+      --set dialogue_a= --set dialogue_b= --set seconds= --out tables
+  parlai-humaneval import --list-columns comparisons
   parlai-humaneval import --from model_chat chat_data/2024_05_01 --out tables
   parlai-humaneval import --from mephisto ~/mephisto/data --task-name blender-vs-dodeca --out tables
   parlai-humaneval report --tables tables
 """
+
+
+def _list_columns(context: click.Context, _: click.Parameter, table: str | None) -> None:
+    if not table or context.resilient_parsing:
+        return
+    from parlai_humaneval.analysis.column_lists import listed_columns
+    from parlai_humaneval.analysis.declared import TABLES as DECLARED
+
+    click.echo("\n\n".join(listed_columns(name) for name in DECLARED if table in (name, "all")))
+    context.exit()
 
 
 @click.command("import", epilog=EPILOG)
@@ -57,8 +70,28 @@ Examples:
 @click.option("--out", required=True, type=click.Path(path_type=str), help="Folder for the tables.")
 @click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
 @click.option("--table", type=click.Choice(TABLES), help="Of tables: which one the files are, whatever their names.")
-@click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="Of tables: a column's name here and ours.")
-@click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="Of tables: a column that the files lack.")
+@click.option(
+    "--rename",
+    "renames",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Of tables: a column's name here and ours. Twice with the same OLD: the column becomes two.",
+)
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of tables: a column that the files lack. Without VALUE it is empty, where it may be.",
+)
+@click.option(
+    "--list-columns",
+    type=click.Choice([*TABLES, "all"]),
+    callback=_list_columns,
+    is_eager=True,
+    expose_value=False,
+    help="Tell which columns a table must have, and what is in them; nothing else is done.",
+)
 @click.option("--task-name", "tasks", multiple=True, help="Of mephisto: a task; by default all of ParlAI's own.")
 @click.option("--metric", help="What was asked, e.g. preference. By default named after the question.")
 @click.option("--setting", default="", help="Variant of the technique, e.g. self_chat.")
@@ -115,7 +148,7 @@ def import_tables(
         check_free(folder, force=force)
         pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
         if source == "tables":
-            found = _tables(files, table, _pairs("--rename", renames), _pairs("--set", values), pseudonyms, skip_bad)
+            found = _tables(files, table, renamed(renames), values_of(values), pseudonyms, skip_bad)
         else:
             names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
             plan = Plan(pseudonyms, metric, setting, names, keep_failed)
@@ -168,24 +201,10 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
     return (Path(data_dir).expanduser() if data_dir else user_home() / "mephisto") / KEY
 
 
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals or not name.strip():
-            raise click.ClickException(
-                f"{option} {one}: expected {'OLD=NEW' if option == '--rename' else 'NAME=VALUE'}."
-            )
-        if name.strip() in pairs:
-            raise click.ClickException(f"{option} names {name.strip()} twice.")
-        pairs[name.strip()] = value.strip()
-    return pairs
-
-
 def _tables(
     files: Sequence[Path],
     table: TableName | None,
-    renames: dict[str, str],
+    renames: dict[str, list[str]],
     values: dict[str, str],
     pseudonyms: Pseudonyms,
     skip_bad: bool,

@@ -17,6 +17,7 @@ from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.importing.gathering import Imported
 from parlai_humaneval.analysis.table_files import read_frame
 from parlai_humaneval.analysis.table_rules import check_rules
+from parlai_humaneval.analysis.turn_oddities import oddities
 
 WORKERS = ("worker_id", "own_worker")
 """Columns of ours that name workers."""
@@ -28,9 +29,11 @@ _ROW = re.compile(r" in rows? [\d, ]*\d")
 
 @dataclass(frozen=True)
 class TidyPlan:
-    """``renames``: name in the files → name of ours. ``values``: columns that the files lack → what is in them."""
+    """``renames``: name in the files → names of ours, each of which gets the column. ``values``: columns that the files
+    lack → what is in them.
+    """
 
-    renames: Mapping[str, str] = field(default_factory=dict)
+    renames: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -77,7 +80,7 @@ def read_tidy(
         TableError: names file, table, row and column, and says what was expected; or nothing is left.
     """
     known = {column.name for name, _ in files for column in TABLES[name]}
-    wrong = sorted(set(plan.renames.values()) | set(plan.values)) if files else []
+    wrong = sorted({new for names in plan.renames.values() for new in names} | set(plan.values)) if files else []
     unknown = [name for name in wrong if name not in known]
     if unknown:
         raise TableError(f"{', '.join(unknown)}: no column of {', '.join(sorted({name for name, _ in files}))}.")
@@ -96,13 +99,14 @@ def read_tidy(
     if not units:
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
-    return Imported(Tables(**frames), units, skipped=skipped)
+    return Imported(Tables(**frames), units, skipped=skipped, notes=oddities(frames["turns"]))
 
 
 def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:
     names = {old: new for old, new in plan.renames.items() if old in frame.columns}
     used.update(names)
-    frame = frame.rename(columns=names)
+    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
+    frame = pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
     ours = {column.name: column for column in TABLES[table]}
     for name, value in plan.values.items():
         if name in ours and name not in frame.columns:
@@ -137,8 +141,12 @@ def _checked(table: TableName, frame: pd.DataFrame, path: Path, skipped: list[st
 
 
 def _hint(error: TableError) -> str:
-    missing = "missing column" in str(error)
-    return " Rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE." if missing else ""
+    if "missing column" not in str(error):
+        return ""
+    return (
+        "\nRename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
+        "empty that may be."
+    )
 
 
 def _together(table: TableName, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from make_records import make_record, make_study, make_turn
 
 from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError
 from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.table_files import read_tables, write_tables
+from parlai_humaneval.analysis.table_files import check_free, read_tables, save_tables, write_tables
 
 NAMES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 typed_text = st.text(st.characters(codec="utf-8"), min_size=1)
@@ -124,6 +124,17 @@ def test_a_folder_without_tables_is_refused(tmp_path):
     """A wrong path is said to be one."""
     with pytest.raises(TableError, match="holds none of turns"):
         read_tables(tmp_path)
+
+
+def test_folders_may_be_texts(tmp_path):
+    """As everywhere in Python."""
+    expected = tables(make_study(1, 1))
+    write_tables(expected, f"{tmp_path}/one")
+    save_tables(expected, f"{tmp_path}/two", "jsonl")
+    assert_same(read_tables(f"{tmp_path}/one"), expected)
+    assert_same(read_tables(f"{tmp_path}/two"), expected)
+    with pytest.raises(TableError, match=r"holds comparisons\.jsonl"):
+        check_free(f"{tmp_path}/two")
 
 
 def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):

@@ -13,8 +13,12 @@ import pytest
 from click.testing import CliRunner
 from parlai_samples import SAMPLES, sample
 
+from parlai_humaneval.analysis.columns import TABLES, from_rows
+from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.importing.tidy import in_order
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.comparisons import build
+from parlai_humaneval.analysis.table_files import read_frame, read_tables
 from parlai_humaneval.cli import main
 
 PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
@@ -62,6 +66,64 @@ def test_a_table_of_other_names_is_renamed_and_completed(command, votes: Path, f
     assert (command.out / "README.md").is_file()
 
 
+def test_one_column_becomes_two(command, tmp_path: Path):
+    """Both sides of a turn have the same dialogue, which such files hold once."""
+    path = write(tmp_path, ["d1:1,V1,zoe,adam,d1,zoe,3"], "item,rater,a,b,dialogue,choice,seconds")
+    twice = ("--rename", "dialogue=dialogue_a", "--rename", "dialogue=dialogue_b")
+    done = command("--from", "tables", path, "--table", "comparisons", *RENAMES, *twice)
+    assert done.exit_code == 0, done.stderr
+    row = read_tables(command.out).comparisons.iloc[0]
+    assert (row["dialogue_a"], row["dialogue_b"], "dialogue" in row) == ("d1", "d1", False)
+    both = (*twice, "--rename", "item=dialogue_a")
+    refused = command("--from", "tables", path, "--table", "comparisons", *RENAMES, *both, "--force")
+    assert "column dialogue_a stands there twice" in refused.stderr
+
+
+def test_dialogues_without_ids(command, tmp_path: Path):
+    """Written empty; read, an item's dialogues are its own, the same for all its raters and whichever side a model is."""
+    rows = ["i1,V1,zoe,adam,zoe", "i1,V2,adam,zoe,adam", "i2,V1,adam,zoe,tie"]
+    path = write(tmp_path, rows, "item,rater,a,b,choice")
+    empty = ("--set", "dialogue_a=", "--set", "dialogue_b=", "--set", "seconds=")
+    done = command("--from", "tables", path, "--table", "comparisons", *RENAMES, *empty)
+    assert done.exit_code == 0, done.stderr
+    assert read_frame(command.out / "comparisons.csv")["dialogue_a"].isna().all()
+    got = read_tables(command.out).comparisons
+    assert got["dialogue_a"].tolist() == ["i1:adam", "i1:adam", "i2:adam"]
+    assert got["dialogue_b"].tolist() == ["i1:zoe", "i1:zoe", "i2:zoe"]
+    section = build(Tables(from_rows("turns", []), from_rows("dialogues", []), got), Options())
+    assert section is not None
+    assert (section.pairs[0].kind, section.pairs[0].n, section.pairs[0].n_dialogues) == ("dialogue", 3, 4)
+    turned = write(tmp_path, ["i1,V1,zoe,adam,zoe,1"], "item,rater,a,b,choice,turn")
+    refused = command("--from", "tables", turned, "--table", "comparisons", *RENAMES, *empty, "--force")
+    assert "dialogue_a: None in row 1, expected the dialogue of the turn" in refused.stderr
+
+
+def test_the_columns_are_told():
+    """Of one table or of all, with what may be empty, and without naming any file."""
+    shown = CliRunner().invoke(main, ["import", "--list-columns", "comparisons"])
+    assert shown.exit_code == 0
+    for column in TABLES["comparisons"]:
+        assert re.search(rf"\b{column.name}\b", shown.output)
+    assert "  seconds (number, may be empty): from shown to answered" in shown.output
+    assert "  winner (text): " in shown.output
+    everything = CliRunner().invoke(main, ["import", "--list-columns", "all"]).output
+    assert all(f"\n{name}: " in f"\n{everything}" for name in TABLES)
+
+
+def test_odd_turns_are_told(command, tmp_path: Path):
+    """A misspelt model is no error, as another model may have been there; it is said."""
+    header = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
+    names = [("zoe", "adam"), ("zoe", "adam"), ("zeo", "adam")]
+    rows = [
+        f"d1,V1,pw_turn,,fun,{turn},{name},{place},{2 - place},0,0,3"
+        for turn, pair in enumerate(names, start=1)
+        for place, name in enumerate(pair, start=1)
+    ]
+    done = command("--from", "tables", write(tmp_path, rows, header), "--table", "turns")
+    assert done.exit_code == 0, done.stderr
+    assert "dialogue d1 has adam, zeo in turn 3, elsewhere adam, zoe" in done.stdout
+
+
 def test_a_summary_for_programs(command, votes: Path):
     """Everything that the screen says, and more."""
     done = command("--from", "tables", votes, "--table", "comparisons", *RENAMES, "--json")
@@ -87,6 +149,10 @@ def test_an_import_can_be_imported(command, votes: Path, tmp_path: Path):
         (["i1,V1,zoe,adam,d1,d2,zoe,-3"], "comparisons.seconds: -3.0 in row 1"),
         (["i1,,zoe,adam,d1,d2,zoe,3"], "comparisons.worker_id: empty in row 1"),
         (["i1,V1,zoe,adam,d1,d2,zoe,3"] * 2, "rows 1 and 2 are the same answer"),
+        (
+            ["i1,V1,zoe,adam,d1,d2,zoe,3", "i1,V1,zoe,adam,d1,d2,adam,3"],
+            "rows 1 and 2 contradict .*winner 'zoe' and 'adam'",
+        ),
         (["i1,V1,zoe"], "row 1 has 3 cells, the header 8"),
     ],
 )
@@ -157,6 +223,12 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
     ("arguments", "words"),
     [
         (["--table", "comparisons"], "missing column item_id.*--rename OLD=NEW.*--set NAME=VALUE"),
+        (["--table", "comparisons"], r"metric: what the question is about.* --set NAME= leaves a column empty"),
+        (["--table", "turns"], r"setting \(cells may be empty\): variant of"),
+        (
+            ["--table", "comparisons", "--rename", "a=model_a", "--rename", "a=model_a"],
+            "--rename names a=model_a twice",
+        ),
         ([], "does not say which table it is.*--table"),
         (["--table", "comparisons", *RENAMES, "--rename", "mood=reason"], "No file has a column mood"),
         (["--table", "comparisons", "--rename", "rater=werker"], "werker: no column of comparisons"),
@@ -225,8 +297,6 @@ def test_no_column_keeps_workers_names(command, tmp_path: Path):
 
 def test_swapping_two_models_swaps_all_that_is_theirs():
     """Side, place, ranks and selections go with the model; of more than two the other's place is not known."""
-    from parlai_humaneval.analysis.columns import from_rows
-
     row: dict[str, Any] = {"item_id": "i", "worker_id": "w", "metric": "m", "model_a": "z", "model_b": "b"}
     row |= {"dialogue_a": "dz", "dialogue_b": "db", "winner": "z", "seconds": 1, "selected_a": 1, "selected_b": 0}
     row |= {"rank_a": 1, "rank_b": 2, "side": 1, "position_a": 1, "n_models": 2}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.columns import TableError, TableName, typed
+from parlai_humaneval.analysis.columns import TableError, TableName, check_unique, typed
 from parlai_humaneval.analysis.table_files import read_tables
 from parlai_humaneval.analysis.table_rules import check_rules
 
@@ -78,6 +78,15 @@ def checked(table: TableName, *rows: dict[str, Any]) -> None:
         ("turns", [{**TURN, "continued_each": 1}, {**OTHER, "continued": 1, "continued_each": 1}]),
         ("turns", [TURN, {**TURN, "worker_id": "w2", "seconds": 9.0}]),
         ("turns", [TURN, {**TURN, "metric": "humanness", "seconds": 9.0}]),
+        ("turns", [TURN, {**OTHER, "position": 1, "selected": 1}]),
+        ("turns", [{**TURN, "selected": 0}, {**OTHER, "position": 1}]),
+        ("turns", [{**TURN, "candidate_id": "c1"}, {**OTHER, "position": 1, "selected": 1, "same_as": "c1"}]),
+        ("turns", [{**TURN, "position": 0}, {**OTHER, "position": 0}]),
+        ("turns", [{**row, "technique": "sata", "setting": "sata_user", "selected": 1} for row in (TURN, OTHER)]),
+        ("turns", [{**row, "technique": "free_for_all", "selected": 1} for row in (TURN, OTHER)]),
+        ("turns", [{**row, "selected": 1, "rank": 1, "judgement_id": "j"} for row in (TURN, OTHER)]),
+        ("comparisons", [{**PAIR, "dialogue_a": "", "dialogue_b": ""}]),
+        ("ratings", [{**RATING, "value": 1000, "maximum": 1000}, {**RATING, "value": 100}, {**RATING, "value": 0}]),
         ("comparisons", [PAIR, {**PAIR, "winner": "a"}, {**PAIR, "winner": "b"}]),
         ("ratings", [RATING, {**RATING, "minimum": 0, "maximum": 100}, {**RATING, "value": 100, "maximum": 100}]),
         ("segments", [SEGMENT]),
@@ -108,6 +117,42 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         ),
         ("turns", [TURN, {**OTHER, "written": 1}], r"turns.written: 1 in row 2, expected 0 as in row 1"),
         ("turns", [TURN, {**OTHER, "continued": 1}], r"continued: 1 in rows 1, 2, which are one turn .*'d1', turn 1"),
+        (
+            "turns",
+            [TURN, {**OTHER, "selected": 1}],
+            r"selected: 1 in rows 1, 2, which are one turn .*'d1', turn 1.*one reply chosen",
+        ),
+        ("turns", [{**TURN, "position": 0}, {**OTHER, "position": 0, "selected": 1}], r"selected: 1 in rows 1, 2"),
+        (
+            "turns",
+            [{**row, "technique": "sata", "setting": "SOBA", "selected": 1} for row in (TURN, OTHER)],
+            r"selected: 1 in rows 1, 2",
+        ),
+        (
+            "turns",
+            [TURN, {**OTHER, "position": 1}],
+            r"position: the same in rows 1, 2, .*two replies stand in two places",
+        ),
+        (
+            "turns",
+            [{**TURN, "candidate_id": "c1"}, {**OTHER, "candidate_id": "c2", "position": 1, "selected": 1}],
+            r"position: the same in rows 1, 2",
+        ),
+        (
+            "comparisons",
+            [{**PAIR, "turn": 1, "dialogue_a": ""}],
+            r"dialogue_a: None in row 1, expected the dialogue of",
+        ),
+        (
+            "ratings",
+            [RATING, {**RATING, "value": 1000}],
+            r"ratings.value: 1000.0 in row 2, expected 100 or less, the end",
+        ),
+        (
+            "ratings",
+            [{**RATING, "technique": "direct_assessment", "value": -1}],
+            r"value: -1.0 in row 1, expected 0 or more",
+        ),
         ("turns", [{**TURN, "written": 1}], r"turns.continued: 1 in row 1, expected 0, as written is 1"),
         ("turns", [{**TURN, "seconds": float("inf")}], r"turns.seconds: inf in row 1, expected a finite number"),
         ("turns", [{**TURN, "turn": "first"}], r"turns.turn: 'first' in row 1, expected a number"),
@@ -196,6 +241,10 @@ def test_a_near_name_of_a_column_is_pointed_out():
             "dialogue_id,worker_id,model,criterion,value,degraded\nd,w,a,fun,x,0\n",
             "ratings.value: 'x' in row 1",
         ),
+        ("ratings.csv", "dialogue_id;worker_id;model\nd;w;a\n", "separator of its cells is the semicolon.*the comma"),
+        ("ratings.csv", "dialogue_id\tworker_id\nd\tw\n", "separator of its cells is the tab"),
+        ("ratings.csv", "", "it is empty; the first line of a CSV file names the columns"),
+        ("ratings.csv", "\n\n", "it is empty"),
     ],
 )
 def test_the_file_is_named(tmp_path, name: str, content: str, words: str):
@@ -204,3 +253,33 @@ def test_the_file_is_named(tmp_path, name: str, content: str, words: str):
     with pytest.raises(TableError, match=words) as error:
         read_tables(tmp_path)
     assert str(tmp_path / name) in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["turns.csv", "turns.jsonl"])
+def test_another_encoding_is_told_how_to_save(tmp_path, name: str):
+    """A spreadsheet's CSV is often in Latin-1."""
+    (tmp_path / name).write_bytes("model\nré\n".encode("latin-1"))
+    with pytest.raises(TableError, match=r"is not UTF-8 .*Save it as UTF-8") as error:
+        read_tables(tmp_path)
+    assert str(tmp_path / name) in str(error.value)
+
+
+def test_a_contradiction_is_no_copy():
+    """Who has to keep one of two rows must know that they differ, and in what."""
+    frame = typed("comparisons", pd.DataFrame([PAIR, {**PAIR, "winner": "a"}], dtype=object))
+    with pytest.raises(TableError, match=r"rows 1 and 2 contradict each other: .*item_id 'i1'.*winner 'tie' and 'a'\."):
+        check_unique("comparisons", frame)
+    same = typed("comparisons", pd.DataFrame([PAIR, {**PAIR, "seconds": "1.0"}], dtype=object))
+    with pytest.raises(TableError, match="rows 1 and 2 are the same answer"):
+        check_unique("comparisons", same)
+
+
+@given(order=st.permutations(range(6)))
+@settings(max_examples=30, deadline=None)
+def test_two_picks_of_a_turn_need_not_stand_together(order: list[int]):
+    """All rows of turns with two picks are told, and those of no other turn."""
+    rows = [{**row, "turn": turn} for turn in (1, 2, 3) for row in (TURN, OTHER)]
+    rows[3] = {**rows[3], "selected": 1}
+    with pytest.raises(TableError, match=r"one reply chosen") as error:
+        checked("turns", *(rows[place] for place in order))
+    assert sorted(order[place] for place in error.value.rows) == [2, 3]

@@ -28,6 +28,7 @@ from parlai_humaneval.analysis.sections.turns.types import (
     TestRow,
     TurnsSection,
 )
+from parlai_humaneval.analysis.turn_oddities import oddities
 from parlai_humaneval.analysis.turn_patterns import Reselection, first_choice, first_place, reselection
 from parlai_humaneval.analysis.turn_subsets import leave_one_out
 from parlai_humaneval.analysis.turn_tables import ChoiceGroup, choice_groups, self_comparisons
@@ -51,7 +52,8 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         TableError: as reading the tables.
     """
     groups = choice_groups(tables)
-    if not groups:
+    odd = oddities(tables.turns)
+    if not groups and not odd:
         return None
     found = [group for group in groups if len(group.turns.turns)]
     level = options.level
@@ -73,7 +75,9 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         leave_one_out=[row for group in found for row in _left_out(group)],
     )
     section.headline = words.headline(section, level)
-    section.remarks = words.remarks(section, groups, self_comparisons(tables.turns))
+    if odd and not found:
+        section.headline = f"No turn counts, so nothing can be said about the models. {odd[0]}"
+    section.remarks = [*odd, *words.remarks(section, groups, self_comparisons(tables.turns))]
     return section
 
 

@@ -144,7 +144,10 @@ def test_the_icc_to_plan_with_gives_the_ratio():
         assert row.variance_ratio > 1.3
         assert planned.design_effect == pytest.approx(row.variance_ratio)
         worth = round(row.n / row.variance_ratio)
-        assert f"loses by likeness: the variance is {row.variance_ratio:.2f} times" in section.headline
+        assert (
+            f"loses as one worker gives several answers: the variance is {row.variance_ratio:.2f} times"
+            in section.headline
+        )
         assert f"say as much as {worth:,} independent ones" in section.headline
         assert any(f"plan --icc: {row.icc_for_planning:.3f} for" in text for text in section.remarks)
     assert m == 10

@@ -32,10 +32,11 @@ def _comparison(row: MeasureRow, noun: str) -> str:
         return f"a comparison of two models neither loses nor gains by who answers, as {times} ({who})"
     if ratio > 1:
         worth = counted(round(row.n / ratio), "independent one")
-        return f"a comparison of two models loses by likeness: {times}, so that {who} say as much as {worth}"
+        loses = "a comparison of two models loses as one worker gives several answers"
+        return f"{loses}: {times}, so that {who} say as much as {worth}"
     if row.levels and (row.judged_both or 0.0) >= 0.5:
         return f"a comparison of two models gains from workers who judge both: {times} ({who})"
-    return f"a comparison of two models loses nothing by likeness: {times}, which may be chance ({who})"
+    return f"a comparison of two models loses nothing by who answers: {times}, which may be chance ({who})"
 
 
 def _likeness(row: MeasureRow, noun: str) -> str:
@@ -103,7 +104,9 @@ def _planning(rows: Sequence[MeasureRow]) -> list[str]:
 
 
 def _icc_words(icc: float) -> str:
-    return f"{icc:.3f}" if icc >= _LEAST_ICC else f"{_LEAST_ICC} (here {signed(icc)}, a gain not to be counted on)"
+    if icc >= 0:
+        return f"{max(icc, _LEAST_ICC):.3f}"
+    return f"{_LEAST_ICC} (here −{abs(icc):.3f}, a gain not to be counted on)"
 
 
 def _negative(rows: Sequence[MeasureRow]) -> list[str]:

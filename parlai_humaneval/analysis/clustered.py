@@ -116,10 +116,15 @@ def clustered_share(
     error = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / total)
     if error < 1e-9:
         return _without_variance(base, sums, share, null, cluster)
-    return _with_t(base, share, error, groups, null, cluster)
+    return with_t(base, error, groups, null, cluster, sums.denominators)
 
 
-def _with_t(base: Result, share: float, error: float, groups: int, null: float, cluster: str) -> Result:
+def with_t(base: Result, error: float, groups: int, null: float, cluster: str, sizes: Floats) -> Result:
+    """``base``, whose estimate is a share, with interval and test: Student's t of ``groups`` − 1 degrees of freedom.
+
+    ``sizes``: number of observations of each cluster.
+    """
+    share = base.estimate or 0.0
     t = (share - null) / error
     half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
     low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
@@ -129,17 +134,34 @@ def _with_t(base: Result, share: float, error: float, groups: int, null: float, 
             "ci_high": high,
             "statistic": t,
             "p_value": float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (*few_notes(groups, cluster), *cut),
+            "notes": (*few_notes(groups, cluster, sizes), *cut),
             "details": {**base.details, "df": groups - 1, "standard_error": error},
         }
     )
 
 
-def few_notes(groups: int, cluster: str) -> tuple[str, ...]:
-    """What to say of an interval that rests on few clusters; often nothing."""
-    if groups >= FEW_CLUSTERS:
+def effective_clusters(sizes: npt.ArrayLike) -> float:
+    """How many clusters of equal size weigh like these: (Σn)² / Σn² (Kish 1965)."""
+    n = np.asarray(sizes, dtype=float)
+    squares = float((n**2).sum())
+    return float(n.sum()) ** 2 / squares if squares else 0.0
+
+
+def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
+    """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
+
+    ``sizes``: number of observations of each. Where they differ much, t with clusters − 1 degrees of freedom rejects a
+    true null too often: in a tenth of studies instead of a twentieth where ten workers halve from one to the next.
+    """
+    if groups < FEW_CLUSTERS:
+        return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
+    effective = float(groups) if sizes is None else effective_clusters(sizes)
+    if effective >= FEW_CLUSTERS - 1e-9:
         return ()
-    return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
+    return (
+        f"the {cluster}s gave very unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take "
+        "the interval as a rough guide",
+    )
 
 
 def _without_variance(base: Result, sums: ClusterSums, share: float, null: float, cluster: str) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,7 +137,10 @@ def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
     found = np.bincount(which, weights=y, minlength=len(rows))
     total = np.bincount(which, minlength=len(rows))
     family = families.Binomial(link=families.links.CLogLog())
-    fitted = GLM(np.column_stack([found, total - found]), rows, family=family).fit(maxiter=100, tol=1e-12)
+    # Here, as importing statsmodels has all its warnings shown, also where the caller ignores them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of separation, which is told in words
+        fitted = GLM(np.column_stack([found, total - found]), rows, family=family).fit(maxiter=100, tol=1e-12)
     beta = np.asarray(fitted.params, dtype=float)
     scores, curvature = _derivatives(design @ beta, y)
     inverse = np.asarray(fitted.normalized_cov_params, dtype=float)

@@ -16,7 +16,7 @@ from parlai_humaneval.analysis.means import Limits, clustered_difference, cluste
 from parlai_humaneval.analysis.pair_wins import corrected
 from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.slider_scores import on_sliders
+from parlai_humaneval.analysis.slider_scores import is_reversed, on_sliders
 from parlai_humaneval.analysis.unfinished import of_unfinished
 
 Floats = npt.NDArray[np.float64]
@@ -93,7 +93,7 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
         )
         for model, own in rows.groupby("model", sort=True)
     )
-    turned = bool(is_set(rows, "reversed").any())
+    turned = bool(is_reversed(rows).any())
     return RatedCriterion(technique, setting, metric, criterion, low, high, turned, models)
 
 

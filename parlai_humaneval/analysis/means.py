@@ -35,7 +35,7 @@ def clustered_mean(
     y, groups = _counted(values, clusters)
     mean = float(y.mean()) if y.size else None
     parts = _by_cluster((y - (mean or 0.0)) / max(1, y.size), groups)
-    result = _with_interval(mean, parts, y.size, name, null, limits, level, cluster)
+    result = _with_interval(mean, parts, _sizes(groups), y.size, name, null, limits, level, cluster)
     clusters_agree = result.ci_low is None and len(parts) >= MIN_CLUSTERS and null is not None
     if clusters_agree and result.p_value is None:
         p = 2.0 ** (1 - len(parts))
@@ -65,8 +65,9 @@ def clustered_difference(
     influence = (
         np.concatenate([(a - a.mean()) / a.size, -(b - b.mean()) / b.size]) if both else np.zeros(a.size + b.size)
     )
-    parts = _by_cluster(influence, np.concatenate([groups_a, groups_b]))
-    return _with_interval(difference, parts, a.size + b.size, name, 0.0, limits, level, cluster)
+    groups = np.concatenate([groups_a, groups_b])
+    parts = _by_cluster(influence, groups)
+    return _with_interval(difference, parts, _sizes(groups), a.size + b.size, name, 0.0, limits, level, cluster)
 
 
 def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
@@ -80,9 +81,15 @@ def _by_cluster(influence: Floats, clusters: npt.NDArray[np.object_]) -> Floats:
     return np.bincount(codes, weights=influence, minlength=len(names)).astype(float)
 
 
+def _sizes(clusters: npt.NDArray[np.object_]) -> Floats:
+    codes, names = pd.factorize(clusters)
+    return np.bincount(codes, minlength=len(names)).astype(float)
+
+
 def _with_interval(
     estimate: float | None,
     parts: Floats,
+    sizes: Floats,
     n: int,
     name: str,
     null: float | None,
@@ -90,7 +97,7 @@ def _with_interval(
     level: float,
     cluster: str,
 ) -> Result:
-    """``parts``: what each cluster adds to the error of the estimate."""
+    """``parts``: what each cluster adds to the error of the estimate; ``sizes``: its number of observations."""
     groups = len(parts)
     base = Result(
         name=name,
@@ -121,7 +128,7 @@ def _with_interval(
             "ci_high": high,
             "statistic": t,
             "p_value": None if t is None else float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (*few_notes(groups, cluster), *cut),
+            "notes": (*few_notes(groups, cluster, sizes), *cut),
             "details": {**base.details, "df": groups - 1, "standard_error": error},
         }
     )

@@ -105,8 +105,9 @@ def _by_both_names(known: pd.Series[Any]) -> pd.Series[Any]:
     dialogues, workers, *more = (known.index.get_level_values(level) for level in range(known.index.nlevels))
     names = pd.Index(dialogues.to_numpy(dtype=object) + " by " + workers.to_numpy(dtype=object))
     other = known.set_axis(pd.MultiIndex.from_arrays([names, workers, *more]))
-    both = pd.concat([known, other])
-    return both[~both.index.duplicated()]
+    both: pd.Series[Any] = pd.concat([known, other])
+    found: pd.Series[Any] = both[~both.index.duplicated()]
+    return found
 
 
 def _found(known: pd.Series[Any], keys: pd.Index[Any]) -> Floats:

@@ -5,15 +5,25 @@ They do not depend on the order of dialogues, as TrueSkill does, and their inter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.choice_strengths import plackett_luce
 from parlai_humaneval.analysis.pair_strengths import bradley_terry
+from parlai_humaneval.analysis.pair_wins import oriented
 from parlai_humaneval.analysis.strength_results import Strengths
 from parlai_humaneval.analysis.turn_tables import ChoiceGroup
 
-__all__ = ["Strengths", "bradley_terry", "comparison_strengths", "plackett_luce", "turn_strengths"]
+__all__ = [
+    "Strengths",
+    "bradley_terry",
+    "comparison_strengths",
+    "oriented_strengths",
+    "plackett_luce",
+    "turn_strengths",
+]
 
 
 def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:
@@ -33,28 +43,26 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
     """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table, clustered by worker.
 
     Which model stood first (left or top) is read from ``side``, else, of two replies, from ``position_a``; where that is
-    not known of every row the effect of the place is not modelled. None for a table of no rows.
+    not known of every row the effect of the place is not modelled. Empty ``n_models`` means two. None for a table of no
+    rows.
 
     Raises:
-        ValueError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
+        TableError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
     """
-    if comparisons.empty:
-        return None
-    a, b, winner = (comparisons[name].to_numpy(dtype=object) for name in ("model_a", "model_b", "winner"))
-    unknown = (winner != a) & (winner != b) & (winner != "tie")
-    if unknown.any():
-        raise ValueError(f"winner {winner[unknown][0]!r} is neither of the two models nor 'tie'.")
-    outcome = np.where(winner == "tie", 0, np.where(winner == a, 1, -1))
-    # 1: that of model_a stood first, 2: second. Of more than two replies the other's place is not in the table.
-    of_two = comparisons["position_a"].where(comparisons["n_models"].eq(2).fillna(False))
-    first = comparisons["side"].fillna(of_two)
-    known = bool(first.notna().all())
-    swap = (first == 2).fillna(False).to_numpy(dtype=bool)
+    return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
+
+
+def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
+    """The same of rows that :func:`~parlai_humaneval.analysis.pair_wins.oriented` has made; ``models`` in this order."""
+    first_a = rows["first_a"].to_numpy(dtype=float)
+    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
     return bradley_terry(
         np.where(swap, b, a),
         np.where(swap, a, b),
         np.where(swap, -outcome, outcome),
-        comparisons["worker_id"].to_numpy(dtype=object),
-        slots=known,
+        rows["worker_id"].to_numpy(dtype=object),
+        slots=not np.isnan(first_a).any(),
+        models=models,
         level=level,
     )

@@ -6,7 +6,6 @@ log-log link and an intercept for each k, which gives the same estimates as prog
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -82,9 +81,7 @@ def cloglog_cox(
     if len(labels) != table.shape[1]:
         raise ValueError(f"{len(labels)} names for {table.shape[1]} covariates: give one for each.")
     varying = np.ptp(table, axis=0) > 1e-12 if found.size else np.zeros(table.shape[1], dtype=bool)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of separation, which is told in words
-        fit = fit_blocks(exchanges, found, table[:, varying])
+    fit = fit_blocks(exchanges, found, table[:, varying])
     likelihood = fit.likelihood
     flat = _flat(likelihood, table[:, varying])
     columns = iter(range(int(varying.sum())))

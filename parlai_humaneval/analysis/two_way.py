@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.analysis.clustered import (
     MIN_CLUSTERS,
-    SHARE_LIMITS,
     cluster_sums,
     clustered_share,
-    few_notes,
-    limited,
+    effective_clusters,
     too_few,
+    with_t,
 )
 from parlai_humaneval.analysis.result import Result
 
@@ -77,22 +75,8 @@ def two_way_share(
     if error < 1e-9:
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
         return base.model_copy(update={"notes": (note,)})
-    return _with_t(base, share, error, groups, null, cluster)
-
-
-def _with_t(base: Result, share: float, error: float, groups: int, null: float, cluster: str) -> Result:
-    half, t = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error, (share - null) / error
-    low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
-    return base.model_copy(
-        update={
-            "ci_low": low,
-            "ci_high": high,
-            "statistic": t,
-            "p_value": float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (*few_notes(groups, cluster), *cut),
-            "details": {**base.details, "df": groups - 1, "standard_error": error},
-        }
-    )
+    sizes = [np.bincount(x, weights=n, minlength=size).astype(float) for x, size in ((one, n_one), (two, n_two))]
+    return with_t(base, error, groups, null, cluster, min(sizes, key=effective_clusters))
 
 
 def _codes(clusters: npt.ArrayLike, used: npt.NDArray[np.bool_]) -> tuple[Codes, int]:

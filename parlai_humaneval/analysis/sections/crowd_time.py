@@ -18,11 +18,12 @@ from parlai_humaneval.analysis.crowd_time import (
     time_to_significance,
 )
 from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.analysis.rater_clock import Floats
 from parlai_humaneval.analysis.sections import crowd_time_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
 from parlai_humaneval.analysis.time_spent import spent_by_unit
-from parlai_humaneval.analysis.timed_answers import Floats, TimedAnswers, answers_in_time
+from parlai_humaneval.analysis.timed_answers import TimedAnswers, answers_in_time
 from parlai_humaneval.analysis.win_rates import effective_win_rate
 from parlai_humaneval.analysis.wording import counted
 

@@ -188,3 +188,19 @@ def test_the_same_seed_gives_the_same_interval():
     counts = np.random.default_rng(0).multinomial(3, [0.5, 0.3, 0.2], 30)
     one, again, other = (fleiss_kappa(counts, range(30), seed=seed) for seed in (1, 1, 2))
     assert (one.ci_low, one.ci_high) == (again.ci_low, again.ci_high) != (other.ci_low, other.ci_high)
+
+
+def test_the_interval_is_the_middle_of_resampled_dialogues():
+    """2.5 and 97.5 % of plain resamples of whole dialogues."""
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 2, 120)
+    second = np.where(rng.random(120) < 0.8, first, 1 - first)
+    drawn = rng.integers(0, 40, (2000, 40))[:, :, None] * 3 + np.arange(3)
+    x, y = (labels[drawn.reshape(2000, 120)] for labels in (first, second))
+    same, by_chance = (
+        (x == y).mean(axis=1),
+        x.mean(axis=1) * y.mean(axis=1) + (1 - x.mean(axis=1)) * (1 - y.mean(axis=1)),
+    )
+    kappas = (same - by_chance) / (1 - by_chance)
+    found = cohen_kappa(first, second, np.arange(120) // 3)
+    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(np.quantile(kappas, [0.025, 0.975])), abs=0.015)

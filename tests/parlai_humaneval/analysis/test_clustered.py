@@ -15,11 +15,14 @@ from parlai_humaneval.analysis.clustered import (
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
+    effective_clusters,
     limited,
     sign_flip_p,
 )
 from parlai_humaneval.analysis.correction import holm
+from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
 from parlai_humaneval.analysis.proportions import binomial_p, wilson_interval
+from parlai_humaneval.analysis.two_way import two_way_share
 
 sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=3, max_size=10).map(
     lambda pairs: [(min(x, n), n) for x, n in pairs]
@@ -226,3 +229,21 @@ def test_holm_agrees_with_statsmodels(p_values):
     assert [p is None for p in got] == [p is None for p in p_values]
     if made:
         assert [p for p in got if p is not None] == pytest.approx(list(multipletests(made, method="holm")[1]))
+
+
+def test_few_large_workers_are_remarked():
+    """Ten workers of geometric sizes weigh like three, where t rejects too often; ten equal ones need no remark."""
+    sizes = 2 ** np.arange(10)
+    workers = np.repeat(np.arange(10), sizes)
+    won = np.random.default_rng(0).integers(0, 2, len(workers)).astype(float)
+    uneven = clustered_share(cluster_sums(won, np.ones(len(won)), workers))
+    assert effective_clusters(sizes) == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
+    assert any("10 weigh like 3.0 equal ones" in note for note in uneven.notes)
+    assert any("10 weigh like 3.0 equal ones" in note for note in clustered_mean(won, workers, null=0.5).notes)
+    half = np.arange(len(won)) % 2 == 0
+    gap = clustered_difference(won[half], workers[half], won[~half], workers[~half])
+    assert any("weigh like" in note for note in gap.notes)
+    both = two_way_share(won, np.ones(len(won)), workers, np.arange(len(won)) % 20)
+    assert any("10 weigh like 3.0 equal ones" in note for note in both.notes)
+    even = clustered_share(cluster_sums(won[:1000], np.ones(1000), np.arange(1000) % 10))
+    assert not any("weigh" in note for note in even.notes)

@@ -126,3 +126,16 @@ def test_no_ratings_no_weights():
     assert weigh_turns(choice_groups(given), []) == []
     assert weigh_turns([], likert_groups(given)) == []
     assert turn_rates([]).empty
+
+
+def test_criteria_are_reversed_by_their_names_too():
+    """A table from elsewhere has no column "reversed": robotic is one where less is better, as of direct assessment."""
+    frame = ratings_frame({"a": 4.0, "b": 2.0}, n=10).replace({"criterion": {"human": "robotic"}})
+    groups = {group.criterion: group for group in likert_groups(_tables(frame))}
+    assert groups["robotic"].reversed
+    assert not groups["engaging"].reversed
+    (pair,) = rated_pairs(groups["robotic"])
+    assert pair.difference.estimate > 1
+    assert pair.effective.estimate < 0.3
+    said = likert_groups(_tables(frame.assign(reversed=0)))
+    assert not any(group.reversed for group in said)

@@ -164,3 +164,13 @@ def test_rankings_may_be_names_in_order():
     assert same_ranking_share([["a", "b"], ["b", "a"], ["a", "b"], ["a", "b"]], ["a", "b"]) == 0.75
     with pytest.raises(ValueError, match="missing"):
         same_ranking_share([["a", None]], ["a", "b"])
+
+
+def test_ranges_are_those_of_the_score():
+    """μ − 3σ, as of the points in the report: with one order, whatever it is, the range is the score of that order."""
+    points = [[3.0, 1.0, 1.0]] * 12
+    mu, sigma = free_for_all_ratings(points)
+    found = score_ranges(points, list("abcd") * 3, draws=60)
+    for row, score in zip(found, (mu - 3 * sigma)[0], strict=True):
+        assert (row.order_low, row.order_high) == pytest.approx((score, score), abs=1e-3)
+        assert (row.bootstrap_low, row.bootstrap_high) == pytest.approx((score, score), abs=1e-3)

@@ -386,5 +386,22 @@ def test_comparisons_of_a_table():
     for without in (rows, several):
         assert comparison_strengths(from_rows("comparisons", without)).positions == ()
     assert comparison_strengths(from_rows("comparisons", [])) is None
-    with pytest.raises(ValueError, match="neither of the two"):
+    with pytest.raises(ValueError, match="neither of the models"):
         comparison_strengths(from_rows("comparisons", [{**rows[0], "winner": "c"}]))
+
+
+def test_who_stood_first_turns_the_outcome_with_the_models():
+    """A wins nine of ten wherever it stands: it is the stronger by log 9, and the place has no pull."""
+    row = {"metric": "preference", "model_a": "a", "model_b": "b", "dialogue_a": "x", "dialogue_b": "y", "seconds": 1}
+    rows = [
+        {**row, "item_id": f"i{i}", "worker_id": f"w{i % 20}", "winner": "b" if i % 10 == 0 else "a", "side": side}
+        for i in range(100)
+        for side in (1, 2)
+    ]
+    found = comparison_strengths(from_rows("comparisons", rows))
+    assert found.pairs[0].estimate == pytest.approx(np.log(9), abs=0.01)
+    assert found.positions[0].estimate == pytest.approx(0, abs=1e-6)
+    # An empty number of models means two, so that places of replies tell who stood first.
+    places = [{**{k: v for k, v in r.items() if k != "side"}, "position_a": r["side"]} for r in rows]
+    again = comparison_strengths(from_rows("comparisons", places))
+    assert _estimates(again.positions) == pytest.approx(_estimates(found.positions))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -184,3 +186,16 @@ def test_clustered_errors_hold_their_level():
         clustered.append(effect.p_value < 0.05)
     assert np.mean(plain) > 0.15
     assert 0.01 <= np.mean(clustered) <= 0.11
+
+
+SEPARATED_STUDY = """
+from parlai_humaneval.analysis.survival_regression import cloglog_cox
+fit = cloglog_cox([2, 3, 5] * 8, [0, 1, 0] * 4 + [1, 1, 1] * 4, [[0.0]] * 12 + [[1.0]] * 12)
+assert fit.effects[0].estimate is None and fit.effects[0].notes
+"""
+
+
+def test_separation_is_told_in_words_and_nowhere_else():
+    """In a fresh interpreter, where importing statsmodels turns its warnings on: nothing is printed."""
+    done = subprocess.run([sys.executable, "-c", SEPARATED_STUDY], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

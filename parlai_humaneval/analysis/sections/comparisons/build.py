@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.frames import Tables
@@ -25,7 +24,7 @@ from parlai_humaneval.analysis.sections.comparisons.parts import (
     FirstShown,
 )
 from parlai_humaneval.analysis.sections.comparisons.views import group_words, grouped
-from parlai_humaneval.analysis.strengths import bradley_terry
+from parlai_humaneval.analysis.strengths import oriented_strengths
 from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
 
 
@@ -96,19 +95,7 @@ def _strengths(rows: pd.DataFrame, models: list[str], level: float) -> list[Resu
     their replies were chosen from all of them at once."""
     if not (rows["n_models"].fillna(2) == 2).all():
         return [None] * len(models)
-    first = rows["first_a"].to_numpy(dtype=float)
-    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
-    outcome, swap = rows["outcome"].to_numpy(dtype=int), first == 0
-    found = bradley_terry(
-        np.where(swap, b, a),
-        np.where(swap, a, b),
-        np.where(swap, -outcome, outcome),
-        rows["worker_id"].to_numpy(dtype=object),
-        slots=not np.isnan(first).any(),
-        models=models,
-        level=level,
-    )
-    return list(found.models)
+    return list(oriented_strengths(rows, models=models, level=level).models)
 
 
 def _model(model: ModelWins, group: dict[str, str], strength: Result | None) -> ComparedModel:

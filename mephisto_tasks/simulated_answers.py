@@ -49,6 +49,7 @@ WRITTEN = [
     "Oh, I had not thought of that before, thanks for telling me!",
 ]
 TOPICS = ["cooking at home", "my two dogs", "weekend trips", "old movies", "learning to swim"]
+LIKING_OF_WORST = 0.05
 COMMENT = "A simulated rater's comment."
 
 
@@ -64,6 +65,8 @@ class Behaviour:
         position_bias: probability of choosing the first card without looking.
         more_turns: turns that the rater goes on for after the fewest, where they may end the dialogue.
         taste: of a text, 0–1: for raters who know no more than their page; in place of ``model_of`` and ``prefer``.
+        worst: the model that is bad on purpose, to check raters: who pays attention rates it very low.
+        careless: probability that a rater does not notice how bad ``worst`` is, in any of its dialogues.
         think_s: mean pause before an answer, in seconds (exponential); 0: at once.
     """
 
@@ -74,6 +77,8 @@ class Behaviour:
     position_bias: float = 0.0
     more_turns: int = 0
     taste: Callable[[str], float] | None = None
+    worst: str | None = None
+    careless: float = 0.1
     think_s: float = 0.0
 
     def liking(self, candidate_id: str, text: str = "") -> float:
@@ -98,6 +103,7 @@ class Answers:
     def __init__(self, behaviour: Behaviour, chance: random.Random) -> None:
         self.behaviour = behaviour
         self._chance = chance
+        self._notices = behaviour.worst is not None and chance.random() >= behaviour.careless
 
     def message(self, step: MessageStep, state: PageState) -> dict[str, Any]:
         """The next message, or the action that ends the conversation once that is possible."""
@@ -177,9 +183,12 @@ class Answers:
             return {"kind": "rate", "values": {s.scale_id: _at(s, ends[item.sides[s.scale_id]]) for s in step.scales}}
         partner = [entry.entry_id for entry in state.transcript if entry.speaker == "partner"]
         judged = [line for panel in state.panels for line in panel.lines if line.judged]
-        liking = (
-            self.behaviour.liking(partner[-1]) if partner else (self.behaviour.liking_of(judged) if judged else 0.5)
-        )
+        if partner and self._notices and self.behaviour.model_of(partner[-1]) == self.behaviour.worst:
+            liking = LIKING_OF_WORST
+        elif partner:
+            liking = self.behaviour.liking(partner[-1])
+        else:
+            liking = self.behaviour.liking_of(judged) if judged else 0.5
         return {"kind": "rate", "values": {s.scale_id: _at(s, self._agreement(s, liking)) for s in step.scales}}
 
     def _agreement(self, scale: Scale, liking: float) -> float:

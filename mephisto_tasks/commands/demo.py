@@ -94,7 +94,8 @@ def demo(
     """Rate embedded models on this machine, now.
 
     Without --raters it prints a link and waits for people; with it, simulated raters go through the same pages' protocol
-    and the report is printed. Confs and settings are as for `launch`. Without --prefer simulated raters answer at random.
+    and the report is printed. Confs and settings are as for `launch`. Without --prefer simulated raters answer at random,
+    but for a degraded model, which most of them rate low.
     """
     if prefer is not None and raters is None:
         raise click.UsageError("--prefer tells simulated raters what to like; it needs --raters N")
@@ -130,7 +131,8 @@ def demo(
                 )
                 follow(run, stop)
             else:
-                _simulate(run, stop, raters, prefer, strength, seed)
+                worst = str(blueprint.get("quality_control_model") or "") or None
+                _simulate(run, stop, raters, prefer, strength, seed, worst)
         _print_report(run, as_json)
 
 
@@ -152,8 +154,9 @@ def _simulate(
     prefer: str | None,
     strength: float,
     seed: int,
+    worst: str | None,
 ) -> None:
-    """Simulated raters until all units are done, or Ctrl-C."""
+    """Simulated raters until all units are done, or Ctrl-C; most of them notice how bad ``worst`` is, if there is one."""
     from rich.progress import Progress
 
     from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
@@ -163,6 +166,7 @@ def _simulate(
         prefer=prefer,
         strength=strength,
         practice=run.study.practice,
+        worst=worst,
     )
     with Progress(console=console(stderr=True), transient=True) as progress:
         bar = progress.add_task(f"{raters} simulated raters", total=run.study.remaining)

@@ -15,6 +15,7 @@ from mephisto_tasks.commands.options import console
 from parlai_humaneval.analysis.document.files import OutputError, check_output, folder_of, write_document
 from parlai_humaneval.analysis.document.html import figure_count
 from parlai_humaneval.analysis.document.making import make_document, tables_of
+from parlai_humaneval.analysis.document.titles import default_title
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.wording import counted
 
@@ -31,12 +32,13 @@ PARTIAL = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """``page``: of the report, if one is to be written."""
+    """``page``: of the report, if one is to be written. ``title``: None: made of what the tables or the task say."""
 
     page: Path | None
     as_json: bool
     seed: int
     draws: int
+    title: str | None = None
 
     def check(self, force: bool, tables: Path | None = None) -> None:
         """Refuse a place that is taken before any work is done.
@@ -58,32 +60,44 @@ class Wanted:
         """
         with self._progress("Reading tables"):
             tables = tables_of(folder)
-        document = self._document(tables, f"Tables of {folder.resolve().name or folder}")
+        document = self._document(tables, default_title(tables))
+        # First the files: who reads through `head` closes the pipe while all of it is being printed.
+        written = self._write(document)
         if not self.as_json:
             from parlai_humaneval.analysis.document.terminal import print_document
 
             print_document(document, console())
-        self._give(document)
+        self._tell(document, written)
 
     def report_task(self, tables: Tables, report: Report) -> None:
-        """All that is to be said of a task beside the print of its technique's report; nothing where none is wanted."""
-        if self.page is None and not self.as_json:
-            return
-        notes = (PARTIAL,) if report.include_partial else ()
-        self._give(self._document(tables, ", ".join(report.tasks) or report.technique, report, notes))
+        """All that is to be said of a task: its page, if one is wanted, and the print of its technique's report or JSON."""
+        document, written = None, list[Path]()
+        if self.page is not None or self.as_json:
+            notes = (PARTIAL,) if report.include_partial else ()
+            document = self._document(tables, ", ".join(report.tasks) or report.technique, report, notes)
+            written = self._write(document)
+        if not self.as_json:
+            from parlai_humaneval.analysis.reports.study import render
+
+            render(report, console())
+        if document is not None:
+            self._tell(document, written)
 
     def _document(
         self, tables: Tables, title: str, report: Report | None = None, notes: tuple[str, ...] = ()
     ) -> Document:
         options = Options(seed=self.seed, draws=self.draws)
         with self._progress("Estimating"):
-            return make_document(tables, options, title=title, report=report, notes=notes)
+            return make_document(tables, options, title=self.title or title, report=report, notes=notes)
 
-    def _give(self, document: Document) -> None:
-        written: list[Path] = []
-        if self.page is not None:
-            with self._progress("Drawing figures", figure_count(document)) as advance:
-                written = write_document(document, self.page, on_figure=advance)
+    def _write(self, document: Document) -> list[Path]:
+        """Files of the page; none where none is wanted."""
+        if self.page is None:
+            return []
+        with self._progress("Drawing figures", figure_count(document)) as advance:
+            return write_document(document, self.page, on_figure=advance)
+
+    def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
             files = {"files": [str(path) for path in written]} if written else {}
             click.echo(json.dumps({**document.to_json(), **files}, indent=2, ensure_ascii=False))

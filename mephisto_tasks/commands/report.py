@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
     from parlai_humaneval.analysis.frames import Tables
@@ -20,7 +20,7 @@ EPILOG = """\b
 Examples:
   parlai-humaneval report --task-name pw-turn-preference
   parlai-humaneval report --task-name pw-turn-preference --out report.html
-  parlai-humaneval report --tables tables --out report.html
+  parlai-humaneval report --tables tables --out report.html --title "Release candidate 2"
   parlai-humaneval report --tables tables --json | jq .turns.models
   parlai-humaneval report --task-name sata-mm --exclude paper --exclude-scope dialogue
   parlai-humaneval report --task-name sata-mm --exclude greeting,same_position --everywhere
@@ -54,6 +54,11 @@ Scope = Literal["worker", "dialogue"]
 @click.option(
     "--out", metavar="FILE", help="Write one self-contained HTML page, and its tables into a folder beside it."
 )
+@click.option(
+    "--title",
+    metavar="TEXT",
+    help="Of the page, and of how it is cited. Default: the models and the technique, or the task.",
+)
 @click.option("--force", is_flag=True, help="Replace a report that stands at --out already.")
 @data_dir_option
 @json_option
@@ -80,6 +85,7 @@ def report(
     tasks: tuple[str, ...],
     tables_dir: str | None,
     out: str | None,
+    title: str | None,
     force: bool,
     data_dir: str | None,
     as_json: bool,
@@ -95,7 +101,8 @@ def report(
         from mephisto_tasks.commands.documents import Wanted
 
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
-        wanted = Wanted(page=None if out is None else Path(out).expanduser(), as_json=as_json, seed=seed, draws=draws)
+        page = None if out is None else Path(out).expanduser()
+        wanted = Wanted(page=page, as_json=as_json, seed=seed, draws=draws, title=title)
         if folder is not None:
             _only_tables(tasks, data_dir, include_partial, exclude, exclude_scope, everywhere)
             wanted.check(force, folder)
@@ -118,10 +125,6 @@ def report(
             scope=exclude_scope,
             everywhere=everywhere,
         )
-        if not as_json:
-            from parlai_humaneval.analysis.reports.study import render
-
-            render(result, console())
         wanted.report_task(tables, result)
 
 

@@ -140,7 +140,7 @@ def test_a_page_needs_answers(tmp_path: Path) -> None:
         ({"selected": "2"}, "turns.selected: '2' in row 1, expected 0 or 1"),
         ({"turn": "first"}, "turns.turn: 'first' in row 1"),
         ({"model": ""}, "turns.model: empty in row 1"),
-        ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "are the same answer"),
+        ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "rows 1 and 5 contradict"),
     ],
 )
 def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: str) -> None:
@@ -232,3 +232,37 @@ def test_exported_tables_say_the_same_as_their_task(stored: Path, tmp_path: Path
     assert "turns" in shared
     assert {key: of_task.get(key) for key in shared} == {key: of_tables[key] for key in shared}
     assert of_task["examples"] == of_tables["examples"]
+
+
+def test_the_title_is_chosen_or_made_of_what_is_there(tables: Path, tmp_path: Path) -> None:
+    """On the page, in “To cite” and in the JSON; never the name of the folder."""
+    page = tmp_path / "r.html"
+    done = run("--tables", tables, "--out", page, "--json", "--draws", 100, "--title", "Candidate <2>")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["facts"]["title"] == "Candidate <2>"
+    text = page.read_text(encoding="utf-8")
+    assert "<h1>Candidate &lt;2&gt;</h1>" in text
+    assert "report “Candidate &lt;2&gt;”" in text
+    made = json.loads(run("--tables", tables, "--json", "--draws", 100).stdout)["facts"]["title"]
+    assert made == "alpha and beta, rated with sata"
+
+
+def test_the_title_of_a_task_can_be_chosen(stored: Path) -> None:
+    arguments = ("--task-name", "study", "--data-dir", stored, "--json", "--draws", 100)
+    assert json.loads(run(*arguments, "--title", "Ours").stdout)["facts"]["title"] == "Ours"
+    assert json.loads(run(*arguments).stdout)["facts"]["title"] == "study"
+
+
+def test_who_reads_only_the_head_has_the_page(tables: Path, tmp_path: Path) -> None:
+    """``report --out p.html | head``: the pipe closes while the answers are printed, after the page was written."""
+    page = tmp_path / "r.html"
+    arguments = ["report", "--tables", str(tables), "--out", str(page), "--draws", "100"]
+    code = f"from parlai_humaneval.cli import main; main({arguments!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read().decode()
+    assert "Traceback" not in told
+    assert page.is_file()
+    assert (tmp_path / "r" / "report.json").is_file()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parlai_humaneval.analysis.sections.views import Cell, CellKind, DataTable, TableColumn
 from parlai_humaneval.analysis.wording import ABSENT, number_words, p_cell, percent, percent_range, seconds_words
 
 MINUS = "−"
 INTERVAL = "interval"
+ENDS = ("from", "to", "low", "high")
+"""Words of labels for the ends of an interval."""
 GROUPS = ("technique", "setting", "kind", "metric")
 """Keys of columns that say which rows belong together; they become a line above their rows."""
+TENS = 10
+"""Whole numbers from here on need no decimals, others ten times as large but one."""
 WIDE = 8
 """A table of more columns is shown without those in which no row has a value."""
 
@@ -56,7 +60,7 @@ def laid_out(table: DataTable) -> Layout:
     others = [column for column in table.columns if column.key not in of_group]
     if len(others) > WIDE:
         others = [column for column in others if any(row.get(column.key) is not None for row in table.rows)]
-    columns = _merged(others)
+    columns = _told_apart(_merged(others))
     groups: dict[str, list[list[str]]] = {}
     for row in table.rows:
         title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
@@ -84,13 +88,32 @@ def _are_ends(low: TableColumn, high: TableColumn) -> bool:
 
 
 def _common_label(low: str, high: str) -> str:
-    """“95 % from” and “95 % to” → “95 %”: words that both labels begin with."""
-    words = []
-    for one, other in zip(low.split(), high.split(), strict=False):
-        if one != other:
-            break
-        words.append(one)
-    return " ".join(words).rstrip(" ,:(") or INTERVAL
+    """“95 % from” and “95 % to” → “95 %”; “From, by dialogue” and “To, by dialogue” → “interval, by dialogue”."""
+    (one, is_first), (other, _) = _without_end(low), _without_end(high)
+    if not one or (other and other != one):
+        return INTERVAL
+    return f"{INTERVAL}, {one}" if is_first else one
+
+
+def _without_end(label: str) -> tuple[str, bool]:
+    """A label without the word for its end of an interval, and whether it began with that."""
+    words = label.split()
+    for place, is_first in ((0, True), (-1, False)):
+        if words and words[place].strip(",:").lower() in ENDS:
+            del words[place]
+            return " ".join(words).strip(" ,:("), is_first
+    return label, False
+
+
+def _told_apart(columns: Sequence[ShownColumn]) -> list[ShownColumn]:
+    """Where several columns are just “interval”, each says of what: the column before it."""
+    bare = [place for place, column in enumerate(columns) if column.label == INTERVAL]
+    if len(bare) < 2:
+        return list(columns)
+    return [
+        replace(column, label=f"{INTERVAL}, {columns[place - 1].label}") if place in bare and place else column
+        for place, column in enumerate(columns)
+    ]
 
 
 def cell_text(value: Cell, kind: CellKind) -> str:
@@ -115,4 +138,9 @@ def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{round(value):,}" if float(value).is_integer() and abs(value) >= 1_000 else number_words(value)
+    """Three decimals; fewer of numbers that are so large that nobody reads them."""
+    if abs(value) < TENS:
+        return number_words(value)
+    if float(value).is_integer():
+        return f"{round(value):,}"
+    return f"{value:,.1f}" if abs(value) >= TENS**2 else number_words(value)

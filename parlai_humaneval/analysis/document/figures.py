@@ -24,6 +24,8 @@ WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
 LABEL_WIDTH = 30
 """Longer names of rows are broken; others end in an ellipsis."""
+LEAST_SHARE = 0.2
+"""An axis of shares is as long, at least: a flat line is no cliff."""
 CURVES_NAMED = 24
 """As many curves as a legend can name."""
 _STYLES = ("-", "--", ":", "-.")
@@ -142,8 +144,14 @@ def _intervals(drawing: Drawing, figure: IntervalFigure) -> None:
     axes.set_ylim(max(len(places), 1) - 0.5, -0.5)
     axes.set_xlabel(figure.x_label)
     axes.grid(axis="x", color=MUTED, alpha=0.25, linewidth=0.6)
+    shown = [end for point in figure.points for end in (point.low, point.estimate, point.high) if end is not None]
     if figure.share:
+        if all(0 <= point.estimate <= 1 for point in figure.points):
+            shown = [min(1.0, max(0.0, end)) for end in shown]
+            axes.set_xlim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.xaxis)
+    elif shown and all(float(end).is_integer() for end in shown):
+        _whole_numbers(axes, min(shown), max(shown))
 
 
 def _curves(drawing: Drawing, figure: CurveFigure) -> None:
@@ -157,6 +165,9 @@ def _curves(drawing: Drawing, figure: CurveFigure) -> None:
     axes.grid(axis="y", color=MUTED, alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
     if figure.share:
+        shown = _ends(figure)
+        if shown and min(shown) >= 0 and max(shown) <= 1:
+            axes.set_ylim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.yaxis)
     if len(figure.curves) > 1:
         handles, labels = axes.get_legend_handles_labels()
@@ -167,6 +178,30 @@ def _curves(drawing: Drawing, figure: CurveFigure) -> None:
             ncols=min(2, len(figure.curves)),
             frameon=False,
         )
+
+
+def _ends(figure: CurveFigure) -> list[float]:
+    """All heights of lines and bands."""
+    heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
+    return [height for height in heights if height is not None]
+
+
+def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
+    """Ends of an axis of shares: at least ``LEAST_SHARE`` long, and hardly beyond 0 and 1, where nothing can be."""
+    low, high = min(shown), max(shown)
+    short = max(0.0, LEAST_SHARE - (high - low)) / 2
+    low, high = low - short, high + short
+    low, high = (low - (high - 1), 1.0) if high > 1 else (0.0, high - low) if low < 0 else (low, high)
+    margin = 0.04 * (high - low)
+    return max(low - margin, -margin / 2), min(high + margin, 1 + margin / 2)
+
+
+def _whole_numbers(axes: Axes, low: float, high: float) -> None:
+    """Ranks have nothing between them."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(low - 0.5, high + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
 
 
 def _curve(axes: Axes, curve: Curve, number: int, step: bool) -> None:
@@ -223,5 +258,5 @@ def _reference(axes: Axes, value: float | None, *, vertical: bool) -> None:
 def _percent(axis: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(nbins=6))
+    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(lambda value, _: f"{round(100 * value, 6) + 0.0:g} %")

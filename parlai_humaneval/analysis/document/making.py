@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from parlai_humaneval.analysis.columns import TableError
 from parlai_humaneval.analysis.document.examples import examples_of
 from parlai_humaneval.analysis.document.facts import facts_of
-from parlai_humaneval.analysis.document.model import Document
+from parlai_humaneval.analysis.document.model import Document, SectionLeftOut
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.types import Report
-from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.base import Options, Section
 from parlai_humaneval.analysis.sections.catalogue import sections
 from parlai_humaneval.analysis.table_files import read_tables
 
@@ -39,12 +40,27 @@ def make_document(
         TableError: a table cannot be used; the message says why.
     """
     chosen = options or Options()
+    found = sections(tables, chosen)
+    facts = facts_of(tables, chosen, title=title, report=report, notes=notes, now=now)
     return Document(
-        facts=facts_of(tables, chosen, title=title, report=report, notes=notes, now=now),
-        sections=sections(tables, chosen),
+        facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
+        sections=found,
         examples=examples_of(tables, seed=chosen.seed),
         report={} if report is None else report.model_dump(mode="json"),
     )
+
+
+def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
+    from parlai_humaneval.analysis.sections.direct_assessment.section import DirectAssessment
+
+    for section in found.values():
+        if isinstance(section, DirectAssessment) and section.workers.left_out:
+            yield SectionLeftOut(
+                section=section.TITLE,
+                why="did not rate the degraded model, which is bad on purpose, lower than the others",
+                workers=section.workers.left_out,
+                of=section.workers.total,
+            )
 
 
 def tables_of(folder: Path) -> Tables:

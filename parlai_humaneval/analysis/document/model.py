@@ -89,11 +89,24 @@ class Raters(Part):
     last_day: str = ""
 
 
+class SectionLeftOut(Part):
+    """Workers whom a section leaves out by a check of its own, although their answers are in the tables.
+
+    ``section``: its title; ``why``: what they did, after “who”; ``of``: as many workers were checked.
+    """
+
+    section: str
+    why: str
+    workers: list[str]
+    of: int
+
+
 class Facts(Part):
     """All that stands in a document beside its sections.
 
     ``title``: names the tasks, or the folder of tables. ``made``: ISO 8601, UTC. ``excluded``: who was left out, by which
-    check and why; None: nobody was asked to be. ``flagged``: what failed a check and counts all the same. ``seed``,
+    check and why; None: nobody was asked to be. ``left_out``: whom single sections leave out.
+    ``flagged``: what failed a check and counts all the same. ``seed``,
     ``draws``, ``level``: of bootstraps and intervals. ``versions``: name of the package → version.
     """
 
@@ -107,6 +120,7 @@ class Facts(Part):
     settings: list[SettingFact]
     raters: Raters
     excluded: Excluded | None = None
+    left_out: list[SectionLeftOut] = Field(default_factory=list)
     flagged: list[Flagged] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     seed: int

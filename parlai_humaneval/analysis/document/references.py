@@ -6,6 +6,49 @@ import re
 from collections.abc import Iterable
 
 _REFERENCES: dict[tuple[str, str], str] = {
+    ("Bloom", "1995"): "H. S. Bloom. Minimum Detectable Effects: A Simple Way to Report the Statistical Power of "
+    "Experimental Designs. Evaluation Review 19(5), 1995.",
+    ("Bojar", "2013"): "O. Bojar, C. Buck, C. Callison-Burch, C. Federmann, B. Haddow, P. Koehn, C. Monz, M. Post, "
+    "R. Soricut, L. Specia. Findings of the 2013 Workshop on Statistical Machine Translation. WMT 2013.",
+    (
+        "Bradley",
+        "1952",
+    ): "R. A. Bradley, M. E. Terry. Rank Analysis of Incomplete Block Designs: I. The Method of Paired "
+    "Comparisons. Biometrika 39(3/4), 1952.",
+    ("Cameron", "2008"): "A. C. Cameron, J. B. Gelbach, D. L. Miller. Bootstrap-Based Improvements for Inference with "
+    "Clustered Errors. Review of Economics and Statistics 90(3), 2008.",
+    (
+        "Cameron",
+        "2011",
+    ): "A. C. Cameron, J. B. Gelbach, D. L. Miller. Robust Inference With Multiway Clustering. Journal "
+    "of Business & Economic Statistics 29(2), 2011.",
+    ("Chamberlain", "1980"): "G. Chamberlain. Analysis of Covariance with Qualitative Data. Review of Economic Studies "
+    "47(1), 1980.",
+    ("Cohen", "1960"): "J. Cohen. A Coefficient of Agreement for Nominal Scales. Educational and Psychological "
+    "Measurement 20(1), 1960.",
+    (
+        "Connor",
+        "1987",
+    ): "R. J. Connor. Sample Size for Testing Differences in Proportions for the Paired-Sample Design. "
+    "Biometrics 43(1), 1987.",
+    ("Cox", "1972"): "D. R. Cox. Regression Models and Life-Tables. Journal of the Royal Statistical Society, Series B "
+    "34(2), 1972.",
+    ("Donner", "1980"): "A. Donner, J. J. Koval. The Estimation of Intraclass Correlation in the Analysis of Family "
+    "Data. Biometrics 36(1), 1980.",
+    ("Fleiss", "1971"): "J. L. Fleiss. Measuring Nominal Scale Agreement Among Many Raters. Psychological Bulletin "
+    "76(5), 1971.",
+    ("Kish", "1965"): "L. Kish. Survey Sampling. Wiley, 1965.",
+    ("Krippendorff", "2004"): "K. Krippendorff. Content Analysis: An Introduction to Its Methodology, second edition. "
+    "Sage, 2004.",
+    ("Luce", "1959"): "R. D. Luce. Individual Choice Behavior: A Theoretical Analysis. Wiley, 1959.",
+    ("McFadden", "1974"): "D. McFadden. Conditional Logit Analysis of Qualitative Choice Behavior. In: Frontiers in "
+    "Econometrics, Academic Press, 1974.",
+    ("Ridout", "1999"): "M. S. Ridout, C. G. B. Demétrio, D. Firth. Estimating Intraclass Correlation for Binary Data. "
+    "Biometrics 55(1), 1999.",
+    ("Sun", "1996"): "J. Sun. A Non-Parametric Test for Interval-Censored Failure Time Data with Application to AIDS "
+    "Studies. Statistics in Medicine 15(13), 1996.",
+    ("Turnbull", "1974"): "B. W. Turnbull. Nonparametric Estimation of a Survivorship Function with Doubly Censored "
+    "Data. Journal of the American Statistical Association 69(345), 1974.",
     ("Canay", "2017"): "I. A. Canay, J. P. Romano, A. M. Shaikh. Randomization Tests under an Approximate Symmetry "
     "Assumption. Econometrica 85(3), 2017.",
     ("Cameron", "2015"): "A. C. Cameron, D. L. Miller. A Practitioner's Guide to Cluster-Robust Inference. Journal of "
@@ -53,5 +96,5 @@ def references_in(texts: Iterable[str]) -> list[str]:
 
 
 def _named(text: str, name: str, year: str) -> bool:
-    # The year follows the first author, and no other year or reference stands between.
-    return re.search(rf"\b{name}\b[^\d;\n]{{0,60}}\(?{year}\b", text) is not None
+    # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
+    return re.search(rf"(?<!& )(?<!–)\b{name}\b[^\d;\n]{{0,60}}\(?{year}\b", text) is not None

@@ -71,11 +71,12 @@ def _print_table(table: DataTable, console: Console) -> None:
 def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) -> Table:
     table = titled_table(title)
     widest = _name_width(layout)
-    for column in layout.columns[:fitting]:
+    for place, column in enumerate(layout.columns[:fitting]):
         if column.is_text:
             table.add_column(Text(column.label), overflow="fold", min_width=6, max_width=widest)
         else:
-            table.add_column(Text(column.label), justify="right")
+            # Else Rich cuts words of long labels, although there is room below.
+            table.add_column(Text(column.label), justify="right", min_width=_needed(layout, place))
     for cells in rows:
         table.add_row(*(Text(cell) for cell in cells[:fitting]))
     return table
@@ -87,12 +88,16 @@ def _name_width(layout: Layout) -> int:
 
 def _fitting(layout: Layout, width: int) -> int:
     """How many columns fit side by side; at least two, which may be folded."""
-    rows = [row for group in layout.groups.values() for row in group]
     used, widest = 2, _name_width(layout)
     for place, column in enumerate(layout.columns):
-        cells = max((cell_len(row[place]) for row in rows), default=0)
-        label = max(map(cell_len, column.label.split()), default=0)
-        used += _GAP + (min(max(cells, label), widest) if column.is_text else max(cells, label))
+        needed = _needed(layout, place)
+        used += _GAP + (min(needed, widest) if column.is_text else needed)
         if used > width:
             return max(2, place)
     return len(layout.columns)
+
+
+def _needed(layout: Layout, place: int) -> int:
+    """Width of a column: of its widest cell, or of the longest word above it."""
+    cells = (cell_len(row[place]) for rows in layout.groups.values() for row in rows)
+    return max([*cells, *map(cell_len, layout.columns[place].label.split())], default=0)

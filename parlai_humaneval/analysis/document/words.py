@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from parlai_humaneval.analysis.document.model import Facts
+from parlai_humaneval.analysis.document.model import Facts, SectionLeftOut
 from parlai_humaneval.analysis.reports.types import DialogueCount, Excluded
 from parlai_humaneval.analysis.sections.views import Cell, DataTable, TableColumn
 from parlai_humaneval.analysis.wording import counted, seconds_words
+
+NAMED = 20
+"""As many workers are named in a line."""
 
 Pair = tuple[str, str]
 """A label and what it says."""
@@ -30,6 +33,8 @@ def raters_words(facts: Facts) -> list[Pair]:
 def _raters_words(facts: Facts) -> Iterator[Pair]:
     raters = facts.raters
     yield "Workers", f"{raters.workers:,}"
+    for left in facts.left_out:
+        yield f"Left out of “{left.section}”", _left_out_words(left)
     if raters.practice is not None:
         practice = raters.practice
         yield "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
@@ -50,6 +55,12 @@ def _raters_words(facts: Facts) -> Iterator[Pair]:
         yield "Median dialogue", seconds_words(raters.median_dialogue_seconds)
     if raters.median_judgement_seconds is not None:
         yield "Median judgement", seconds_words(raters.median_judgement_seconds)
+
+
+def _left_out_words(left: SectionLeftOut) -> str:
+    more = len(left.workers) - NAMED
+    named = ", ".join(left.workers[:NAMED]) + (f" and {more:,} more (all are named in report.json)" if more > 0 else "")
+    return f"{len(left.workers):,} of {counted(left.of, 'worker')}, who {left.why}: {named}"
 
 
 def _by_status(count: DialogueCount) -> str:

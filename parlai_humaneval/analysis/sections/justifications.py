@@ -180,6 +180,8 @@ def _headline(section: Justifications, rows: pd.DataFrame) -> str:
     if len(known) < 2:
         return f"{start} on average."
     longest, shortest = (pick(known, key=lambda group: group.mean_words or 0.0) for pick in (max, min))
+    if longest.mean_words == shortest.mean_words:
+        return f"{start} on average, whichever model was chosen."
     return (
         f"{start} on average; the longest for {longest.label} ({_length(longest)}), the shortest for "
         f"{shortest.label} ({_length(shortest)})."

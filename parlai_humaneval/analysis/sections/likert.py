@@ -18,9 +18,10 @@ from parlai_humaneval.analysis.likert import (
 )
 from parlai_humaneval.analysis.sections import likert_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section, disagreement
+from parlai_humaneval.analysis.sections.deciding import deciding_p
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
 from parlai_humaneval.analysis.turn_weights import TurnWeights, single_groups, weigh_turns
-from parlai_humaneval.analysis.wording import counted, number_words, p_words, percent
+from parlai_humaneval.analysis.wording import counted, number_words, percent
 
 
 class LikertPart(Part):
@@ -209,8 +210,14 @@ def _headline(section: Likert, level: float) -> str:
         return f"{rated}{_interval(one.ci_low, one.ci_high, level)}."
     tested = [pair for pair in section.pairs if pair.p_clustered is not None] or section.pairs
     best = min(
-        tested, key=lambda pair: (1.0 if pair.p_clustered is None else pair.p_clustered, -abs(pair.difference or 0))
+        tested,
+        key=lambda pair: (
+            *(1.0 if p is None else p for p in (pair.p_clustered_holm, pair.p_clustered)),
+            -abs(pair.difference or 0),
+        ),
     )
+    if not best.difference and all(not pair.difference for pair in section.pairs):
+        return _equal(section)
     if len(section.pairs) == 1:
         return f"{_sentence(best, level)}."
     different = [p for p in section.pairs if p.p_clustered_holm is not None and p.p_clustered_holm < ALPHA]
@@ -219,6 +226,14 @@ def _headline(section: Likert, level: float) -> str:
         f"{len(different)} of {counted(len(section.pairs), 'pair')} of models and criteria {verb} after Holm's "
         f"correction; the clearest: {_sentence(best, level)}."
     )
+
+
+def _equal(section: Likert) -> str:
+    """Where no mean differs from another: no pair is “the clearest”."""
+    criteria = sorted({pair.criterion for pair in section.pairs})
+    models = sorted({name for pair in section.pairs for name in (pair.model_a, pair.model_b)})
+    who, what = ", ".join(models), ", ".join(criteria)
+    return f"On average {who} were rated exactly alike on {what}: nothing tells the models apart."
 
 
 def _sentence(pair: LikertPair, level: float) -> str:
@@ -230,7 +245,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
     points = "(reversed: more is worse) " if pair.reversed else ""
     return (
         f"{first} was rated {number_words(difference)} points higher than {second} on {pair.criterion} {points}"
-        f"on average{_interval(low, high, level)}, {p_words(pair.p_clustered)}"
+        f"on average{_interval(low, high, level)}, {deciding_p(pair.p_clustered, pair.p_clustered_holm)}"
     )
 
 

@@ -41,14 +41,14 @@ _PAIRS: Columns = (
     ("ci_low", "From", "number"),
     ("ci_high", "To", "number"),
     ("p_clustered", "p, clustered", "p"),
-    ("p_clustered_holm", "Holm", "p"),
-    ("p_value", "p, t test (the paper's)", "p"),
-    ("p_holm", "Holm of it", "p"),
+    ("p_clustered_holm", "p, clustered, Holm", "p"),
+    ("p_value", "p, t test (paper)", "p"),
+    ("p_holm", "p, t test, Holm", "p"),
     ("effective_win_rate", "Effective win rate of A", "share"),
     ("effective_low", "From, effective", "share"),
     ("effective_high", "To, effective", "share"),
     ("p_effective", "p, effective", "p"),
-    ("p_effective_holm", "Holm, effective", "p"),
+    ("p_effective_holm", "p, effective, Holm", "p"),
 )
 _TERMS: Columns = (
     ("technique", "Technique", "text"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from parlai_humaneval.analysis.sections.base import Part
-from parlai_humaneval.analysis.sections.views import CellKind, DataTable, TableColumn
+from parlai_humaneval.analysis.sections.views import Cell, CellKind, DataTable, TableColumn
 
 Columns = tuple[tuple[str, str, CellKind], ...]
 """Field of the part, what people read above it, and how its cells are written."""
+CUT = "Intervals of shares are cut at 0 and 100 %; the JSON has them whole."
 
 
 def part_table(key: str, title: str, columns: Columns, parts: Sequence[Part], notes: tuple[str, ...] = ()) -> DataTable:
@@ -24,6 +26,17 @@ def part_table(key: str, title: str, columns: Columns, parts: Sequence[Part], no
         key=key,
         title=title,
         columns=tuple(shown),
-        rows=tuple({column.key: row[column.key] for column in shown} for row in rows),
-        notes=notes,
+        rows=tuple({column.key: cut(row[column.key], column.kind) for column in shown} for row in rows),
+        notes=(*notes, *cut_notes(rows, columns)),
     )
+
+
+def cut(value: Cell, kind: CellKind) -> Cell:
+    """A share within 0–1: Wald's and Student's intervals know no ends."""
+    return value if kind != "share" or value is None or isinstance(value, str) else min(1.0, max(0.0, value))
+
+
+def cut_notes(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
+    """That something was cut, if it was."""
+    shares = [name for name, _, kind in columns if kind == "share"]
+    return [CUT] if any(cut(row[name], "share") != row[name] for row in rows for name in shares) else []

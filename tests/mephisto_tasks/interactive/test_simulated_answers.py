@@ -191,3 +191,26 @@ def test_practice_is_answered_right() -> None:
     for number, (step, key, value) in enumerate(expected, start=1):
         progress = Progress(unit="practice", current=number, total=5)
         assert make[step.kind](step, page(step, phase="practice", progress=progress))[key] == value
+
+
+def scores(seed: int, model: str, **more: Any) -> float:
+    """How one rater rates a partner, on average over scales where more is better."""
+    names = [name for name, criterion in CRITERIA["slider"].items() if not criterion.reversed]
+    scales = [
+        Scale(scale_id=n, statement=n, style="slider", minimum=0, maximum=100, left="l", right="r") for n in names
+    ]
+    step = RateStep(step_id="s", question="?", scales=scales)
+    state = page(step, transcript=[Entry(entry_id=f"{model}-1", speaker="partner", text="x")])
+    values: dict[str, float] = Answers(Behaviour(model_of=model_of, **more), random.Random(seed)).rate(step, state)[
+        "values"
+    ]
+    return sum(values.values()) / len(values)
+
+
+def test_most_raters_notice_the_model_that_is_bad_on_purpose() -> None:
+    """100 raters: some are careless, as people are; others are rated as ever; without such a model nothing changes."""
+    noticed = sum(scores(seed, "qc", worst="qc") < 25 for seed in range(100))
+    assert 75 <= noticed <= 99
+    assert all(scores(seed, "good", worst="qc") > 25 for seed in range(100))
+    assert all(scores(seed, "qc") > 25 for seed in range(100))
+    assert all(scores(seed, "qc", worst="qc", careless=1.0) > 25 for seed in range(100))

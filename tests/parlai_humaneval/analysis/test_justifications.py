@@ -165,3 +165,11 @@ def test_a_worker_who_copies_is_named_as_one():
     section = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options())
     assert any(remark.startswith("2 workers wrote the same reason") for remark in section.remarks)
     assert any("single word" in remark for remark in section.remarks)
+
+
+def test_reasons_of_one_length_have_no_longest():
+    """No “longest for bigbot, shortest for bigbot”."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=30, workers=5).assign(reason="good")
+    headline = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options()).headline
+    assert "longest" not in headline
+    assert headline.endswith("1.0 words each on average, whichever model was chosen.")

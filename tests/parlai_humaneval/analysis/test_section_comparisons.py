@@ -9,10 +9,13 @@ from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import make_pairs
 from make_live_records import make_choices, make_verdict
 
+from parlai_humaneval.analysis.document.cells import laid_out
 from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.base import Options, Part
 from parlai_humaneval.analysis.sections.comparisons import build
+from parlai_humaneval.analysis.sections.part_tables import CUT, part_table
 from parlai_humaneval.analysis.strengths import comparison_strengths
+from parlai_humaneval.analysis.wording import p_words
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}
@@ -135,3 +138,71 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     pair = section.pairs[0]
     assert pair.p_clustered < 0.05 < pair.p_dialogue
     assert any("might come out differently" in remark for remark in section.remarks)
+
+
+def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
+    """Of three models: how often each won, which pairs differ, and Holm's p, not the smaller one without it."""
+    frame = comparisons_frame({("a", "b"): 0.8, ("a", "c"): 0.72, ("b", "c"): 0.5}, n=90, workers=15)
+    section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
+    rates = {one.model: one.win_rate for one in section.models}
+    order = sorted(rates, key=rates.get, reverse=True)
+    assert ", ".join(f"{name} {100 * rates[name]:.0f} %" for name in order) in section.headline
+    apart = [pair for pair in section.pairs if pair.p_clustered_holm < 0.05]
+    assert apart
+    assert all(f"{pair.model_a} from {pair.model_b}" in section.headline for pair in apart)
+    middle = build(
+        exchange_tables(
+            tmp_path,
+            {"comparisons": comparisons_frame({("a", "b"): 0.62, ("a", "c"): 0.5, ("b", "c"): 0.5}, n=90, workers=15)},
+        ),
+        Options(),
+    )
+    best = min(middle.pairs, key=lambda pair: pair.p_clustered_holm)
+    assert best.p_clustered_holm > best.p_clustered
+    assert f"{p_words(best.p_clustered_holm)} after Holm's correction ({p_words(best.p_clustered)} without)" in (
+        middle.headline
+    )
+
+
+def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
+    """The figure draws them at 95 % each, while the p are corrected."""
+    figure = build(exchanged, Options()).figures()[0]
+    assert "not corrected for several pairs" in figure.title
+
+
+def test_one_answer_from_turns_is_not_told_as_two():
+    """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
+    section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
+    assert "These are the choices told under “Turn by turn” once more" in section.headline
+    assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
+
+
+def test_both_bad_is_counted_only_where_it_can_be_said(exchanged):
+    """Of turns and of tables from elsewhere it is unknown, which is not 0; of verdicts it may be 0."""
+    assert {pair.both_bad for pair in build(exchanged, Options()).pairs} == {None}
+    assert {pair.both_bad for pair in build(tables(make_choices({"a": 0.7, "b": 0.4})), Options()).pairs} == {None}
+    verdicts = build(tables([make_verdict(f"d{i}", "a", worker=f"w{i}") for i in range(4)]), Options())
+    assert {pair.kind: pair.both_bad for pair in verdicts.pairs}["verdict"] == 0
+
+
+def test_heads_of_columns_say_which_p_they_are(exchanged):
+    """No two alike, none that refers to its neighbour; the note names what is there."""
+    table = build(exchanged, Options()).data_tables()[0]
+    heads = [column.label for column in laid_out(table).columns]
+    assert len(heads) == len(set(heads))
+    assert not [head for head in heads if head in ("Holm", "Holm of it")]
+    assert not any("From and to" in note for note in table.notes)
+
+
+def test_cells_of_shares_are_cut():
+    """Only shares, and only then with a note."""
+    columns = (("x", "X", "share"), ("y", "Y", "number"))
+    table = part_table("t", "T", columns, [Ends(x=1.04, y=1.5), Ends(x=-0.04, y=-2.0)])
+    assert [tuple(row.values()) for row in table.rows] == [(1.0, 1.5), (0.0, -2.0)]
+    assert CUT in table.notes
+    assert part_table("t", "T", columns, [Ends(x=0.5, y=9.0)]).notes == ()
+
+
+class Ends(Part):
+    x: float
+    y: float

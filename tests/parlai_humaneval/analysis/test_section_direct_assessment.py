@@ -280,3 +280,36 @@ def test_disagreement_of_tests_is_said():
     section = section_of(exchange(rows))
     assert section.pairs[0].p_value < 0.05 < section.pairs[0].p_clustered
     assert any(text.startswith("a against b: significant if every answer were independent") for text in section.remarks)
+
+
+def spread(models, workers=12):
+    """Ratings of ``models`` (name → level) by workers who all agree but for a little."""
+    rng = np.random.default_rng(0)
+    return [
+        (f"{worker}{model}", f"w{worker}", model, name, float(level + rng.normal(0, 4)), 0)
+        for worker in range(workers)
+        for model, level in models.items()
+        for name in SLIDERS
+    ]
+
+
+def test_the_answer_names_the_pairs_that_differ():
+    """The better one first, with the p that decides."""
+    section = section_of(exchange(spread({"good": 80, "low": 30, "also_good": 80.5})))
+    apart = [pair for pair in section.pairs if pair.p_clustered_holm < 0.05]
+    assert {frozenset((pair.model_a, pair.model_b)) for pair in apart} == {
+        frozenset(("good", "low")),
+        frozenset(("also_good", "low")),
+    }
+    assert "2 of 3 pairs differ" in section.headline
+    assert "good from low (p < .0001)" in section.headline
+    assert "also_good from low (p < .0001)" in section.headline
+    assert "low from" not in section.headline
+
+
+def test_two_models_need_no_matrices():
+    """One number is no matrix, and a correlation over two models is none."""
+    kinds = [figure.kind for figure in section_of(exchange(spread({"good": 80, "low": 30}))).figures()]
+    assert kinds.count("heat") == 0
+    three = [figure.kind for figure in section_of(exchange(spread({"good": 80, "low": 30, "mid": 50}))).figures()]
+    assert three.count("heat") == 3

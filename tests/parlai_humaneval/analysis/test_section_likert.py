@@ -10,6 +10,7 @@ from make_live_records import make_assessment, make_ticked
 
 from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.analysis.sections.deciding import deciding_p
 from parlai_humaneval.analysis.sections.likert import build
 
 
@@ -58,3 +59,23 @@ def test_one_model_of_one_worker():
     assert section.models[0].ci_low is None
     assert any("Only one model" in remark for remark in section.remarks)
     assert "no interval can be given" in section.headline
+
+
+def test_all_alike_is_said_so(tmp_path):
+    """No “clearest” pair that is rated 0.000 points higher."""
+    frame = ratings_frame({"a": 3.0, "b": 3.0, "c": 3.0}).assign(value=3)
+    section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
+    assert "rated exactly alike on" in section.headline
+    assert "0.000 points higher" not in section.headline
+    two = frame[frame["model"] != "c"]
+    assert "exactly alike" in build(exchange_tables(tmp_path, {"ratings": two}), Options()).headline
+
+
+def test_the_p_of_the_answer_is_the_one_that_decides(tmp_path):
+    """Holm's, with the other beside it."""
+    section = build(exchange_tables(tmp_path, {"ratings": ratings_frame({"a": 3.4, "b": 3.1, "c": 3.1})}), Options())
+    best = min(section.pairs, key=lambda pair: (pair.p_clustered_holm, pair.p_clustered))
+    assert best.p_clustered_holm > best.p_clustered
+    assert deciding_p(best.p_clustered, best.p_clustered_holm) in section.headline
+    assert deciding_p(0.004, 0.0112) == "p = .011 after Holm's correction (p = .004 without)"
+    assert (deciding_p(0.004, 0.004), deciding_p(None, None)) == ("p = .004", "p cannot be estimated")

@@ -300,3 +300,18 @@ def test_lengths_below_one_are_refused():
     wrong = type(table)(**{**vars(table), "segments": table.segments.assign(k=0)})
     with pytest.raises(ValueError, match="whole numbers from 1"):
         build(wrong, QUICK)
+
+
+def test_what_people_were_taken_for_says_how_many_judged(section):
+    """An interval wider than its cases would have it: it is clustered."""
+    (remark,) = [text for text in section.remarks if text.startswith("People were taken for bots")]
+    assert remark.endswith("clustered by 12 workers.")
+    alone = section_of([segment(n, ["human", "human"], ("human", "human")) for n in range(10)])
+    assert "clustered by 5 workers" in alone.headline
+
+
+def test_two_bots_need_no_matrices():
+    """One number is no matrix; of three there are some."""
+    two = build(tables(make_spotting({"good": 0.9, "bad": 0.2}, dialogues=8, seed=1)), QUICK)
+    assert two.pairs
+    assert not [figure for figure in two.figures() if figure.kind == "heat"]

@@ -19,6 +19,7 @@ from parlai_humaneval.analysis.reports.sata.build import build_report as sata_re
 from parlai_humaneval.analysis.reports.single_model.build import build_report as single_report
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.catalogue import SECTIONS
+from parlai_humaneval.analysis.sections.part_tables import CUT
 from parlai_humaneval.analysis.sections.turns import build
 from parlai_humaneval.analysis.table_files import read_tables
 
@@ -312,3 +313,26 @@ def test_coverage_is_as_asked():
     assert wide.models[0].ci_low < usual.models[0].ci_low
     assert "99 % interval" in wide.headline
     assert "95 % interval" in usual.headline
+
+
+def test_the_papers_tests_are_named_once():
+    """Below the table, not in each row; the JSON has them in each."""
+    section = section_of(make_choices({"a": 0.7, "b": 0.4}, workers=6))
+    table = next(table for table in section.data_tables() if table.key == "turns_tests")
+    assert "method" not in {column.key for column in table.columns}
+    method = section.tests[0].method
+    assert [note for note in table.notes if method in note]
+    labels = [column.label for column in table.columns]
+    assert "Holm" not in labels
+
+
+def test_shown_shares_end_at_their_ends(tmp_path):
+    """Wald's interval of eight turns in nine goes to 109 %: the table is cut, and says so; the JSON is not."""
+    chosen = [(1, 0)] * 8 + [(0, 1)]
+    section = from_frame(frame_of(chosen, ("a", "b"), workers=[n % 3 for n in range(9)], turns=3), tmp_path)
+    table = next(table for table in section.data_tables() if table.key == "turns_models")
+    beyond = [row for row in section.models if row.wald_high is not None and (row.wald_high > 1 or row.wald_low < 0)]
+    assert beyond
+    assert CUT in table.notes
+    shares = [column.key for column in table.columns if column.kind == "share"]
+    assert all(row[key] is None or 0 <= row[key] <= 1 for row in table.rows for key in shares)

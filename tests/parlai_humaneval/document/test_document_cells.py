@@ -20,6 +20,9 @@ from parlai_humaneval.analysis.sections.views import DataTable, TableColumn
         (-0.12, "share", "−12 %"),
         (12345, "number", "12,345"),
         (3, "number", "3.000"),
+        (124.922, "number", "124.9"),
+        (12.0, "number", "12"),
+        (53.127, "number", "53.127"),
         (12345, "count", "12,345"),
         (0.0432, "p", ".043"),
         (0.00001, "p", "< .0001"),
@@ -92,3 +95,36 @@ def test_wide_tables_are_shown_without_their_empty_columns() -> None:
     narrow = laid_out(DataTable(key="t", title="T", columns=columns(*keys[:5]), rows=(row,)))
     assert [column.label for column in wide.columns] == [key for key in keys if key != "n3"]
     assert len(narrow.columns) == 5
+
+
+def labelled(*pairs: tuple[str, str]) -> list[str]:
+    """Heads of a table with a column Rate, then intervals with these labels for their ends."""
+    given = [TableColumn(key="rate", label="Rate", kind="share")]
+    for place, (low, high) in enumerate(pairs):
+        given += [
+            TableColumn(key=f"i{place}_{end}", label=label, kind="share")
+            for end, label in (("low", low), ("high", high))
+        ]
+    row = {column.key: 0.5 for column in given}
+    layout = laid_out(DataTable(key="t", title="T", columns=tuple(given), rows=(row,)))
+    return [column.label for column in layout.columns[1:]]
+
+
+def test_two_intervals_of_one_table_have_different_heads() -> None:
+    """The words beside from and to are kept, wherever these stand."""
+    assert labelled(("From", "To"), ("From, by dialogue", "To, by dialogue")) == [INTERVAL, "interval, by dialogue"]
+    assert labelled(("Order, from", "to"), ("95 %, from", "to"), ("Wald low", "Wald high")) == ["Order", "95 %", "Wald"]
+    assert labelled(("from a", "to b")) == [INTERVAL]
+
+
+def test_bare_intervals_say_of_what_where_there_are_several() -> None:
+    """The column before names it."""
+    keys = ("model", "lin", "lin_low", "lin_high", "sqr", "sqr_low", "sqr_high")
+    labels = ("Model", "Lin", "from", "to", "Sqr", "from", "to")
+    made = tuple(
+        TableColumn(key=key, label=label, kind="text" if key == "model" else "number")
+        for key, label in zip(keys, labels, strict=True)
+    )
+    row = {key: "a" if key == "model" else 1.0 for key in keys}
+    layout = laid_out(DataTable(key="t", title="T", columns=made, rows=(row,)))
+    assert [column.label for column in layout.columns] == ["Model", "Lin", "interval, Lin", "Sqr", "interval, Sqr"]

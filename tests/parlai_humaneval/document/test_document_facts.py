@@ -15,6 +15,8 @@ from parlai_humaneval.analysis.document.examples import EXAMPLES, examples_of
 from parlai_humaneval.analysis.document.facts import facts_of
 from parlai_humaneval.analysis.document.making import make_document, tables_of
 from parlai_humaneval.analysis.document.model import Facts
+from parlai_humaneval.analysis.document.titles import default_title
+from parlai_humaneval.analysis.document.words import NAMED, raters_words
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.sections.base import Options
 
@@ -228,3 +230,53 @@ def test_odd_records_of_what_was_shown_do_no_harm(shown: str) -> None:
     judged = [JUDGED | {"judgement_id": "j", "worker_id": "w", "shown": shown, "answers": shown}]
     for example in examples_of(with_tables(judgements=judged), seed=0):
         assert example.dialogue_id == "a1;b1"
+
+
+def checked(n_workers: int, failing: int) -> Tables:
+    """Slider ratings of two models and the degraded one, which the first ``failing`` workers rate as highly."""
+    rows: list[dict[str, object]] = []
+    for worker in range(n_workers):
+        for model, value in (("alpha", 80), ("beta", 60), ("bad", 70 if worker < failing else 10)):
+            rows += [
+                {
+                    "dialogue_id": f"d{worker}{model}",
+                    "worker_id": f"w{worker:02d}",
+                    "model": model,
+                    "criterion": criterion,
+                    "value": value + place + worker % 3,
+                    "degraded": int(model == "bad"),
+                }
+                for place, criterion in enumerate(("interesting", "fun", "consistent", "fluent"))
+            ]
+    return with_tables(ratings=rows)
+
+
+def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
+    """The answer rests on those who passed: the others are named, where it says who rated; all in the JSON."""
+    document = make_document(checked(8, 3), Options(draws=100), title="t")
+    (left,) = document.facts.left_out
+    assert (left.workers, left.of, left.section) == (["w00", "w01", "w02"], 8, "Direct assessment")
+    (words,) = [words for label, words in raters_words(document.facts) if label.startswith("Left out")]
+    assert words.startswith("3 of 8 workers, who did not rate the degraded model")
+    assert words.endswith("w00, w01, w02")
+    many = make_document(checked(NAMED + 8, NAMED + 2), Options(draws=100), title="t").facts
+    assert "and 2 more (all are named in report.json)" in dict(raters_words(many))["Left out of “Direct assessment”"]
+    assert len(many.left_out[0].workers) == NAMED + 2
+
+
+@pytest.mark.parametrize("failing", [0, 8])
+def test_nobody_is_said_to_be_left_out_who_counts(failing: int) -> None:
+    """All passed; or nobody did, and the scores are those of everyone."""
+    assert make_document(checked(8, failing), Options(draws=100), title="t").facts.left_out == []
+
+
+def test_tables_are_called_by_what_they_hold() -> None:
+    """Models and technique; the degraded model is not evaluated; many models are counted."""
+    assert default_title(said_tables()) == "alpha and beta, rated with sata"
+    assert default_title(checked(2, 0)) == "alpha and beta"
+    rows = [{**row, "model": f"m{row['position']}{row['turn']}{n}"} for n in range(2) for row in TURNS]
+    assert default_title(with_tables(turns=rows)) == "8 models, rated with sata"
+    assert default_title(with_tables(dialogues=[dialogue(1)])) == "Rated dialogues"
+
+
+TURNS = said_tables().turns.drop_duplicates(["turn", "position"]).to_dict("records")

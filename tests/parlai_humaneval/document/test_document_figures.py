@@ -121,3 +121,43 @@ def test_significant_cells_stand_out() -> None:
     assert backs[0] == backs[1]
     assert len(set(backs)) == 4
     assert heat_colour(None, "p")[0] == "none"
+
+
+def ticks(figure: Figure, ending: str) -> list[float]:
+    """Numbers on the axes that end so."""
+    texts = [text.text or "" for text in ElementTree.fromstring(to_svg(figure)).iter(f"{SVG}text")]
+    found = [text.replace("−", "-").removesuffix(ending).strip() for text in texts if text.endswith(ending)]
+    return [float(text) for text in found if re.fullmatch(r"-?\d+(\.\d+)?", text)]
+
+
+def test_shares_end_at_their_ends() -> None:
+    """A line at 100 % is no cliff between 96 % and 104 %; an interval beyond the ends is cut there."""
+    curve = Curve(name="all", x=(1, 2, 3), y=(1.0, 1.0, 1.0))
+    flat = CurveFigure(key="f", title="F", x_label="n", y_label="share", curves=(curve,), share=True)
+    shown = ticks(flat, " %")
+    assert max(shown) == 100
+    assert min(shown) <= 80
+    point = IntervalPoint(label="a", estimate=0.66, low=0.29, high=1.04)
+    wide = IntervalFigure(key="w", title="W", x_label="rate", points=(point,), share=True)
+    assert max(ticks(wide, " %")) <= 100
+
+
+def test_ticks_of_shares_are_round() -> None:
+    """Not 48, 56, 64 %."""
+    for low, high in ((0.46, 0.66), (0.31, 0.71), (0.05, 0.33)):
+        point = IntervalPoint(label="a", estimate=(low + high) / 2, low=low, high=high)
+        figure = IntervalFigure(key="w", title="W", x_label="rate", points=(point,), share=True)
+        assert all(tick % 5 == 0 for tick in ticks(figure, " %"))
+
+
+def test_differences_of_shares_may_be_negative() -> None:
+    """They are not cut at 0."""
+    point = IntervalPoint(label="a over b", estimate=-0.1, low=-0.3, high=0.1)
+    figure = IntervalFigure(key="d", title="D", x_label="gap", points=(point,), share=True, reference=0.0)
+    assert min(ticks(figure, " %")) < 0
+
+
+def test_ranks_are_whole_numbers() -> None:
+    """There is no rank 1.4."""
+    points = tuple(IntervalPoint(label=str(n), estimate=n, low=1, high=2) for n in (1, 2))
+    assert ticks(IntervalFigure(key="r", title="R", x_label="rank", points=points), "") == [1, 2, 1, 2]

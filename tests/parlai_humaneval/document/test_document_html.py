@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from fake_sections import HOSTILE, fake_document, fake_section
 
+from parlai_humaneval.analysis import sections
 from parlai_humaneval.analysis.document.html import figure_count, to_html
-from parlai_humaneval.analysis.document.model import Document
+from parlai_humaneval.analysis.document.model import Document, SectionLeftOut
 from parlai_humaneval.analysis.document.references import references_in
 from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
 from parlai_humaneval.quality.exclusion import CheckCount, Failure
@@ -183,6 +185,8 @@ def test_progress_is_told_figure_by_figure(document: Document) -> None:
         ("Smith et al. 2022, §4.1", ["E. M. Smith"]),
         ("Zhao & Sun 2004; Deriu et al. (2020)", ["J. Deriu", "Q. Zhao"]),
         ("Jin et al. 2022", []),
+        ("Sun 1996", ["J. Sun. A"]),
+        ("Kish 1965; Cameron, Gelbach & Miller 2011", ["A. C. Cameron, J. B. Gelbach", "L. Kish"]),
         ("Liu 2019; Smith 2022", ["E. M. Smith"]),
         ("", []),
     ],
@@ -199,3 +203,42 @@ def test_what_the_data_cost_is_no_answer() -> None:
     page = to_html(Document(facts=document.facts, sections=sections))
     assert page.index("A wins.") < page.index("About these data") < page.index("An ICC.")
     assert page.count('<div class="answer">') == 1
+
+
+def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None:
+    """No “No quality check left anybody out” over an answer that rests on some of the workers."""
+    document = fake_document()
+    left = SectionLeftOut(section="Direct assessment", why="failed", workers=["w1", HOSTILE], of=5)
+    facts = document.facts.model_copy(update={"left_out": [left]})
+    text = Outline(to_html(Document(facts=facts, sections={}))).text
+    assert f"2 of 5 workers, who failed: w1, {HOSTILE}" in text
+    assert "No quality check left anybody out" not in text
+    assert "No other check left anybody out of this report." in text
+    assert "No quality check left anybody out" in Outline(to_html(document)).text
+
+
+SOURCES = {
+    part.strip()
+    for path in Path(sections.__file__).parent.rglob("*.py")
+    for source in re.findall(r'source=f?"([^"]+)"', path.read_text(encoding="utf-8"))
+    for part in source.split(";")
+    if re.search(r"\b(?:18|19|20)\d\d\b", part)
+}
+
+
+@pytest.mark.parametrize("source", sorted(SOURCES))
+def test_every_source_of_a_section_has_its_reference(source: str) -> None:
+    """What is cited by author and year is listed in full, once."""
+    assert len(references_in([source])) == 1
+
+
+def test_sources_were_found() -> None:
+    assert len(SOURCES) > 15
+
+
+def test_what_is_wider_than_the_screen_shows_it(page: str) -> None:
+    """A shadow at the edge that has more; figures fit a phone of 390 pixels beside its margins of 16 each."""
+    assert "no-repeat local" in page
+    assert 'class="small hint"' in page
+    (least,) = re.findall(r"figure svg {[^}]*min-width: (\d+)rem", page)
+    assert int(least) * 16 <= 390 - 2 * 16

@@ -7,7 +7,8 @@ from io import StringIO
 from fake_sections import HOSTILE, fake_document
 from rich.console import Console
 
-from parlai_humaneval.analysis.document.terminal import ROWS, print_document
+from parlai_humaneval.analysis.document.terminal import ROWS, _print_table, print_document
+from parlai_humaneval.analysis.sections.views import Cell, DataTable, TableColumn
 
 
 def printed(width: int = 80, **values: object) -> str:
@@ -44,3 +45,17 @@ def test_long_tables_are_cut() -> None:
 
 def test_brackets_are_no_markup() -> None:
     assert "[red]x[/red] wins" in printed(headline="[red]x[/red] wins")
+
+
+def test_words_above_numbers_are_not_cut() -> None:
+    """A long label is broken between words, never within one, at any width."""
+    column = TableColumn(key="p_clustered_holm", label="p, clustered, Holm", kind="p")
+    columns = [TableColumn(key="model", label="Model")] + [
+        column.model_copy(update={"key": f"p{place}"}) for place in range(9)
+    ]
+    row: dict[str, Cell] = {column.key: "a" if column.kind == "text" else 0.5 for column in columns}
+    table = DataTable(key="t", title="T", columns=tuple(columns), rows=(row,))
+    for width in range(60, 160, 7):
+        out = StringIO()
+        _print_table(table, Console(file=out, width=width, highlight=False))
+        assert "…" not in out.getvalue()

@@ -24,8 +24,9 @@ from parlai_humaneval.analysis.sections.comparisons.parts import (
     FirstShown,
 )
 from parlai_humaneval.analysis.sections.comparisons.views import group_words, grouped
+from parlai_humaneval.analysis.sections.comparisons.words import headline
 from parlai_humaneval.analysis.strengths import oriented_strengths
-from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
+from parlai_humaneval.analysis.wording import counted, p_words, percent
 
 
 def build(tables: Tables, options: Options) -> Comparisons | None:
@@ -43,7 +44,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         section.pairs += [_pair(pair, group) for pair in wins_of_pairs(own, level=options.level, seed=options.seed)]
         section.models += _models(own, group, options)
         section.first_shown += _first(own, group, options)
-    section.headline = _headline(section, options.level)
+    section.headline = headline(section, options.level, of_turns=len(tables.turns) > 0)
     section.remarks = _remarks(section, len(tables.comparisons) - len(rows))
     return section
 
@@ -61,7 +62,8 @@ def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
         wins_a=pair.wins_a,
         wins_b=pair.wins_b,
         ties=pair.ties,
-        both_bad=pair.both_bad,
+        # Only a verdict has a button for it; of turns in which no reply was chosen it is not known why.
+        both_bad=pair.both_bad if pair.both_bad or group["kind"] == "verdict" else None,
         tie_rate=pair.ties / n if n else None,
         win_rate_a=clustered.estimate,
         ci_low=clustered.ci_low,
@@ -130,42 +132,14 @@ def _first(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[
     ]
 
 
-def _headline(section: Comparisons, level: float) -> str:
-    pairs = section.pairs
-    decided = [pair for pair in pairs if pair.win_rate_a is not None]
-    if not decided:
-        return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
-    best = min(decided, key=lambda pair: (1.0 if pair.p_clustered is None else pair.p_clustered, -_gap(pair)))
-    if len(pairs) == 1:
-        return f"{_sentence(best, level)}."
-    different = [pair for pair in pairs if pair.p_clustered_holm is not None and pair.p_clustered_holm < ALPHA]
-    verb = "differs" if len(different) == 1 else "differ"
-    return (
-        f"{len(different)} of {counted(len(pairs), 'pair')} of models {verb} after Holm's correction; the clearest: "
-        f"{_sentence(best, level)}."
-    )
-
-
-def _gap(pair: ComparedPair) -> float:
-    return abs((pair.win_rate_a or 0.0) - 0.5)
-
-
-def _sentence(pair: ComparedPair, level: float) -> str:
-    rate, low, high = pair.win_rate_a or 0.0, pair.ci_low, pair.ci_high
-    first, second = pair.model_a, pair.model_b
-    if rate < 0.5:
-        rate, first, second = 1 - rate, second, first
-        low, high = (None, None) if low is None or high is None else (1 - high, 1 - low)
-    interval = "no interval can be given" if low is None else f"{percent(level)} interval {percent_range(low, high)}"
-    return (
-        f"{first} won {percent(rate)} of the comparisons with {second} that were decided, {group_words(pair)}; "
-        f"{interval}, {p_words(pair.p_clustered)}"
-    )
-
-
 def _remarks(section: Comparisons, left: int) -> list[str]:
     found = [
-        disagreement(f"{pair.model_a} against {pair.model_b}, {group_words(pair)}", pair.p_value, pair.p_clustered)
+        disagreement(
+            f"{pair.model_a} against {pair.model_b}, {group_words(pair)}",
+            # What decides is the corrected p.
+            pair.p_value if pair.p_holm is None else pair.p_holm,
+            pair.p_clustered if pair.p_clustered_holm is None else pair.p_clustered_holm,
+        )
         for pair in section.pairs
     ]
     found += [_few_dialogues(pair) for pair in section.pairs]
@@ -181,7 +155,7 @@ def _remarks(section: Comparisons, left: int) -> list[str]:
         ]
         if few:
             found.append(f"{group_words(pairs[0])}: too few workers for an interval: {', '.join(few)}.")
-        bad = sum(pair.both_bad for pair in pairs)
+        bad = sum(pair.both_bad or 0 for pair in pairs)
         if bad:
             found.append(f"{group_words(pairs[0])}: both were called bad {counted(bad, 'time')}; counted as ties.")
     if left:

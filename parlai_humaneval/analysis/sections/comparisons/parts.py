@@ -29,7 +29,8 @@ class ComparedPair(ComparedPart):
 
     ``win_rate_a``: wins of A of the decided comparisons, with the interval clustered by worker, as ``p_clustered`` and
     ``p_sign_flip``. ``dialogue_low`` … ``p_dialogue``: the same clustered by the dialogues of A and of B. ``score_a``:
-    ties count half. ``p_value``: the paper's binomial test. ``…_holm``: corrected within the group.
+    ties count half. ``p_value``: the paper's binomial test. ``…_holm``: corrected within the group. ``both_bad``: None
+    where raters could not say so.
     """
 
     model_a: str
@@ -40,7 +41,7 @@ class ComparedPair(ComparedPart):
     wins_a: int
     wins_b: int
     ties: int
-    both_bad: int
+    both_bad: int | None
     tie_rate: float | None
     win_rate_a: float | None
     ci_low: float | None

@@ -18,6 +18,7 @@ from parlai_humaneval.analysis.sections.views import (
 if TYPE_CHECKING:
     from parlai_humaneval.analysis.sections.comparisons.parts import ComparedPair, ComparedPart, Comparisons
 
+BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 
 _GROUP: Columns = (
@@ -37,14 +38,14 @@ _PAIRS: Columns = (
     ("ci_low", "From", "share"),
     ("ci_high", "To", "share"),
     ("p_clustered", "p, clustered", "p"),
-    ("p_clustered_holm", "Holm", "p"),
+    ("p_clustered_holm", "p, clustered, Holm", "p"),
     ("p_sign_flip", "p, sign flip", "p"),
     ("dialogue_low", "From, by dialogue", "share"),
     ("dialogue_high", "To, by dialogue", "share"),
     ("p_dialogue", "p, by dialogue", "p"),
-    ("p_dialogue_holm", "Holm, by dialogue", "p"),
-    ("p_value", "p, binomial (the paper's)", "p"),
-    ("p_holm", "Holm of it", "p"),
+    ("p_dialogue_holm", "p, by dialogue, Holm", "p"),
+    ("p_value", "p, binomial (paper)", "p"),
+    ("p_holm", "p, binomial, Holm", "p"),
     ("score_a", "Ties as half", "share"),
     ("score_low", "From, ties as half", "share"),
     ("score_high", "To, ties as half", "share"),
@@ -75,7 +76,10 @@ P = TypeVar("P", bound="ComparedPart")
 
 
 def data_tables(section: Comparisons) -> list[DataTable]:
-    notes = ("Win rates leave ties out. From and to: interval clustered by worker, unless another is named.",)
+    notes = (
+        "Win rates leave ties out. Intervals are clustered by worker, unless another is named; each stands by itself, not "
+        "corrected for several pairs, as Holm's p are.",
+    )
     found = [
         part_table("comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), section.pairs, notes),
         part_table("comparisons_models", "Each model against all others", (*_GROUP, *_MODELS), section.models),
@@ -108,7 +112,7 @@ def figures(section: Comparisons) -> list[Figure]:
             found.append(
                 IntervalFigure(
                     key=f"comparisons_win_rates_{number}",
-                    title=f"Win rates, {title}",
+                    title=f"Win rates, {title}{BY_ITSELF if len(points) > 1 else ''}",
                     x_label="win rate of the first-named model, clustered interval",
                     points=points,
                     reference=0.5,

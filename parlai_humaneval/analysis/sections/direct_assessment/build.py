@@ -111,7 +111,16 @@ def _workers(data: Assessed) -> WorkerCount:
         passed=data.n_passed if data.checked else None,
         counted=int(data.counted["worker_id"].nunique()),
         constant=int((spread["min"] == spread["max"]).sum()),
+        left_out=_left_out(data),
     )
+
+
+def _left_out(data: Assessed) -> list[str]:
+    """Ids of those who failed; nobody's where all count for want of others."""
+    if data.nobody_passed or not data.checked:
+        return []
+    failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
+    return sorted(map(str, failed.unique()))
 
 
 def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:

@@ -51,7 +51,8 @@ def _scores(models: Sequence[ModelRow]) -> Iterator[Figure]:
 
 
 def _heat(models: Sequence[ModelRow], significance: Significance, correlations: Correlations) -> Iterator[Figure]:
-    if len(models) < 2:
+    # Of two models there is one p, which the table has; a correlation over two models is 1 or -1, whatever they are.
+    if len(models) < 3:
         return
     names = tuple(significance.models)
     yield HeatFigure(

@@ -38,13 +38,15 @@ class ModelRow(Part):
 class WorkerCount(Part):
     """``passed``: who rated the degraded model lower; None where there was none, so that nobody could be checked.
 
-    ``counted``: on whom the scores rest. ``constant``: who gave one and the same rating throughout.
+    ``counted``: on whom the scores rest. ``constant``: who gave one and the same rating throughout. ``left_out``: ids of
+    those who did not pass and therefore do not count; empty where everybody counts.
     """
 
     total: int
     passed: int | None
     counted: int
     constant: int
+    left_out: list[str] = Field(default_factory=list)
 
 
 class DialogueCount(Part):

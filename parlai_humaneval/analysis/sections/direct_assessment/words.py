@@ -9,14 +9,14 @@ from parlai_humaneval.analysis.reports.words import corrected_p, decisive, note_
 from parlai_humaneval.analysis.sections.base import disagreement
 from parlai_humaneval.analysis.sections.direct_assessment.rows import Assessed
 from parlai_humaneval.analysis.standardised_scores import OVERALL, ScoreGap, SystemScore
-from parlai_humaneval.analysis.wording import ABSENT, counted, percent, signed, signed_range
+from parlai_humaneval.analysis.wording import ABSENT, counted, p_words, percent, signed, signed_range
 
 if TYPE_CHECKING:
     from parlai_humaneval.analysis.sections.direct_assessment.section import DirectAssessment
     from parlai_humaneval.analysis.sections.direct_assessment.types import ModelRow
 
 NAMED = 6
-"""As many disagreements as are told one by one."""
+"""As many disagreements, and pairs that differ, as are told one by one."""
 
 
 def headline(section: DirectAssessment, gaps: Sequence[ScoreGap], level: float) -> str:
@@ -60,10 +60,25 @@ def _verdict(gaps: Sequence[ScoreGap], workers: int) -> str:
         return ""
     if not tested:
         return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
-    apart = sum(bool(decisive(result)) for result in tested)
+    apart = [gap for gap in gaps if decisive(gap.difference)]
     if len(tested) == 1:
         return f"they {'differ' if apart else 'cannot be told apart'} (clustered by worker; {corrected_p(tested[0])})"
-    return f"{apart} of {len(tested)} pairs differ (clustered by worker, Holm's correction)"
+    if not apart:
+        return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
+    verb = "differs" if len(apart) == 1 else "differ"
+    named = ", ".join(f"{_apart(gap)} ({p_words(_p(gap))})" for gap in apart[:NAMED])
+    more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
+    return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
+
+
+def _apart(gap: ScoreGap) -> str:
+    """“better from worse”."""
+    names = (gap.model_a, gap.model_b)
+    return " from ".join(names if (gap.difference.estimate or 0.0) >= 0 else names[::-1])
+
+
+def _p(gap: ScoreGap) -> float | None:
+    return gap.difference.p_value if gap.difference.p_holm is None else gap.difference.p_holm
 
 
 def remarks(section: DirectAssessment, scores: Sequence[SystemScore], data: Assessed) -> list[str]:

@@ -70,7 +70,7 @@ def _ranks(found: Analysis) -> Iterator[Figure]:
 def _heats(found: Analysis) -> Iterator[Figure]:
     names = tuple(row.model for row in found.models)
     played = tuple(row.model for row in found.models if row.wins + row.losses + row.ties)
-    if found.pairs:
+    if found.pairs and len(played) > 2:  # of two bots there is one number, which the table has
         rates: Values = {(pair.model_a, pair.model_b): pair.win_rate_a for pair in found.pairs}
         turned: Values = {(b, a): None if rate is None else 1 - rate for (a, b), rate in rates.items()}
         yield HeatFigure(
@@ -87,7 +87,7 @@ def _heats(found: Analysis) -> Iterator[Figure]:
         ("win_p", "Do win rates differ from one half? p, clustered, Holm", played, wins),
         ("survival_p", "Is one spotted sooner? p, clustered, Holm", names, survival),
     ):
-        if any(p is not None for p in p_values.values()):
+        if len(models) > 2 and any(p is not None for p in p_values.values()):
             both: Values = {**p_values, **{(b, a): p for (a, b), p in p_values.items()}}
             yield HeatFigure(key=key, title=title, rows=models, columns=models, values=_matrix(models, both), scale="p")
 

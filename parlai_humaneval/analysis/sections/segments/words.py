@@ -22,7 +22,8 @@ def headline(found: Analysis) -> str:
         people = found.humans
         taken = people.taken_for_human if people else None
         return "No bot was judged, only people." + (
-            f" They were taken for people in {_share(taken.estimate, taken.ci_low, taken.ci_high)} of cases."
+            f" They were taken for people in {_share(taken.estimate, taken.ci_low, taken.ci_high)} of "
+            f"cases, clustered by {counted(found.n_workers, 'worker')}."
             if taken
             else ""
         )
@@ -90,7 +91,7 @@ def _of_data(found: Analysis) -> Iterator[str]:
         spotted = found.humans.spotted
         yield (
             f"People were taken for bots in {_share(spotted.estimate, spotted.ci_low, spotted.ci_high)} of "
-            f"{counted(found.humans.n, 'case')}."
+            f"{counted(found.humans.n, 'case')}, clustered by {counted(found.n_workers, 'worker')}."
         )
     if found.unfinished:
         yield f"{counted(found.unfinished, 'unfinished judgement')} left out."

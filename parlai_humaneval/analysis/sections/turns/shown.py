@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parlai_humaneval.analysis.sections.base import Part
-from parlai_humaneval.analysis.sections.turns.types import TurnsSection
+from parlai_humaneval.analysis.sections.part_tables import cut, cut_notes
+from parlai_humaneval.analysis.sections.turns.types import TestRow, TurnsSection
 from parlai_humaneval.analysis.sections.views import Cell, CellKind, DataTable, TableColumn
 
 _GROUP: tuple[tuple[str, str, CellKind], ...] = (
@@ -44,13 +45,12 @@ _TESTS: _Columns = (
     ("n", "Turns", "count"),
     ("statistic", "Statistic", "number"),
     ("p_value", "Paper's p", "p"),
-    ("p_holm", "Holm", "p"),
-    ("method", "Paper's test", "text"),
+    ("p_holm", "Paper's p, Holm", "p"),
     ("estimate", "Difference", "number"),
     ("ci_low", "from", "number"),
     ("ci_high", "to", "number"),
     ("p_clustered", "Clustered p", "p"),
-    ("p_clustered_holm", "Holm", "p"),
+    ("p_clustered_holm", "Clustered p, Holm", "p"),
     ("p_exact", "McNemar exact", "p"),
     ("p_mid", "McNemar mid-p", "p"),
     ("p_sign_flip", "Sign flip", "p"),
@@ -128,7 +128,7 @@ def data_tables(section: TurnsSection) -> list[DataTable]:
     by_place: _Columns = (("position", "Place", "count"), ("model", "Model", "text"), *_RATE, ("lin", "Lin", "share"))
     found = [
         _table("turns_models", "Win rates", _MODELS, section.models),
-        _table("turns_tests", "Tests", _TESTS, section.tests),
+        _table("turns_tests", "Tests", _TESTS, section.tests, *_papers_tests(section.tests)),
         _table("turns_pairs", "Pairs: ties, Lin, Sqr and winner-takes-all", _PAIRS, section.pairs),
         _table("turns_single", "Single models: dialogues with at least half of the turns good", _DIALOGUES, singles),
         _table("turns_effective", "Single models: effective win rates", _EFFECTIVE, section.effective),
@@ -142,7 +142,7 @@ def data_tables(section: TurnsSection) -> list[DataTable]:
     return [table for table in found if table.rows]
 
 
-def _table(key: str, title: str, columns: _Columns, rows: Sequence[Part]) -> DataTable:
+def _table(key: str, title: str, columns: _Columns, rows: Sequence[Part], *notes: str) -> DataTable:
     """Of ``columns`` those that some row fills; the setting likewise, and the group where a metric has several."""
     values = [row.model_dump(mode="json") for row in rows]
     groups = {(value["technique"], value["setting"], value["metric"], value["group"]) for value in values}
@@ -153,8 +153,18 @@ def _table(key: str, title: str, columns: _Columns, rows: Sequence[Part]) -> Dat
         key=key,
         title=title,
         columns=tuple(TableColumn(key=name, label=label, kind=kind) for name, label, kind in used),
-        rows=tuple({name: _cell(value[name]) for name, _, _ in used} for value in values),
+        rows=tuple({name: cut(_cell(value[name]), kind) for name, _, kind in used} for value in values),
+        notes=(*notes, *cut_notes(values, tuple(used))),
     )
+
+
+def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
+    """What the paper's p are, once for all rows: in each row they would make a tall column of the same words."""
+    pairs = list(dict.fromkeys(test.method for test in tests if len(test.models) == 2 and test.method))
+    others = [method for method in dict.fromkeys(test.method for test in tests if test.method) if method not in pairs]
+    found = [(pairs, "of two models: "), (others, "of all models, or of one: ")]
+    told = "; ".join(f"{which}{', '.join(methods)}" for methods, which in found if methods)
+    return [f"Paper's p, {told}."] if told else []
 
 
 def _cell(value: object) -> Cell:

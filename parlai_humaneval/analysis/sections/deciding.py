@@ -1,0 +1,12 @@
+"""The p-value that decides, in words."""
+
+from __future__ import annotations
+
+from parlai_humaneval.analysis.wording import p_words
+
+
+def deciding_p(p: float | None, p_holm: float | None) -> str:
+    """“p = .011 after Holm's correction (p = .004 without)”; the one p where nothing was corrected."""
+    if p is None or p_holm is None or p_words(p) == p_words(p_holm):
+        return p_words(p)
+    return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.analysis.wording import p_words
+from parlai_humaneval.analysis.wording import counted, p_words
+
+
+def pairs_apart(apart: int, of: int, what: str) -> str:
+    """“2 of 3 pairs of models differ after Holm's correction”; “none of 3 pairs of models differs …”."""
+    verb = "differ" if apart > 1 else "differs"
+    return f"{apart or 'none'} of {counted(of, 'pair')} of {what} {verb} after Holm's correction"
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:

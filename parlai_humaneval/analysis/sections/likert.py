@@ -18,7 +18,7 @@ from parlai_humaneval.analysis.likert import (
 )
 from parlai_humaneval.analysis.sections import likert_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section, disagreement
-from parlai_humaneval.analysis.sections.deciding import deciding_p
+from parlai_humaneval.analysis.sections.deciding import deciding_p, pairs_apart
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
 from parlai_humaneval.analysis.turn_weights import TurnWeights, single_groups, weigh_turns
 from parlai_humaneval.analysis.wording import counted, number_words, percent
@@ -221,11 +221,8 @@ def _headline(section: Likert, level: float) -> str:
     if len(section.pairs) == 1:
         return f"{_sentence(best, level)}."
     different = [p for p in section.pairs if p.p_clustered_holm is not None and p.p_clustered_holm < ALPHA]
-    verb = "differs" if len(different) == 1 else "differ"
-    return (
-        f"{len(different)} of {counted(len(section.pairs), 'pair')} of models and criteria {verb} after Holm's "
-        f"correction; the clearest: {_sentence(best, level)}."
-    )
+    apart = pairs_apart(len(different), len(section.pairs), "models and criteria")
+    return f"{apart[0].upper()}{apart[1:]}; the clearest: {_sentence(best, level)}."
 
 
 def _equal(section: Likert) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from parlai_humaneval.analysis.sections.base import ALPHA
 from parlai_humaneval.analysis.sections.comparisons.views import group_words
-from parlai_humaneval.analysis.sections.deciding import deciding_p
+from parlai_humaneval.analysis.sections.deciding import deciding_p, pairs_apart
 from parlai_humaneval.analysis.wording import counted, percent, percent_range
 
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ def headline(section: Comparisons, level: float, *, of_turns: bool = False) -> s
     if len(pairs) == 1:
         return f"{_sentence(best, level)}.{same}"
     different = [pair for pair in decided if pair.p_clustered_holm is not None and pair.p_clustered_holm < ALPHA]
-    verb = "differs" if len(different) == 1 else "differ"
     named = f" ({_named(different)})" if different and len({pair.group for pair in pairs}) == 1 else ""
-    return (
-        f"{_order(section, best)}{len(different)} of {counted(len(pairs), 'pair')} of models {verb} after Holm's "
-        f"correction{named}; the clearest: {_sentence(best, level)}.{same}"
-    )
+    order, apart = _order(section, best), pairs_apart(len(different), len(pairs), "models")
+    return f"{order}{apart[0].upper()}{apart[1:]}{named}; the clearest: {_sentence(best, level)}.{same}"
 
 
 def _ps(pair: ComparedPair) -> tuple[float | None, float | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 import pandas as pd
@@ -90,14 +91,20 @@ def _changing(rows: pd.DataFrame, dialogue: Mask, turn: Mask) -> Iterator[str]:
     in_dialogue = pd.Series(model).groupby(dialogue).transform("nunique").to_numpy()
     uneven = np.bincount(dialogue, weights=in_turn < in_dialogue)[dialogue] > 0
     lacking, other = [], []
-    for _, part in rows[uneven].groupby(dialogue[uneven], sort=False):
-        name, models = str(part["dialogue_id"].iloc[0]), part.groupby("turn")["model"].agg(frozenset)
-        usual = max(Counter(models).items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))[0]
-        for number, shown in models[models != usual].items():
+    # Without pandas' groups, as a table may lack a reply in every dialogue.
+    shown_in: dict[int, dict[int, set[str]]] = {}
+    for code, number, name in zip(dialogue[uneven], rows["turn"][uneven], rows["model"][uneven], strict=True):
+        shown_in.setdefault(code, {}).setdefault(number, set()).add(name)
+    first = rows["dialogue_id"].iloc[np.unique(dialogue, return_index=True)[1]].tolist()
+    for code, by_turn in shown_in.items():
+        usual = _usual(by_turn)
+        for number, shown in by_turn.items():
             if shown - usual:
-                other.append(f"dialogue {name} has {_joined(shown)} in turn {number}, elsewhere {_joined(usual)}")
-            else:
-                lacking.append(f"dialogue {name} has no reply of {_joined(usual - shown)} in turn {number}")
+                other.append(
+                    f"dialogue {first[code]} has {_joined(shown)} in turn {number}, elsewhere {_joined(usual)}"
+                )
+            elif shown != usual:
+                lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:
         yield (
             f"{counted(len(other), 'turn')} with other models than the rest of the dialogue ({_first(other)}). Is a name "
@@ -107,7 +114,13 @@ def _changing(rows: pd.DataFrame, dialogue: Mask, turn: Mask) -> Iterator[str]:
         yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."
 
 
-def _joined(models: frozenset[str]) -> str:
+def _usual(by_turn: Mapping[int, AbstractSet[str]]) -> AbstractSet[str]:
+    """The models of most turns; of equally many, the larger set."""
+    counts = Counter(frozenset(models) for models in by_turn.values())
+    return max(counts, key=lambda models: (counts[models], len(models), sorted(models)))
+
+
+def _joined(models: AbstractSet[str]) -> str:
     return ", ".join(sorted(models))
 
 

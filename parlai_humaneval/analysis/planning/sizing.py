@@ -12,8 +12,8 @@ from parlai_humaneval.analysis.planning.sample_sizes import Variance
 
 EXACT_SEARCH = 3_000
 """Beyond it the exact test's power is nearly that of the normal one."""
-ROUNDING = 1e-9
-"""Of powers."""
+SHORT = 0.005
+"""The formula's n is kept where its power is the asked one in whole percents."""
 MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
 TOLERANCE = 0.01
@@ -26,21 +26,6 @@ turns are not normal."""
 def independent_size(design: Design, alpha: float, power: float, variance: Variance = "both") -> int:
     """Observations of each sample by the formula, rounded up."""
     return _ceil(design.size(alpha, power, variance))
-
-
-def reached_size(design: Design, alpha: float, power: float) -> int:
-    """Independent observations of each sample with which the papers' test has the power.
-
-    The formula's, rounded up. The exact binomial test may have less power with these, as it goes up and down with n: then
-    the first n with which it has the power. Beyond ``EXACT_SEARCH`` observations the first from the formula's on.
-    """
-    n = independent_size(design, alpha, power)
-    exact = exact_sizes(design, alpha, power, around=n)
-    if exact is not None:
-        return exact[0]
-    while design.iid_power(n, alpha) < power - ROUNDING:
-        n += 1
-    return n
 
 
 def exact_sizes(design: Design, alpha: float, power: float, *, around: int) -> tuple[int, int] | None:
@@ -69,7 +54,7 @@ def clustered_size(design: Design, alpha: float, power: float, *, per_worker: fl
         return clustered_power(design, n, alpha, per_worker=per_worker, icc=icc) if n > 0 else 0.0
 
     def enough(n: int) -> bool:
-        return reached(n) >= power - ROUNDING and reached(n - spare) >= power - TOLERANCE
+        return reached(n) >= power - SHORT and reached(n - spare) >= power - TOLERANCE
 
     if enough(low):
         return low

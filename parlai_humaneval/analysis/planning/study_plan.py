@@ -18,7 +18,6 @@ from parlai_humaneval.analysis.planning.sizing import (
     clustered_size,
     exact_sizes,
     independent_size,
-    reached_size,
 )
 
 
@@ -140,7 +139,7 @@ def size_of(question: PlanInputs, found: Layout) -> int:
         size = round(found.design.size(found.alpha, question.power, "null"))
         return size if not icc else -int(-size * design_effect(found.per_worker, icc) // 1)
     if not icc:
-        return reached_size(found.design, found.alpha, question.power)
+        return independent_size(found.design, found.alpha, question.power)
     return clustered_size(found.design, found.alpha, question.power, per_worker=found.per_worker, icc=icc)
 
 

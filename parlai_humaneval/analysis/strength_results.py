@@ -268,6 +268,9 @@ class _Inference:
         if np.linalg.cond(covariance) > 1e12:
             return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
         wald = float(effects @ np.linalg.solve(covariance, effects))
+        if not 0 <= wald < np.inf:
+            # Rounding alone is left of a covariance of workers who hardly differ.
+            return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
         f = wald * df / (q * (self.groups - 1))
         return base.model_copy(
             update={

@@ -12,6 +12,7 @@ from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.turns import words
+from parlai_humaneval.analysis.sections.turns.combos import combo_rows
 from parlai_humaneval.analysis.sections.turns.rows import (
     by_position,
     by_turn,
@@ -20,6 +21,7 @@ from parlai_humaneval.analysis.sections.turns.rows import (
     of_group,
     pair_rows,
 )
+from parlai_humaneval.analysis.sections.turns.strengths import strength_rows
 from parlai_humaneval.analysis.sections.turns.types import (
     BiasRow,
     LeftOutRow,
@@ -64,8 +66,9 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         for family in families
         for row in _tests(family, level, questions[family[0].technique, family[0].setting] == 1)
     ]
+    strengths, pulls = strength_rows(found, level)
     section = TurnsSection(
-        models=[row for group in found for row in model_rows(group, level)],
+        models=[row for group in found for row in model_rows(group, options)],
         tests=tests,
         by_turn=[row for group in found for row in by_turn(group, level)],
         by_position=[row for group in found for row in by_position(group, level)],
@@ -73,6 +76,9 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         effective=[row for group in found for row in effective_rows(group, level)],
         patterns=_patterns(found, level),
         leave_one_out=[row for group in found for row in _left_out(group)],
+        strengths=strengths,
+        positions=pulls,
+        combos=list(combo_rows(found, tables, level)),
     )
     section.headline = words.headline(section, level)
     if odd and not found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from parlai_humaneval.analysis.sections.turns.strengths import strength_figure
 from parlai_humaneval.analysis.sections.turns.types import ModelRow, TestRow, TurnRow, TurnsSection
 from parlai_humaneval.analysis.sections.turns.words import title, where
 from parlai_humaneval.analysis.sections.views import (
@@ -18,14 +19,16 @@ from parlai_humaneval.analysis.sections.views import (
 
 
 def figures(section: TurnsSection) -> list[Figure]:
-    """Of each group: win rates with intervals, win rates by turn, and p-values of more than two models."""
+    """Of each group: win rates with intervals, win rates by turn; of more than two models p-values and strengths."""
     groups = [list(rows) for _, rows in groupby(section.models, key=where)]
     found: list[Figure] = []
     for number, models in enumerate(groups, start=1):
         place = where(models[0])
         turns = [row for row in section.by_turn if where(row) == place]
         tests = [test for test in section.tests if where(test) == place and len(test.models) == 2]
+        strengths = [row for row in section.strengths if where(row) == place]
         found += [_win_rates(number, models), *_curves(number, turns), *_heat(number, models, tests)]
+        found += strength_figure(number, title(models[0]), strengths)
     return found
 
 

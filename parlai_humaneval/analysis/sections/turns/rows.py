@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
+from parlai_humaneval.analysis.clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share
 from parlai_humaneval.analysis.effective_wins import effective_win_test
 from parlai_humaneval.analysis.proportions import wald_interval, wilson_interval
 from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.turns.types import EffectiveRow, ModelRow, PairRow, PositionRow, TurnRow
 from parlai_humaneval.analysis.turn_tables import ChoiceGroup
 from parlai_humaneval.analysis.win_rates import lin, sm_wta_scores, sqr_scores, wta_scores
@@ -39,13 +40,14 @@ def share(values: Floats, workers: Objects, level: float, counts: Floats | None 
     return clustered_share(cluster_sums(values, whole, workers), level=level)
 
 
-def model_rows(group: ChoiceGroup, level: float) -> Iterator[ModelRow]:
-    turns = group.turns
+def model_rows(group: ChoiceGroup, options: Options) -> Iterator[ModelRow]:
+    turns, level = group.turns, options.level
     later = turns.turns >= 2
     for model, chosen in zip(group.models, turns.chosen.T, strict=True):
         seen = ~np.isnan(chosen)
         n, selected = int(seen.sum()), int(np.nansum(chosen))
         rate = share(chosen, turns.workers, level)
+        boot = _bootstrapped(chosen, turns.workers, options)
         wald, wilson = (interval(selected, n, level) or (None, None) for interval in (wald_interval, wilson_interval))
         single = group.kind == "single"
         yield ModelRow(
@@ -56,6 +58,8 @@ def model_rows(group: ChoiceGroup, level: float) -> Iterator[ModelRow]:
             win_rate=rate.estimate,
             ci_low=rate.ci_low,
             ci_high=rate.ci_high,
+            boot_low=boot[0],
+            boot_high=boot[1],
             wald_low=wald[0],
             wald_high=wald[1],
             wilson_low=wilson[0],
@@ -66,6 +70,14 @@ def model_rows(group: ChoiceGroup, level: float) -> Iterator[ModelRow]:
             n_dialogues=len(set(turns.dialogues[seen])),
             n_workers=len(set(turns.workers[seen])),
         )
+
+
+def _bootstrapped(chosen: Floats, workers: Objects, options: Options) -> tuple[float | None, float | None]:
+    """Interval over resampled workers, which are sorted by what they chose: rows and names may come in any order."""
+    sums = cluster_sums(chosen, np.ones_like(chosen), workers)
+    order = np.lexsort((sums.numerators, sums.denominators))
+    ordered = ClusterSums(sums.numerators[order], sums.denominators[order])
+    return cluster_bootstrap(ordered, seed=options.seed, draws=options.draws, level=options.level) or (None, None)
 
 
 def _mean(values: Floats) -> float | None:

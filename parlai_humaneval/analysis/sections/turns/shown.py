@@ -28,6 +28,8 @@ _MODELS: _Columns = (
     ("model", "Model", "text"),
     ("n_dialogues", "Dialogues", "count"),
     *_RATE,
+    ("boot_low", "Boot from", "share"),
+    ("boot_high", "Boot to", "share"),
     ("wald_low", "Wald from", "share"),
     ("wald_high", "Wald to", "share"),
     ("wilson_low", "Wilson from", "share"),
@@ -86,6 +88,34 @@ _EFFECTIVE: _Columns = (
     ("ci_high", "to", "share"),
     ("p_clustered", "Clustered p", "p"),
 )
+_STRENGTHS: _Columns = (
+    ("model", "Model", "text"),
+    ("strength", "Strength", "number"),
+    ("ci_low", "from", "number"),
+    ("ci_high", "to", "number"),
+    ("p_clustered", "Clustered p", "p"),
+    ("n", "Turns", "count"),
+)
+_PULLS: _Columns = (
+    ("position", "Place", "text"),
+    ("pull", "Pull", "number"),
+    ("ci_low", "from", "number"),
+    ("ci_high", "to", "number"),
+    ("p_clustered", "Clustered p", "p"),
+    ("p_no_effect", "No place differs, p", "p"),
+)
+_COMBOS: _Columns = (
+    ("model_a", "A", "text"),
+    ("model_b", "B", "text"),
+    ("lin_turns_2_6", "Lin of A, turns 2–6", "share"),
+    ("win_rate_dialog", "Dialogues won by A", "share"),
+    ("combo", "PW combo of A", "share"),
+    ("ci_low", "from", "share"),
+    ("ci_high", "to", "share"),
+    ("p_clustered", "Clustered p", "p"),
+    ("n_turns", "Turns", "count"),
+    ("n_dialogs", "Dialogues", "count"),
+)
 _RESELECTION: _Columns = (
     ("what", "Chosen", "text"),
     ("n", "Pairs of turns", "count"),
@@ -137,6 +167,11 @@ def data_tables(section: TurnsSection) -> list[DataTable]:
         _table("turns_reselection", "Chosen in two consecutive turns", _RESELECTION, patterns.reselection),
         _table("turns_cascading", "What was chosen first, in later turns", _BIAS, patterns.cascading),
         _table("turns_anchoring", "Tests of places", _BIAS, patterns.anchoring),
+        _table(
+            "turns_strengths", "Strengths (Plackett–Luce, log-odds against the mean)", _STRENGTHS, section.strengths
+        ),
+        _table("turns_pulls", "Pull of the place (log-odds against the mean)", _PULLS, section.positions),
+        _table("turns_combos", "PW combo: turns and self-chats together", _COMBOS, section.combos),
         _table("turns_leave_one_out", "Without each model", _LEFT_OUT, section.leave_one_out),
     ]
     return [table for table in found if table.rows]

@@ -24,7 +24,8 @@ class OfGroup(Part):
 class ModelRow(OfGroup):
     """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good.
 
-    ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``wald_…``, ``wilson_…``: all turns taken as independent.
+    ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
+    ``wilson_…``: all turns taken as independent.
     ``win_rate_from_2``: without first turns, as Liu et al. 2023 count. ``dialogues_won``: of a single model, the share of
     dialogues with at least half of their turns good; ``dialogues_won_from_3``: the same of turns 3 on (Smith et al. 2022).
     """
@@ -35,6 +36,8 @@ class ModelRow(OfGroup):
     win_rate: float | None
     ci_low: float | None
     ci_high: float | None
+    boot_low: float | None
+    boot_high: float | None
     wald_low: float | None
     wald_high: float | None
     wilson_low: float | None
@@ -199,6 +202,54 @@ class LeftOutRow(OfGroup):
     changed_pairs: list[str]
 
 
+class StrengthRow(OfGroup):
+    """A model's log-odds of being chosen, against the mean of all and free of where its replies stood.
+
+    ``p_all_equal``: joint test of all models of the group.
+    """
+
+    model: str
+    n: int
+    strength: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_clustered: float | None
+    p_all_equal: float | None
+    notes: list[str]
+
+
+class PullRow(OfGroup):
+    """What a place adds to the log-odds, against the mean of all places; ``p_no_effect``: joint test of all places."""
+
+    position: str
+    pull: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p_clustered: float | None
+    p_no_effect: float | None
+
+
+class ComboRow(OfGroup):
+    """“PW combo” of Smith et al. 2022, Table 3: ``combo`` = (1 · ``lin_turns_2_6`` + 5 · ``win_rate_dialog``) / 6, of A.
+
+    ``setting_dialog``: of the comparisons of whole dialogues; "" where the table does not say that they are self-chats.
+    """
+
+    pair: list[str]
+    model_a: str
+    model_b: str
+    setting_dialog: str
+    n_turns: int
+    n_dialogs: int
+    lin_turns_2_6: float
+    win_rate_dialog: float
+    combo: float
+    ci_low: float | None
+    ci_high: float | None
+    p_clustered: float | None
+    notes: list[str]
+
+
 class TurnsSection(Section):
     """Who was chosen how often, and whether that tells the models apart."""
 
@@ -212,6 +263,9 @@ class TurnsSection(Section):
     effective: list[EffectiveRow]
     patterns: Patterns
     leave_one_out: list[LeftOutRow]
+    strengths: list[StrengthRow] = Field(default_factory=list)
+    positions: list[PullRow] = Field(default_factory=list)
+    combos: list[ComboRow] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
         from parlai_humaneval.analysis.sections.turns.shown import data_tables

@@ -7,6 +7,8 @@ from itertools import groupby
 
 from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.sections.base import ALPHA, disagreement
+from parlai_humaneval.analysis.sections.turns.combos import METHOD as COMBO
+from parlai_humaneval.analysis.sections.turns.strengths import METHOD as STRENGTHS
 from parlai_humaneval.analysis.sections.turns.types import ModelRow, OfGroup, TestRow, TurnsSection
 from parlai_humaneval.analysis.sections.views import Method
 from parlai_humaneval.analysis.turn_patterns import fixed_places
@@ -93,6 +95,8 @@ def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup], own_rival: int
         *_few_workers(section.models),
         *_disagreements(section.tests),
         *_patterns(section),
+        *(f"{title(row)}, strengths: {note}." for row in section.strengths if row.ci_low is None for note in row.notes),
+        *(f"{title(row)}, PW combo of {row.group}: {note}." for row in section.combos for note in row.notes),
     ]
     return list(dict.fromkeys(found))
 
@@ -167,8 +171,9 @@ def methods(section: TurnsSection) -> list[Method]:
             name="Win rate",
             text="Turns in which the reply was chosen (a single reply: found good), of those in which it was shown and "
             "the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees "
-            "of freedom. Wald and Wilson intervals, which take all turns as independent, stand beside them.",
-            source=f"{_LIU}, “Metrics” and Table 6; Cameron & Miller 2015",
+            "of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson intervals, which "
+            "take all turns as independent.",
+            source=f"{_LIU}, “Metrics” and Table 6; Cameron & Miller 2015; Cameron, Gelbach & Miller 2008",
         )
     ]
     if "one" in kinds:
@@ -211,6 +216,10 @@ def methods(section: TurnsSection) -> list[Method]:
                 source=f"{_LIU}, “Examining turn-level sample independence”; Ma et al. 2023, §4",
             )
         )
+    if section.strengths:
+        found.append(STRENGTHS)
+    if section.combos:
+        found.append(COMBO)
     if section.by_position:
         text = "Selected rate by the place at which a reply stood; places are drawn at random."
         found.append(Method(name="Anchoring", text=text, source=f"{_LIU}, “Examining anchoring effects”"))

@@ -101,6 +101,8 @@ def single_combos(
     """
     scale = rated.limits or _PAPERS_SCALE
     part = turns.at_turns(*SINGLE_TURNS).turns
+    if not len(part.turns):
+        return []
     keys = pd.MultiIndex.from_arrays([part.dialogues, part.workers])
     codes, conversations = pd.factorize(keys)
     good = np.bincount(codes, weights=np.nansum(part.chosen, axis=1), minlength=len(conversations)).astype(float)
@@ -109,7 +111,7 @@ def single_combos(
     found = []
     for one in rated.models:
         own = pd.MultiIndex.from_arrays([one.dialogues, one.workers])
-        at = conversations.get_indexer(own) if len(conversations) else np.full(len(own), -1)
+        at = conversations.get_indexer(own)
         both = at >= 0
         ratings = one.values[both]
         if not both.any() or (ratings < scale[0]).any() or (ratings > scale[1]).any():

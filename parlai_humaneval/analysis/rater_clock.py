@@ -51,6 +51,8 @@ class RaterClock:
         A conversation's time is spread over its turns, as raters talk to be able to answer; where it is not known, a
         turn takes its own time.
         """
+        if not len(turns):
+            return np.zeros(0)
         keys = pd.MultiIndex.from_arrays([dialogues, workers])
         codes, names = pd.factorize(keys)
         spread = _found(self._talk, keys) / np.bincount(codes, minlength=len(names))[codes]

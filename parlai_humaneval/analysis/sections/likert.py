@@ -19,7 +19,9 @@ from parlai_humaneval.analysis.likert import (
 from parlai_humaneval.analysis.sections import likert_views as views
 from parlai_humaneval.analysis.sections.base import ALPHA, Options, Part, Section, disagreement
 from parlai_humaneval.analysis.sections.deciding import deciding_p, pairs_apart
+from parlai_humaneval.analysis.sections.likert_combos import LikertCombo, combo_rows
 from parlai_humaneval.analysis.sections.views import DataTable, Figure, Method
+from parlai_humaneval.analysis.turn_tables import ChoiceGroup
 from parlai_humaneval.analysis.turn_weights import TurnWeights, single_groups, weigh_turns
 from parlai_humaneval.analysis.wording import counted, number_words, percent
 
@@ -100,6 +102,7 @@ class Likert(Section):
     models: list[LikertModel]
     pairs: list[LikertPair] = Field(default_factory=list)
     regression: list[TurnTerm] = Field(default_factory=list)
+    combos: list[LikertCombo] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
         return views.data_tables(self)
@@ -120,7 +123,9 @@ def build(tables: Tables, options: Options) -> Likert | None:
     for group in groups:
         section.models += [_model(group, one, options.level) for one in group.models]
         section.pairs += [_pair(group, pair) for pair in rated_pairs(group, level=options.level)]
-    left_out = _regression(section, tables, groups, options.level)
+    turns = single_groups(tables)
+    left_out = _regression(section, turns, groups, options.level)
+    section.combos = list(combo_rows(turns, groups, options.level))
     section.headline = _headline(section, options.level)
     section.remarks = _remarks(section, left_out)
     return section
@@ -170,9 +175,8 @@ def _pair(group: RatedCriterion, pair: RatedPair) -> LikertPair:
     )
 
 
-def _regression(section: Likert, tables: Tables, groups: list[RatedCriterion], level: float) -> int:
+def _regression(section: Likert, turns: list[ChoiceGroup], groups: list[RatedCriterion], level: float) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
-    turns = single_groups(tables)
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]

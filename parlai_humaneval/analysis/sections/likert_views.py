@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from parlai_humaneval.analysis.sections import likert_combos
 from parlai_humaneval.analysis.sections.part_tables import Columns, part_table
 from parlai_humaneval.analysis.sections.views import (
     Curve,
@@ -71,6 +72,7 @@ def data_tables(section: Likert) -> list[DataTable]:
         part_table("likert_models", "Mean ratings", (*_GROUP, *_MODELS), section.models),
         part_table("likert_pairs", "Every two models", (*_GROUP, *_PAIRS), section.pairs),
         part_table("likert_turn_weights", "Which turns weigh in the final ratings", _TERMS, section.regression),
+        part_table("likert_combos", "Turns and final rating together", likert_combos.COLUMNS, section.combos),
     ]
     return [table for table in found if table.rows]
 
@@ -156,6 +158,8 @@ def methods(section: Likert) -> list[Method]:
             ),
             Method(name="Holm", text="Corrected for all pairs of models on the same criterion.", source="Holm 1979"),
         ]
+    if section.combos:
+        found.append(likert_combos.METHOD)
     if section.regression:
         found.append(
             Method(

@@ -272,3 +272,10 @@ def test_comparisons_and_turns_of_one_study_are_counted_once():
     given = tables(make_choices({"a": 0.7, "b": 0.4}, workers=3, turns=4))
     kinds = [(one.metric, one.model_a, one.model_b) for one in answers_in_time(given) if one.kind == "turn"]
     assert len(kinds) == len(set(kinds)) == 1
+
+
+def test_dialogues_that_nobody_finished_have_no_time_to_significance():
+    """Groups without a turn that counts: of one reply and of two."""
+    choices = [record.model_copy(update={"status": "partial"}) for record in make_choices({"a": 0.7, "b": 0.4})]
+    ticks = [record.model_copy(update={"status": "partial"}) for record in tick_study([1, 1])]
+    assert [one for one in answers_in_time(tables([*choices, *ticks])) if one.kind in ("turn", "ticks")] == []

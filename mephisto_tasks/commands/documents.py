@@ -39,6 +39,8 @@ class Wanted:
     seed: int
     draws: int
     title: str | None = None
+    onboarding: float = 0.0
+    reuse: int | None = None
 
     def check(self, force: bool, tables: Path | None = None) -> None:
         """Refuse a place that is taken before any work is done.
@@ -86,7 +88,12 @@ class Wanted:
     def _document(
         self, tables: Tables, title: str, report: Report | None = None, notes: tuple[str, ...] = ()
     ) -> Document:
-        options = Options(seed=self.seed, draws=self.draws)
+        options = Options(
+            seed=self.seed,
+            draws=self.draws,
+            onboarding_seconds=self.onboarding,
+            reuse=self.reuse,
+        )
         with self._progress("Estimating"):
             return make_document(tables, options, title=self.title or title, report=report, notes=notes)
 

@@ -80,6 +80,20 @@ Scope = Literal["worker", "dialogue"]
     show_default=True,
     help="Leave out all that a failing worker did, or the dialogues that failed.",
 )
+@click.option(
+    "--onboarding",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="Time that each worker spent on practice before the first answer; it counts in rater time. Default: 0, not known.",
+)
+@click.option(
+    "--reuse",
+    metavar="TIMES",
+    type=click.IntRange(min=1),
+    help="Most judgements of each collected dialogue, for the rater time of collecting them. Default: as many as there "
+    "are partners.",
+)
 @click.option("--everywhere", is_flag=True, help="Leave out workers who failed in any task of the data directory, too.")
 def report(
     tasks: tuple[str, ...],
@@ -94,6 +108,8 @@ def report(
     draws: int,
     exclude: str | None,
     exclude_scope: Scope,
+    onboarding: float,
+    reuse: int | None,
     everywhere: bool,
 ) -> None:
     """What the technique's paper prints, with honest intervals, and how many answers it rests on."""
@@ -102,7 +118,9 @@ def report(
 
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
-        wanted = Wanted(page=page, as_json=as_json, seed=seed, draws=draws, title=title)
+        wanted = Wanted(
+            page=page, as_json=as_json, seed=seed, draws=draws, title=title, onboarding=onboarding, reuse=reuse
+        )
         if folder is not None:
             _only_tables(tasks, data_dir, include_partial, exclude, exclude_scope, everywhere)
             wanted.check(force, folder)

@@ -4,6 +4,7 @@ from .agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, pair_agree
 from .choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from .clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share, sign_flip_p
 from .columns import COLUMNS, TableError
+from .combos import pair_combo, single_combos
 from .correction import holm
 from .correlations import correlation, criteria_correlations
 from .crowd_time import (
@@ -209,6 +210,7 @@ __all__ = [
     "oriented",
     "overall_score",
     "pair_agreement",
+    "pair_combo",
     "percent_agreement",
     "permutation_logrank_test",
     "plackett_luce",
@@ -238,6 +240,7 @@ __all__ = [
     "shuffle_interval",
     "sign_flip_p",
     "simulated_power",
+    "single_combos",
     "sm_combo",
     "sm_wta",
     "spent_by_unit",

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from parlai_humaneval.analysis.frames import Tables
     from parlai_humaneval.analysis.reports.types import Report
 
-PARTIAL = (
-    "The sections count finished dialogues only; turns of unfinished ones, which --include-partial adds, count in the "
-    "technique's own report."
-)
+PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,7 @@ class Wanted:
     seed: int
     draws: int
     title: str | None = None
+    include_partial: bool = False
     onboarding: float = 0.0
     reuse: int | None = None
 
@@ -75,8 +73,7 @@ class Wanted:
         """All that is to be said of a task: its page, if one is wanted, and the print of its technique's report or JSON."""
         document, written = None, list[Path]()
         if self.page is not None or self.as_json:
-            notes = (PARTIAL,) if report.include_partial else ()
-            document = self._document(tables, ", ".join(report.tasks) or report.technique, report, notes)
+            document = self._document(tables, ", ".join(report.tasks) or report.technique, report)
             written = self._write(document)
         if not self.as_json:
             from parlai_humaneval.analysis.reports.study import render
@@ -85,15 +82,15 @@ class Wanted:
         if document is not None:
             self._tell(document, written)
 
-    def _document(
-        self, tables: Tables, title: str, report: Report | None = None, notes: tuple[str, ...] = ()
-    ) -> Document:
+    def _document(self, tables: Tables, title: str, report: Report | None = None) -> Document:
         options = Options(
             seed=self.seed,
             draws=self.draws,
+            include_partial=self.include_partial,
             onboarding_seconds=self.onboarding,
             reuse=self.reuse,
         )
+        notes = (PARTIAL,) if self.include_partial else ()
         with self._progress("Estimating"):
             return make_document(tables, options, title=self.title or title, report=report, notes=notes)
 

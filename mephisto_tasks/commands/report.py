@@ -119,10 +119,17 @@ def report(
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
         wanted = Wanted(
-            page=page, as_json=as_json, seed=seed, draws=draws, title=title, onboarding=onboarding, reuse=reuse
+            page=page,
+            as_json=as_json,
+            seed=seed,
+            draws=draws,
+            title=title,
+            include_partial=include_partial,
+            onboarding=onboarding,
+            reuse=reuse,
         )
         if folder is not None:
-            _only_tables(tasks, data_dir, include_partial, exclude, exclude_scope, everywhere)
+            _only_tables(tasks, data_dir, exclude, exclude_scope, everywhere)
             wanted.check(force, folder)
             wanted.report_tables(folder)
             return
@@ -149,7 +156,6 @@ def report(
 def _only_tables(
     tasks: tuple[str, ...],
     data_dir: str | None,
-    include_partial: bool,
     exclude: str | None,
     exclude_scope: Scope,
     everywhere: bool,
@@ -162,7 +168,6 @@ def _only_tables(
     given = {
         "--task-name": bool(tasks),
         "--data-dir": data_dir is not None,
-        "--include-partial": include_partial,
         "--exclude": exclude is not None,
         "--exclude-scope": exclude_scope != "worker",
         "--everywhere": everywhere,
@@ -170,7 +175,7 @@ def _only_tables(
     names = [name for name, is_given in given.items() if is_given]
     if names:
         raise click.ClickException(
-            f"--tables cannot go with {', '.join(names)}: tables are reported as they are. Leave it out, or name a task "
+            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task. Leave it out, or name a task "
             "(--task-name) instead of tables."
         )
 

@@ -29,7 +29,7 @@ _TURNS = (
     must("metric", "text", "what the question is about, e.g. preference"),
     must("turn", "integer", "turn of the Bot Speaker, from 1"),
     must("model", "text", "model that wrote this candidate"),
-    must("position", "integer", "place of the candidate as shown, from 1 (top or left); 0 where it failed"),
+    must("position", "integer", "place of the candidate as shown, from 1 (top or left); 0: failed, or not known"),
     must("selected", "flag", "1: the rater chose this candidate"),
     must("continued", "flag", "1: the dialogue went on with this candidate"),
     must(

@@ -40,10 +40,11 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
     Empty cells are never refused here. Nothing is changed.
 
     Raises:
-        TableError: a value below the least possible one; a winner that is neither model nor tie; a model compared
-            with itself; a rating outside its own scale; a time that is no ISO 8601 time; rows of one turn that
-            contradict each other (several replies with which the dialogue went on, different seconds …), or the
-            technique (several replies chosen where one is); a comparison of a turn without its dialogue.
+        TableError: a value below the least possible one; a place 0 of a reply that was chosen; a winner that is
+            neither model nor tie; a model compared with itself, called ``tie``, or with another once more the other way
+            round; a rating outside its own scale; a time that is no ISO 8601 time; rows of one turn that contradict each
+            other (several replies with which the dialogue went on, different seconds …), or the technique (several
+            replies chosen where one is); a comparison of a turn without its dialogue.
     """
     if frame.empty:
         return
@@ -59,8 +60,22 @@ def _holds(mask: pd.Series[Any]) -> pd.Series[bool]:
     return held
 
 
+def _known_places(frame: pd.DataFrame) -> None:
+    """Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0."""
+    chosen = _holds(frame["selected"] == 1) | _holds(frame["continued"] == 1)
+    nowhere = _holds(frame["position"] == 0) & frame["failed"].isna() & chosen
+    wanted = (
+        "1 or more, as this reply was chosen: the first place is 1. 0 is for replies that failed; where places are not "
+        "known, add a column failed with 0"
+    )
+    refuse("turns", "position", frame["position"], nowhere, wanted)
+
+
 def _two_models(frame: pd.DataFrame) -> None:
     models, winner = frame[["model_a", "model_b"]], frame["winner"]
+    for column in models:
+        name = f"a model's name; {TIE!r} stands for a comparison that nobody won: call the model otherwise"
+        refuse("comparisons", str(column), models[column], models[column] == TIE, name)
     same = models["model_a"] == models["model_b"]
     refuse("comparisons", "model_b", models["model_b"], same, "another model than model_a; a model has no winner alone")
     known = (winner == models["model_a"]) | (winner == models["model_b"]) | (winner == TIE)
@@ -72,6 +87,23 @@ def _two_models(frame: pd.DataFrame) -> None:
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
         refuse("comparisons", column, frame[column], lacks, "the dialogue of the turn that is given")
+    _not_turned_round(frame)
+
+
+def _not_turned_round(frame: pd.DataFrame) -> None:
+    """Nobody compares the same two a second time with their sides swapped under the same item."""
+    swapped = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
+    key: pd.DataFrame = frame[["item_id", "worker_id", "judgement_id", "technique", "setting", "metric"]].copy()
+    for a, b in (("model_a", "model_b"), ("dialogue_a", "dialogue_b")):
+        key[a], key[b] = frame[a].where(~swapped, frame[b]), frame[b].where(~swapped, frame[a])
+    both = key.duplicated(keep=False) & ~key.assign(swapped=swapped).duplicated(keep=False)
+    refuse(
+        "comparisons",
+        "model_a",
+        frame["model_a"],
+        both,
+        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them",
+    )
 
 
 def with_dialogues(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -233,7 +265,7 @@ def _one_card(frame: pd.DataFrame, turn: pd.Series[int], card: pd.Series[int], a
 
 
 _CHECKS: Mapping[TableName, tuple[Callable[[pd.DataFrame], None], ...]] = {
-    "turns": (_one_turn, _one_pick),
+    "turns": (_known_places, _one_turn, _one_pick),
     "dialogues": (_started("dialogues"),),
     "comparisons": (_two_models,),
     "ratings": (_own_scale,),

@@ -118,7 +118,7 @@ def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None
     [
         (["--task-name", "x"], "--tables cannot go with --task-name"),
         (["--exclude", "paper"], "--tables cannot go with --exclude"),
-        (["--everywhere", "--include-partial"], "cannot go with --include-partial, --everywhere"),
+        (["--everywhere", "--exclude", "paper"], "cannot go with --exclude, --everywhere"),
         (["--exclude-scope", "dialogue"], "cannot go with --exclude-scope"),
         (["--data-dir", "x"], "cannot go with --data-dir"),
         (["--out", "report.pdf"], "does not end in .html"),
@@ -266,3 +266,19 @@ def test_who_reads_only_the_head_has_the_page(tables: Path, tmp_path: Path) -> N
     assert "Traceback" not in told
     assert page.is_file()
     assert (tmp_path / "r" / "report.json").is_file()
+
+
+def test_turns_of_unfinished_dialogues_count_when_asked(tmp_path: Path) -> None:
+    """Every second dialogue was left: its turns count with the option only, which the facts say."""
+    folder = folder_with(tmp_path / "tables", turn_lines())
+    dialogues = sorted({line.split(",")[0] for line in turn_lines()})
+    header = "dialogue_id,worker_id,technique,setting,started,seconds,n_turns,complete\n"
+    worker = {line.split(",")[0]: line.split(",")[1] for line in turn_lines()}
+    rows = [f"{name},{worker[name]},sata,sata_user,,,6,{number % 2}\n" for number, name in enumerate(dialogues)]
+    (folder / "dialogues.csv").write_text(header + "".join(rows), encoding="utf-8")
+    few, all_of_them = (
+        json.loads(run("--tables", folder, "--json", *more).stdout) for more in ([], ["--include-partial"])
+    )
+    assert few["turns"]["models"][0]["n"] == all_of_them["turns"]["models"][0]["n"] / 2
+    assert not any("--include-partial" in note for note in few["facts"]["notes"])
+    assert any("--include-partial" in note for note in all_of_them["facts"]["notes"])

@@ -97,6 +97,7 @@ def _pair(of_turn: Row, exchange: Exchange, models: tuple[str, str], shown: _Sho
             **shared,
             **candidate,
             "position": _position(str(candidate["model"]), shown),
+            "failed": 0,  # so that a place which is not known is not taken for a reply that was not shown
             "selected": won,
             "continued": won,
         }

@@ -22,6 +22,7 @@ class Options:
 
     ``onboarding_seconds``: that each worker spent before the first answer, 0 where it is not known. ``reuse``: each
     collected dialogue is judged at most so many times; None: as often as there are partners for it.
+    ``include_partial``: answered turns of unfinished live dialogues count too.
     """
 
     seed: int = 0
@@ -29,6 +30,7 @@ class Options:
     level: float = 0.95
     onboarding_seconds: float = 0.0
     reuse: int | None = None
+    include_partial: bool = False
 
 
 class Part(BaseModel):

@@ -6,6 +6,7 @@ from importlib import import_module
 
 from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.sections.base import Builder, Options, Section
+from parlai_humaneval.analysis.unfinished import taken_as_finished
 
 SECTIONS = (
     "turns",
@@ -29,7 +30,8 @@ def sections(tables: Tables, options: Options | None = None) -> dict[str, Sectio
         TableError: a table cannot be used; the message says why.
     """
     chosen = options or Options()
-    found = {key: _builder(key)(tables, chosen) for key in SECTIONS}
+    counted = taken_as_finished(tables) if chosen.include_partial else tables
+    found = {key: _builder(key)(counted, chosen) for key in SECTIONS}
     return {key: section for key, section in found.items() if section is not None}
 
 

@@ -39,6 +39,7 @@ PAIR = {
     "winner": "tie",
     "seconds": 1,
 }
+TURNED = {**PAIR, "model_a": "b", "model_b": "a", "dialogue_a": "d2", "dialogue_b": "d1"}
 RATING = {"dialogue_id": "d1", "worker_id": "w1", "model": "a", "criterion": "fun", "value": 50, "degraded": 0}
 SEGMENT = {
     "dialogue_id": "d1",
@@ -81,7 +82,7 @@ def checked(table: TableName, *rows: dict[str, Any]) -> None:
         ("turns", [TURN, {**OTHER, "position": 1, "selected": 1}]),
         ("turns", [{**TURN, "selected": 0}, {**OTHER, "position": 1}]),
         ("turns", [{**TURN, "candidate_id": "c1"}, {**OTHER, "position": 1, "selected": 1, "same_as": "c1"}]),
-        ("turns", [{**TURN, "position": 0}, {**OTHER, "position": 0}]),
+        ("turns", [{**TURN, "position": 0, "failed": 0}, {**OTHER, "position": 0, "failed": 0}]),
         ("turns", [{**row, "technique": "sata", "setting": "sata_user", "selected": 1} for row in (TURN, OTHER)]),
         ("turns", [{**row, "technique": "free_for_all", "selected": 1} for row in (TURN, OTHER)]),
         ("turns", [{**row, "selected": 1, "rank": 1, "judgement_id": "j"} for row in (TURN, OTHER)]),
@@ -122,7 +123,11 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
             [TURN, {**OTHER, "selected": 1}],
             r"selected: 1 in rows 1, 2, which are one turn .*'d1', turn 1.*one reply chosen",
         ),
-        ("turns", [{**TURN, "position": 0}, {**OTHER, "position": 0, "selected": 1}], r"selected: 1 in rows 1, 2"),
+        (
+            "turns",
+            [{**TURN, "position": 0, "failed": 0}, {**OTHER, "position": 0, "failed": 0, "selected": 1}],
+            r"selected: 1 in rows 1, 2",
+        ),
         (
             "turns",
             [{**row, "technique": "sata", "setting": "SOBA", "selected": 1} for row in (TURN, OTHER)],
@@ -184,6 +189,10 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
             r"started: 'yesterday' in row 1, expected an ISO 8601 time",
         ),
         ("dialogues", [{**DIALOGUE, "n_turns": -1}], r"dialogues.n_turns: -1 in row 1, expected 0 or more"),
+        ("turns", [{**TURN, "position": 0}, OTHER], "turns.position: 0 in row 1, expected 1 or more"),
+        ("turns", [{**OTHER, "position": 1}, {**TURN, "position": 0}], "0 in row 2, .* the first place is 1"),
+        ("comparisons", [{**PAIR, "model_b": "tie"}], "comparisons.model_b: 'tie' in row 1, expected a model's name"),
+        ("comparisons", [PAIR, TURNED], "swapped, too. Keep one of them"),
     ],
 )
 def test_rows_that_cannot_be_are_named(table: TableName, rows: list[dict[str, Any]], words: str):

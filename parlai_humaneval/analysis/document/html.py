@@ -88,6 +88,7 @@ def to_html(document: Document, *, files: Sequence[str] = (), folder: str = "", 
             excluded=None if facts.excluded is None else _table(excluded_table(facts.excluded)),
             references=references_in(f"{method.source}\n{method.text}" for method in methods),
             headline=document.report.get("headline", ""),
+            from_tables=not document.report,
             files=files,
             folder=folder,
         )

@@ -214,7 +214,11 @@ def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None
     assert f"2 of 5 workers, who failed: w1, {HOSTILE}" in text
     assert "No quality check left anybody out" not in text
     assert "No other check left anybody out of this report." in text
-    assert "No quality check left anybody out" in Outline(to_html(document)).text
+    of_tables, of_task = (document.model_copy(update={"report": report}) for report in ({}, {"headline": "A won."}))
+    before = "Tables do not say whether anybody was left out before"
+    assert "No quality check left anybody out" in Outline(to_html(of_tables)).text
+    assert before in Outline(to_html(of_tables)).text
+    assert before not in Outline(to_html(of_task)).text
 
 
 SOURCES = {

@@ -130,7 +130,10 @@ ADAPTERS: Mapping[str, Callable[..., Any]] = {
     "stb_winner": analysis.label_winner,
     "turnbull_pava": lambda k, spotted, w=None: list(analysis.survival_curve(k, spotted, w).items()),
     "zhao_sun_U": _zhao_sun_u,
-    "finkelstein_score_test": lambda k, spotted, group: _score_test(analysis.survival_score_test(k, spotted, group)),
+    # Its variance is Finkelstein's own, with a parameter for each length.
+    "finkelstein_score_test": lambda k, spotted, group: _score_test(
+        analysis.survival_score_test(k, spotted, group, lengths_apart=True)
+    ),
     "permutation_logrank": lambda k, spotted, group: _score_test(analysis.permutation_logrank_test(k, spotted, group)),
     "cloglog_cox": _cloglog_cox,
     "zhao_sun_test": _zhao_sun,

@@ -33,7 +33,7 @@ class Scores:
     """Sun's scores of judgements for the comparison of two groups.
 
     ``in_second``: 1 where a judgement is of the second group (in sorted order), else 0. ``block``: lengths with the same
-    S share one. ``information``: of one judgement of each block, Λ²S/(1 − S).
+    S share one. ``information``: of one judgement of each block, Λ²S/(1 − S). ``length``: index of what was shown.
     """
 
     groups: list[object]
@@ -41,6 +41,7 @@ class Scores:
     in_second: Floats
     block: Ints
     information: Floats
+    length: Ints
 
     @property
     def u(self) -> float:
@@ -57,9 +58,22 @@ class Scores:
 
     @property
     def v(self) -> float:
-        """Information on the log hazard ratio, once the survival at each length is estimated from the same data."""
-        number, share = np.bincount(self.block, minlength=len(self.information)), self.shares
-        return float((self.information * number * share * (1 - share)).sum())
+        """Information on the log hazard ratio, once the survival at each length is estimated from the same data.
+
+        Lengths that the estimate pools are one: there the data have one survival to estimate.
+        """
+        return self._information(self.block)
+
+    @property
+    def v_apart(self) -> float:
+        """The same as if each length had a survival of its own to estimate, also where they are pooled."""
+        return self._information(self.length)
+
+    def _information(self, cells: Ints) -> float:
+        inside, number = np.bincount(cells, weights=self.in_second), np.bincount(cells)
+        of_cell = np.bincount(cells, weights=self.information[self.block])  # number × information of one
+        share = inside / np.maximum(number, 1)
+        return float((of_cell * share * (1 - share)).sum())
 
     @property
     def without_contrast(self) -> tuple[str, ...]:
@@ -104,6 +118,7 @@ def sun_scores(k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike) -
         in_second=(codes == 1).astype(float),
         block=block,
         information=hazard * when_spotted,
+        length=np.asarray(seen.place, dtype=np.int64),
     )
 
 
@@ -119,7 +134,13 @@ def group_codes(group: npt.ArrayLike, n: int) -> tuple[Ints, list[object]]:
 
 
 def survival_score_test(
-    k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike, *, name: str = "survival", level: float = 0.95
+    k: npt.ArrayLike,
+    spotted: npt.ArrayLike,
+    group: npt.ArrayLike,
+    *,
+    name: str = "survival",
+    level: float = 0.95,
+    lengths_apart: bool = False,
 ) -> Result:
     """Score test of a hazard ratio of 1 between two groups, with the pooled NPMLE plugged in (Finkelstein 1986).
 
@@ -133,12 +154,16 @@ def survival_score_test(
         group: who the speaker is.
         name: of the result.
         level: coverage of the interval.
+        lengths_apart: V as if each length had a survival of its own, as is usual with fixed lengths; without it, lengths
+            that the estimate pools are one, which holds the level better in small studies. They differ only where
+            lengths are pooled.
 
     Raises:
         ValueError: see :func:`sun_scores`.
     """
     scores = sun_scores(k, spotted, group)
-    nothing, v = scores.why_nothing, scores.v
+    v = scores.v_apart if lengths_apart else scores.v
+    nothing = scores.without_contrast or (() if v > _TINY else (APART,))
     u = 0.0 if nothing else scores.u
     result = _chi_square(u, 0.0 if nothing else v, scores, name, "score test of proportional hazards, χ² with 1 df")
     if nothing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -332,3 +334,18 @@ def test_more_than_two_groups_are_for_pairs():
         survival_score_test([2, 2, 2], [0, 1, 0], ["a", "b", "c"])
     with pytest.raises(ValueError, match="at least 2"):
         zhao_sun_test([2, 2], [0, 1], [0, 1], imputations=1)
+
+
+def test_variance_with_lengths_apart():
+    """Without pooling both are one; where lengths are pooled it is the sum over lengths, by hand."""
+    k, spotted, group = [2] * 4 + [3] * 4, [1, 0, 0, 0, 1, 1, 0, 0], [0, 1, 0, 1] * 2
+    apart, one = (survival_score_test(k, spotted, group, lengths_apart=flag) for flag in (True, False))
+    assert apart.details["V"] == pytest.approx(one.details["V"])
+    # Pooled S = .5 at both lengths; two of the second group among four at length 2, one among four at length 3.
+    k, spotted, group = [2] * 4 + [3] * 4, [1, 1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 1, 0, 0]
+    information = math.log(0.5) ** 2 * 0.5 / 0.5
+    result = survival_score_test(k, spotted, group, lengths_apart=True)
+    assert result.details["V"] == pytest.approx(information * (4 * 0.5 * 0.5 + 4 * 0.25 * 0.75))
+    pooled = survival_score_test(k, spotted, group)
+    assert pooled.details["V"] == pytest.approx(information * 8 * (3 / 8) * (5 / 8))
+    assert pooled.details["U"] == result.details["U"]

@@ -35,12 +35,19 @@ describe("an impatient second press", () => {
     expect(onAnswer).toHaveBeenCalledTimes(1);
   });
 
-  it("of the button does so too", async () => {
-    const press = () => userEvent.click(screen.getByRole("button", { name: "Continue" }));
-    const onAnswer = await arriveBy(press);
-    await press();
+  it("of the button, which is a double click, does so too", async () => {
+    const button = () => screen.getByRole("button", { name: "Continue" });
+    const onAnswer = await arriveBy(() => userEvent.click(button()));
+    fireEvent.click(button(), { detail: 2 });
+    expect(question()).toHaveFocus();
     expect(screen.queryByText(REFUSED)).toBeNull();
     expect(onAnswer).toHaveBeenCalledTimes(1);
+  });
+
+  it("of another button, soon after, is a press of its own", async () => {
+    await arriveBy(() => userEvent.click(screen.getByRole("button", { name: "Continue" })));
+    fireEvent.click(screen.getByRole("button", { name: "Continue" }), { detail: 1 });
+    expect(await screen.findByText(REFUSED)).toBeVisible();
   });
 
   it("counts once anything was done in between", async () => {

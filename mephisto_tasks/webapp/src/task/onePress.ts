@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef } from "react";
 
-/** How close together two presses are one impatient one, in milliseconds. */
+/** How close together two presses of Enter are one impatient one, in milliseconds. */
 const SAME_BREATH = 800;
 
 interface Press {
@@ -12,7 +12,8 @@ interface Press {
  * The second press of an impatient rater does not count for the step that arrived in between: it was meant for the one
  * before, and could send a question that nobody has read.
  *
- * Only presses that can send (Enter, a button) with nothing else done between them are taken for one.
+ * Of keys that is Enter twice in one breath with nothing else pressed between; of buttons, the second half of a double
+ * click, which the browser tells from two clicks.
  */
 export function useOnePress(step: string): void {
   const current = useRef(step);
@@ -20,20 +21,30 @@ export function useOnePress(step: string): void {
     current.current = step;
   }, [step]);
   useEffect(() => {
-    let last: Press | null = null;
-    const press = (event: Event, sends: boolean) => {
-      const again = sends && last !== null && event.timeStamp - last.at < SAME_BREATH;
-      if (again && last?.step !== current.current) {
-        event.preventDefault();
-        event.stopImmediatePropagation();
-      }
-      last = sends ? { at: event.timeStamp, step: again && last ? last.step : current.current } : null;
+    let enter: Press | null = null;
+    let clickedIn: string | null = null;
+    const swallow = (event: Event) => {
+      event.preventDefault();
+      event.stopImmediatePropagation();
     };
-    const onKey = (event: KeyboardEvent) => press(event, event.key === "Enter" && !event.shiftKey);
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Enter" || event.shiftKey) {
+        enter = null;
+        return;
+      }
+      const again = enter !== null && event.timeStamp - enter.at < SAME_BREATH ? enter : null;
+      enter = { at: event.timeStamp, step: again?.step ?? current.current };
+      if (enter.step !== current.current) {
+        swallow(event);
+      }
+    };
     const onClick = (event: MouseEvent) => {
-      // A button that was pressed by a key says so again as a click, without a count.
-      if (event.detail > 0) {
-        press(event, event.target instanceof Element && event.target.closest("button") !== null);
+      const onButton = event.target instanceof Element && event.target.closest("button") !== null;
+      if (event.detail > 1 && onButton && clickedIn !== null && clickedIn !== current.current) {
+        swallow(event);
+      } else {
+        enter = event.detail > 0 ? null : enter; // a key on a button comes as a click without a count
+        clickedIn = current.current;
       }
     };
     window.addEventListener("keydown", onKey, true);

@@ -172,5 +172,6 @@ def time_between(shown: float | None, answered: float | None) -> float | None:
 
 
 def timestamp(message: Mapping[str, Any]) -> float | None:
+    """When a message was sent, in seconds since 1970; None where that was not kept."""
     value = message.get("timestamp")
     return float(value) if isinstance(value, int | float) else None

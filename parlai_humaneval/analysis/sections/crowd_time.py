@@ -83,6 +83,8 @@ class PairTime(Part):
 
 
 class CrowdTime(Section):
+    """Rater time spent, by unit of work, and until two models were told apart (Smith et al. 2022, App. C.1 and C.7)."""
+
     TITLE: ClassVar[str] = "Rater time"
 
     spent: list[SpentTime]

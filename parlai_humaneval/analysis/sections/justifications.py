@@ -73,6 +73,8 @@ class ReasonGroup(Part):
 
 
 class Justifications(Section):
+    """Length and telling words of the reasons, by what was compared and chosen (Smith et al. 2022, App. C.5)."""
+
     TITLE: ClassVar[str] = "Reasons that raters gave"
 
     groups: list[ReasonGroup]

@@ -97,6 +97,8 @@ class TurnTerm(Part):
 
 
 class Likert(Section):
+    """Final ratings on scales of points: means, pairs, regression on turns, combos with turns (Smith et al. 2022, §4)."""
+
     TITLE: ClassVar[str] = "Ratings at the end of dialogues"
 
     models: list[LikertModel]

@@ -32,7 +32,8 @@ def _percent(share: float | None) -> float:
 
 def _discordant(inputs: Inputs) -> tuple[int, int]:
     """Turns in which only A, and only B, was selected: win rates less the turns in which both were."""
-    return tuple(round(inputs["n"] * (inputs[model] - inputs["tie_win"])) for model in ("a", "b"))  # type: ignore[return-value]  # of two
+    only_a, only_b = (round(inputs["n"] * (inputs[model] - inputs["tie_win"])) for model in ("a", "b"))
+    return only_a, only_b
 
 
 def _mcnemar_significant(figure: Mapping[str, Any]) -> float:

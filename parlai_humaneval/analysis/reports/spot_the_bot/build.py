@@ -22,6 +22,7 @@ from parlai_humaneval.analysis.reports.spot_the_bot.types import (
     SurvivalRow,
 )
 from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.analysis.spotting import GOODNESS, SEGMENT
 from parlai_humaneval.analysis.survival import survival
 from parlai_humaneval.analysis.table_rows import TIE
 
@@ -37,9 +38,7 @@ METHODS = [
 ]
 HOLM = "Holm: clustered p corrected for all pairs of the report, the paper's p for those of its group."
 
-ORDER = {"human": 2, "unsure": 1, "bot": 0}
-KEY = ["dialogue_id", "worker_id", "k"]
-"""What makes two rows of speakers one segment under one rater."""
+KEY = list(SEGMENT)
 
 
 def build_report(tables: Tables, *, seed: int = 0, include_partial: bool = False) -> SpotReport:
@@ -100,7 +99,7 @@ def _contests(rows: pd.DataFrame) -> pd.DataFrame:
     apart = rows[(rows["model"] != rows["opponent"]).to_numpy(dtype=bool)]
     sides = [apart[(apart["entity"] == entity).to_numpy(dtype=bool)] for entity in (0, 1)]
     both = sides[0].merge(sides[1], on=KEY, suffixes=("_0", "_1"))
-    lead = both["label_0"].map(ORDER) - both["label_1"].map(ORDER)
+    lead = both["label_0"].map(GOODNESS) - both["label_1"].map(GOODNESS)
     first = np.asarray(both["model_0"] < both["model_1"], dtype=bool)
     winner = np.select([lead > 0, lead < 0], [both["model_0"], both["model_1"]], TIE)
     contests: pd.DataFrame = both.assign(

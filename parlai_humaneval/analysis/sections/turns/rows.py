@@ -41,6 +41,7 @@ def share(values: Floats, workers: Objects, level: float, counts: Floats | None 
 
 
 def model_rows(group: ChoiceGroup, options: Options) -> Iterator[ModelRow]:
+    """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`ModelRow`."""
     turns, level = group.turns, options.level
     later = turns.turns >= 2
     for model, chosen in zip(group.models, turns.chosen.T, strict=True):
@@ -124,6 +125,7 @@ def effective_rows(group: ChoiceGroup, level: float) -> Iterator[EffectiveRow]:
 
 
 def by_turn(group: ChoiceGroup, level: float) -> Iterator[TurnRow]:
+    """A row a turn and model, clustered by worker; models that were not shown in a turn have none there."""
     numbers = group.turns.turns
     for number in np.unique(numbers):
         part = group.only(numbers == number)

@@ -184,6 +184,8 @@ class BiasRow(OfGroup):
 
 
 class Patterns(Part):
+    """Do turns depend on each other (cascading), or on the place of a reply (anchoring)? Liu et al. 2023; Ma et al. 2023."""
+
     reselection: list[ReselectionRow] = Field(default_factory=list)
     cascading: list[BiasRow] = Field(default_factory=list)
     anchoring: list[BiasRow] = Field(default_factory=list)

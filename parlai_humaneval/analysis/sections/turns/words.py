@@ -22,6 +22,7 @@ Where = tuple[str, str, str, str]
 
 
 def where(row: OfGroup) -> Where:
+    """What a row belongs to: rows of one group share it."""
     return row.technique, row.setting, row.metric, row.group
 
 

@@ -43,12 +43,13 @@ class Doorkeeper(Protocol):
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Four things differ from Mephisto's:
+    """Five things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
     * one page of a worker at a time may register or practise: a second would be a second set of tries;
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
-    * a unit cannot be handed in before its world is done with it.
+    * a unit cannot be handed in before its world is done with it;
+    * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens.
     """
 
     def __init__(self, db: Any, door: Doorkeeper) -> None:
@@ -96,6 +97,15 @@ class StudyIOHandler(ClientIOHandler):
             if reason is not None:
                 additional_data = {**additional_data, "failure_reason": reason}
         super().enqueue_agent_details(request_id, additional_data)
+
+    def send_status_update(self, agent_id: str, status: str) -> None:
+        # Mephisto queues these on its loop, where the end of the run may overtake them.
+        if not self.is_shutdown:
+            super().send_status_update(agent_id, status)
+
+    def send_live_update(self, agent_id: str, data: dict[str, Any]) -> None:
+        if not self.is_shutdown:
+            super().send_live_update(agent_id, data)
 
     def _worker_id(self, request_id: str) -> str | None:
         packet = self.request_id_to_packet.get(request_id)

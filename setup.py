@@ -56,6 +56,10 @@ setup(
         "nltk>=3.8",
         "pydantic>=2.6,<3",
         "pyobscenity>=0.2,<0.3",
+        "openai>=1.30",  # the client of every OpenAI-compatible server
+        "httpx>=0.27,<1",
+        "emoji>=2",
+        "markdown-it-py>=2.2",
         "aiohttp>=3.9,<4",
         "click>=7.1,<8",
         "rich>=12,<13",

@@ -26,6 +26,7 @@ from parlai_humaneval.models.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool import History, ModelPool, Order
 from parlai_humaneval.models.zoo import ZooError
 from parlai_humaneval.protocol.records import Candidate
+from parlai_humaneval.quality.presentation import AS_SAID, Presenter
 
 __all__ = ["BotSpeakerAgent", "NothingToAnswer", "UnknownCandidate", "standing_for"]
 
@@ -65,6 +66,7 @@ class BotSpeakerAgent(Agent):
         else:
             self._models, self._pool = shared["models"], shared["pool"]
         self._personas: Mapping[str, Sequence[str]] = (shared or {}).get("personas", {})
+        self._presenter: Presenter = (shared or {}).get("presenter", AS_SAID)
         self.reset()
 
     @classmethod
@@ -77,6 +79,7 @@ class BotSpeakerAgent(Agent):
         history: History = "shared",
         order: Order = "balanced",
         personas: Mapping[str, Sequence[str]] | None = None,
+        presenter: Presenter = AS_SAID,
     ) -> BotSpeakerAgent:
         """A Bot Speaker for one conversation with ``models`` of a loaded pool; see :meth:`ModelPool.speaker`."""
         if not models:
@@ -88,11 +91,13 @@ class BotSpeakerAgent(Agent):
             "history": history,
             "order": order,
         }
-        return cls(Opt(options), {"models": list(models), "pool": pool, "personas": dict(personas or {})})
+        shared = {"models": list(models), "pool": pool, "personas": dict(personas or {}), "presenter": presenter}
+        return cls(Opt(options), shared)
 
     def share(self) -> dict[str, Any]:
-        """The pool and the personas; a clone's histories are its own."""
-        return {**super().share(), "models": self._models, "pool": self._pool, "personas": self._personas}
+        """The pool, the personas and the presenter; a clone's histories are its own."""
+        mine = {"models": self._models, "pool": self._pool, "personas": self._personas, "presenter": self._presenter}
+        return {**super().share(), **mine}
 
     @property
     def dialogue(self) -> list[Line]:
@@ -172,6 +177,7 @@ class BotSpeakerAgent(Agent):
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
             on_delay=on_delay,
+            refuse=self._presenter.refuse,
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
@@ -244,11 +250,13 @@ class BotSpeakerAgent(Agent):
         """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
-            raise ModelFailed(silent, "no text in any of its replies")
+            refused = any(answer.blocked for answer in answers)
+            raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
 
     def _message(self, answers: Sequence[Answer]) -> Message:
         names = list(self._pool.specs)
-        each = [to_candidate(model, answer, names) for model, answer in zip(self._models, answers, strict=True)]
+        pairs = zip(self._models, answers, strict=True)
+        each = [to_candidate(model, answer, names, self._presenter) for model, answer in pairs]
         self._replies = [candidate.text for candidate in each]
         self._candidates = lay_out(each, self._order.of_turn(self._turn), merge=not self._side_by_side)
         texts = [candidate.text for candidate in shown_cards(self._candidates)]

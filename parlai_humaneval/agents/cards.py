@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from parlai_humaneval.models.asking import Answer
 from parlai_humaneval.protocol.records import Candidate
-from parlai_humaneval.quality.identity import mask_identity
+from parlai_humaneval.quality.presentation import AS_SAID, Presented, Presenter
 
 
 class UnknownCandidate(KeyError):
@@ -21,24 +21,28 @@ class UnknownCandidate(KeyError):
         return str(self.args[0])
 
 
-def to_candidate(model: str, answer: Answer, names: Sequence[str]) -> Candidate:
+def to_candidate(model: str, answer: Answer, names: Sequence[str], presenter: Presenter = AS_SAID) -> Candidate:
     """An answer as it may be shown, under an id that cannot be guessed; it has no place yet.
 
     Args:
         model: who answered.
         answer: what it answered.
         names: zoo names of the models in play, which are masked in the text.
+        presenter: how it is shown.
     """
-    text, masks = mask_identity(answer.text, names)
+    shown = Presented("") if answer.failed else presenter.present(answer.text, names)
     return Candidate(
         candidate_id=secrets.token_hex(8),
         model=model,
-        text=text,
+        text=shown.text,
         position=0,
         latency_s=round(answer.latency_s, 4),
-        raw_text=answer.text if masks else None,
-        masks=masks,
+        raw_text=answer.text if answer.text != shown.text else None,
+        masks=shown.masks,
+        changes=shown.changes,
         failed=answer.failed,
+        blocked=answer.blocked,
+        info=answer.info,
     )
 
 

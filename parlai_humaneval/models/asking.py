@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from parlai_humaneval.models.child import Child, Utterance
 from parlai_humaneval.models.worker import NoReply, Request
+from parlai_humaneval.protocol.records import ReplyInfo
 
 logger = logging.getLogger(__name__)
 
@@ -26,13 +27,23 @@ class ModelFailed(RuntimeError):
         self.reason = reason
 
 
+class Refused(RuntimeError):
+    """The response filter let no person see a reply."""
+
+
 @dataclass(frozen=True)
 class Answer:
-    """A model's reply and the seconds it took, retries included; ``failed``: all its tries were blank."""
+    """A model's reply and the seconds it took, retries included.
+
+    ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
+    ``info``: what a server said of the reply.
+    """
 
     text: str
     latency_s: float
     failed: bool = False
+    blocked: str | None = None
+    info: ReplyInfo | None = None
 
 
 def ask_all(
@@ -42,31 +53,32 @@ def ask_all(
     timeout_s: float,
     retries: int,
     on_delay: Callable[[str], None] | None = None,
+    refuse: Callable[[str], str | None] | None = None,
 ) -> list[Answer]:
     """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
 
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
-    ``on_delay`` is called with a sentence for the person. One whose last reply was blank is then given up with a
-    failed answer.
+    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``refuse`` has a
+    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these.
 
     Raises:
         ModelFailed: when a model was silent or broke after all that. The histories stay usable.
     """
     pairs = zip(children, dialogues, strict=True)
-    questions = [_Question(child, dialogue, timeout_s) for child, dialogue in pairs]
+    questions = [_Question(child, dialogue, timeout_s, retries, refuse) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
         troubled = [question for question in waiting if question.look()]
-        beyond = [question for question in troubled if question.tries > retries]
+        beyond = [question for question in troubled if question.tries > question.retries]
         for question in beyond:
-            question.give_up_if_blank()
+            question.give_up_if_unfit()
         broken = [question for question in beyond if question.answer is None]
         if broken:
             raise ModelFailed([q.child.model for q in broken], "; ".join(q.trouble for q in broken))
         for question in (question for question in troubled if question.answer is None):
             if on_delay:
                 on_delay(DELAY_SENTENCE)
-            question.ask_again(max_stuck=retries)
+            question.ask_again()
     return [question.answer for question in questions if question.answer]
 
 
@@ -81,15 +93,25 @@ def _wait_for_any(questions: Sequence[_Question]) -> None:
 class _Question:
     """One model's turn to answer: the requests under way, the tries used, and what went wrong last."""
 
-    def __init__(self, child: Child, dialogue: Sequence[Utterance], timeout_s: float) -> None:
+    def __init__(
+        self,
+        child: Child,
+        dialogue: Sequence[Utterance],
+        timeout_s: float,
+        retries: int,
+        refuse: Callable[[str], str | None] | None,
+    ) -> None:
+        worker = child.worker
         self.child = child
+        self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
         self.tries = 0
-        self._blank = False
+        self._unfit: Answer | None = None
+        self._refuse = refuse
         self.requests: list[Request] = []
         self._dialogue = dialogue
-        self._timeout_s = timeout_s
+        self._timeout_s = worker.timeout_s or timeout_s
         self._started = time.monotonic()
         self._ask()
 
@@ -105,10 +127,10 @@ class _Question:
         self.trouble = ""
         self.deadline = time.monotonic() + self._timeout_s
 
-    def ask_again(self, *, max_stuck: int) -> None:
+    def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
         worker, after_s = self.child.worker, self._timeout_s / 2
-        stuck = [worker.relieve(request, after_s=after_s, max_stuck=max_stuck) for request in self.requests]
+        stuck = [worker.relieve(request, after_s=after_s, max_stuck=self.retries) for request in self.requests]
         if stuck and not all(stuck):
             self._try()
             return
@@ -121,20 +143,27 @@ class _Question:
             error = request.future.exception()
             if error is None:
                 reply = request.future.result()
-                self.answer = Answer(reply.text, reply.ready_at - self._started)
-                return False
+                blocked = self._refuse(reply.text) if self._refuse else None
+                if blocked is None:
+                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=reply.info)
+                    return False
+                error = Refused(blocked)
+                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, reply.info))
+            else:
+                self._note(error)
             self.requests.remove(request)
-            self._note(error)
         if not self.trouble and time.monotonic() >= self.deadline:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
         return bool(self.trouble)
 
-    def give_up_if_blank(self) -> None:
-        """Take a blank reply for the answer, where the last try gave one and nothing else is under way."""
-        if self._blank and not self.requests:
-            self.answer = Answer("", time.monotonic() - self._started, failed=True)
+    def give_up_if_unfit(self) -> None:
+        """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
+        if not self.requests:
+            self.answer = self._unfit
 
-    def _note(self, error: BaseException) -> None:
-        self._blank = isinstance(error, NoReply)
+    def _note(self, error: BaseException, unfit: Answer | None = None) -> None:
+        if isinstance(error, NoReply):
+            unfit = Answer("", time.monotonic() - self._started, failed=True)
+        self._unfit = unfit
         logger.error("%s failed to reply (try %d)", self.child.model, self.tries, exc_info=error)
         self.trouble = f"{self.child.model} failed: {type(error).__name__}: {error}"

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
+from parlai.core.agents import Agent
+
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.child import Child
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.worker import ModelWorker
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.quality.presentation import AS_SAID, Presenter
 
 if TYPE_CHECKING:
     from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
@@ -81,11 +84,22 @@ class ModelPool:
             if progress:
                 progress(name)
             agent = load_agent(spec)
-            threads = self._threads if isinstance(self._threads, int) else self._threads.get(name, 1)
-            self._workers[name] = ModelWorker(
-                name, agent, max_batch=self.max_batch, threads=threads, torch_threads=self.torch_threads
-            )
+            self._workers[name] = self._worker(spec, agent)
         return self
+
+    def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
+        """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
+        own, alone = spec.running, getattr(agent, "concurrency", None)
+        threads = self._threads if isinstance(self._threads, int) else self._threads.get(spec.name, 1)
+        return ModelWorker(
+            spec.name,
+            agent,
+            max_batch=own.max_batch or (1 if alone else self.max_batch),
+            threads=own.threads or alone or threads,
+            torch_threads=self.torch_threads,
+            timeout_s=own.timeout_s,
+            retries=own.retries,
+        )
 
     def close(self) -> None:
         """End the worker threads. Conversations that still wait get :class:`ModelFailed`."""
@@ -138,6 +152,7 @@ class ModelPool:
         history: History = "shared",
         order: Order = "balanced",
         personas: Mapping[str, Sequence[str]] | None = None,
+        presenter: Presenter = AS_SAID,
     ) -> BotSpeakerAgent:
         """A Bot Speaker for one conversation: it costs a history per model, and no weights.
 
@@ -147,6 +162,7 @@ class ModelPool:
             history: shared (whatever continues, each model hears it as its own) or independent (each hears its own).
             order: balanced over the turns, or random once and then fixed for the whole conversation.
             personas: model → sentences that it plays, of those that are given any; no other model hears them.
+            presenter: how replies are shown, and which are not.
 
         Raises:
             ZooError: for a model that the pool does not hold, or a persona of one that does not speak.
@@ -155,4 +171,6 @@ class ModelPool:
         from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent  # it needs the pool itself
 
         chosen = self.seed if seed is None else seed
-        return BotSpeakerAgent.in_pool(self, models, seed=chosen, history=history, order=order, personas=personas)
+        return BotSpeakerAgent.in_pool(
+            self, models, seed=chosen, history=history, order=order, personas=personas, presenter=presenter
+        )

@@ -19,7 +19,9 @@ from typing import Any
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
+from parlai_humaneval.agents.outside import INFO_FIELD
 from parlai_humaneval.models.blanks import is_blank
+from parlai_humaneval.protocol.records import ReplyInfo
 
 GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
@@ -35,10 +37,11 @@ class NoReply(RuntimeError):
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's text and when it was ready (``time.monotonic`` seconds)."""
+    """A model's text and when it was ready (``time.monotonic`` seconds); ``info``: what a server said of it."""
 
     text: str
     ready_at: float
+    info: ReplyInfo | None = None
 
 
 @dataclass(eq=False)
@@ -70,6 +73,8 @@ class ModelWorker:
         threads: how many batches may run at once. One is right for a model that computes here; more help an
             agent that waits for another machine.
         torch_threads: processor threads that torch may use for one operation; None leaves torch alone.
+        timeout_s: seconds until this model is late; None: as whoever asks says.
+        retries: how often it is asked again; None likewise.
     """
 
     def __init__(
@@ -80,8 +85,12 @@ class ModelWorker:
         max_batch: int = 32,
         threads: int = 1,
         torch_threads: int | None = None,
+        timeout_s: float | None = None,
+        retries: int | None = None,
     ) -> None:
         self.name = name
+        self.timeout_s = timeout_s
+        self.retries = retries
         self.agent = agent
         self.max_batch = max_batch
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
@@ -204,7 +213,7 @@ class ModelWorker:
             if is_blank(text):
                 _fail(request, NoReply("the model answered with no text"))
             else:
-                _succeed(request, Reply(text, now))
+                _succeed(request, Reply(text, now, message.get(INFO_FIELD)))
         return True
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:

@@ -13,7 +13,8 @@ A zoo file is YAML::
         extends: my_model            # options are merged over the other's
         options: {beam_min_length: 0}
 
-``options`` are ParlAI's, spelled with underscores. A model is added without code.
+``options`` are ParlAI's, spelled with underscores. A model is added without code. ``extends`` merges ``options``,
+``running`` and the options of ``training`` over the other's, and takes over all else that is not given anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -29,12 +30,53 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
+DEVICE = r"^(cpu|cuda:\d+)$"
+
+
 class ZooError(ValueError):
     """A zoo file or a model name is wrong; the message names the file, the key and what was expected."""
 
 
+Origin = Literal["packaged", "download", "training", "endpoint", "yours"]
+"""How one gets a model: it comes with the package; ParlAI or Hugging Face has the weights; it is trained here by its
+``training``; a server has it; or it is the user's own."""
+
+
+class Running(BaseModel):
+    """How the pool runs a model; None: as the pool does, or the agent wants.
+
+    ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
+    asked again. ``retries``: how often.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threads: int | None = Field(default=None, ge=1)
+    max_batch: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
+    retries: int | None = Field(default=None, ge=0)
+
+
+class Training(BaseModel):
+    """How a model is made here, where its weights are nowhere to be had.
+
+    ``options``: of ``parlai train_model``, beside the model's own ``model`` and ``model_file``. ``before``: what has to
+    be there first, as sentences. ``takes``: how long, on which machine.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    options: dict[str, Any] = Field(default_factory=dict)
+    before: list[str] = Field(default_factory=list)
+    takes: str = ""
+
+
 class ModelSpec(BaseModel):
-    """A model that can take part: name, ParlAI options, and what a reader of the results should know."""
+    """A model that can take part: name, ParlAI options, and what a reader of the results should know.
+
+    ``size``: its weights in words. ``memory_gb``: what it takes when loaded, in 10⁹ bytes. ``device``: ``cpu`` or
+    ``cuda:N``; None leaves it to ParlAI (the first GPU, where there is one).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,7 +85,13 @@ class ModelSpec(BaseModel):
     description: str = ""
     source: str = ""
     license: str = ""
+    origin: Origin = "yours"
+    size: str = ""
+    memory_gb: float | None = Field(default=None, gt=0)
+    device: str | None = Field(default=None, pattern=DEVICE)
     needs: list[str] = Field(default_factory=list)
+    running: Running = Running()
+    training: Training | None = None
 
 
 class _Entry(BaseModel):
@@ -56,7 +104,13 @@ class _Entry(BaseModel):
     description: str | None = None
     source: str | None = None
     license: str | None = None
+    origin: Origin | None = None
+    size: str | None = None
+    memory_gb: float | None = Field(default=None, gt=0)
+    device: str | None = Field(default=None, pattern=DEVICE)
     needs: list[str] | None = None
+    running: Running | None = None
+    training: Training | None = None
 
 
 class _File(BaseModel):
@@ -135,15 +189,23 @@ def _say(file: Path, problem: Any) -> str:
 def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
     where = f"{origin[name]}: models.{name}"
     chain = _chain(name, entries, where)
-    options: dict[str, Any] = {}
-    texts: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for entry in reversed(chain):
-        options.update(entry.options)
-        given = entry.model_dump(exclude={"extends", "options"}, exclude_none=True)
-        texts.update(given)
+        _merge(merged, entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True))
+    options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
         raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
-    return ModelSpec(name=name, options=options, **texts)
+    return ModelSpec(name=name, **merged)
+
+
+def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
+    """Lay an entry over the one it extends: options and the like key by key, all else whole."""
+    for key, value in above.items():
+        if isinstance(value, dict) and isinstance(below.get(key), dict):
+            options = {**below[key].get("options", {}), **value["options"]} if "options" in value else None
+            below[key] = {**below[key], **value, **({"options": options} if options is not None else {})}
+        else:
+            below[key] = dict(value) if isinstance(value, dict) else value
 
 
 def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:

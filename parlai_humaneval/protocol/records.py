@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Record(BaseModel):
@@ -28,12 +28,29 @@ class Mask(Record):
     replacement: str
 
 
+class ReplyInfo(Record):
+    """What a server said of a reply. ``served_model``: the name by which it calls the model. ``cost`` in ``currency``.
+
+    ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply.
+    """
+
+    served_model: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    currency: str | None = None
+    finish_reason: str | None = None
+    requests: int = 1
+
+
 class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
-    ``raw_text`` is the model's own text where masking changed it, else None. ``same_as``: the id of the candidate that
-    was shown for both, because the two texts are equal. ``failed``: the model gave only blank replies, so that nothing
-    of it was shown; text is then empty and position 0.
+    ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say which names were hidden,
+    ``changes`` what else was (see ``quality.presentation``). ``same_as``: the id of the candidate that
+    was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
+    only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
+    position 0.
     """
 
     candidate_id: str
@@ -43,8 +60,11 @@ class Candidate(Record):
     latency_s: float
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
+    changes: list[str] = Field(default_factory=list)
     same_as: str | None = None
     failed: bool = False
+    blocked: str | None = None
+    info: ReplyInfo | None = None
 
 
 class ModelRecord(Record):

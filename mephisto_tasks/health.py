@@ -169,7 +169,7 @@ def providers(data_dir: Path) -> list[Finding]:
 
 def models() -> list[Finding]:
     """Options and files of every configured model; nothing is loaded or downloaded."""
-    from parlai_humaneval.models.loading import missing, to_download
+    from parlai_humaneval.models.files import missing, to_download
     from parlai_humaneval.models.zoo import load_zoo
 
     findings: list[Finding] = []

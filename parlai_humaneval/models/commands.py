@@ -190,7 +190,8 @@ def _resolve(names: Sequence[str], zoo: dict[str, ModelSpec]) -> list[ModelSpec]
 
 def _check(spec: ModelSpec, load_too: bool) -> dict[str, Any]:
     """What is missing, what would be downloaded, and with ``load_too`` how long loading took and a reply to “Hi!”."""
-    from parlai_humaneval.models.loading import missing, parlai_opt, to_download
+    from parlai_humaneval.models.files import missing, to_download
+    from parlai_humaneval.models.loading import parlai_opt
 
     result: dict[str, Any] = {"name": spec.name, "ok": True, "missing": missing(spec), "downloads": to_download(spec)}
     try:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from parlai_humaneval.models.files import missing, to_download
 from parlai_humaneval.models.home import models_home
-from parlai_humaneval.models.loading import load_agent, missing, options_of, parlai_opt, to_download
+from parlai_humaneval.models.loading import load_agent, options_of, parlai_opt
 from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo
 
 

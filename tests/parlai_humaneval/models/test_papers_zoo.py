@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from parlai.scripts.train_model import TrainModel
 
 from parlai_humaneval.models.commands import models
-from parlai_humaneval.models.loading import missing, parlai_opt, to_download
+from parlai_humaneval.models.files import missing, to_download
+from parlai_humaneval.models.loading import parlai_opt
 from parlai_humaneval.models.zoo import ModelSpec, load_zoo
 
 PAPERS = {

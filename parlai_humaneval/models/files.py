@@ -1,0 +1,110 @@
+"""The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from parlai.core.loader import load_agent_module
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.home import HOME_PREFIX, expand_home
+from parlai_humaneval.models.zoo import ModelSpec
+
+PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
+PARLAI_ZOO = ("zoo:", "models:")
+HUGGING_FACE_NAMES: Mapping[str, Callable[[str | None], str]] = {
+    "hugging_face/dialogpt": lambda size: f"microsoft/DialoGPT-{size or 'medium'}",
+    "hugging_face/gpt2": lambda size: {None: "gpt2", "small": "gpt2", "distilgpt2": "distilgpt2"}.get(
+        size, f"gpt2-{size}"
+    ),
+}
+"""Agents of ParlAI that take a model of Hugging Face, and its name there for a ``--gpt2-size``."""
+HUGGING_FACE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+
+def missing(spec: ModelSpec) -> list[str]:
+    """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
+    found = _missing_agent(spec)
+    for key in PATH_OPTIONS:
+        value = spec.options.get(key)
+        if isinstance(value, str):
+            found += _missing_file(key, value)
+    if found and spec.needs:
+        found.append(f"Needed: {'; '.join(_with_paths(need, spec) for need in spec.needs)}.")
+    return found
+
+
+def _with_paths(need: str, spec: ModelSpec) -> str:
+    """A command in ``needs`` names its file as the options do; here it becomes one that can be run as it stands."""
+    for key in PATH_OPTIONS:
+        value = spec.options.get(key)
+        if isinstance(value, str) and value.startswith(HOME_PREFIX):
+            need = need.replace(value, expand_home(value))
+    return need
+
+
+def to_download(spec: ModelSpec) -> list[str]:
+    """What would be downloaded when the model is loaded, as sentences."""
+    values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
+    return [
+        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} at the first load."
+        for key, value in values
+        if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
+    ] + [
+        f"{name} is not here yet: it is downloaded from Hugging Face at the first load."
+        for name in _hugging_face_names(spec)
+        if not _on_this_machine(name)
+    ]
+
+
+def _hugging_face_names(spec: ModelSpec) -> list[str]:
+    """The pretrained model that ParlAI's GPT-2 agents start from, fine-tuned or not."""
+    default = HUGGING_FACE_NAMES.get(spec.options.get("model", ""))
+    if default is None:
+        return []
+    own, size = spec.options.get("model_name"), spec.options.get("gpt2_size")
+    return [str(own) if own else default(size)]
+
+
+def _on_this_machine(name: str) -> bool:
+    # Imported here: it takes a second. It comes with transformers, and its types are not packaged.
+    from huggingface_hub import try_to_load_from_cache  # type: ignore[import-untyped]  # it ships no types that mypy finds
+
+    if Path(name).expanduser().is_dir():
+        return True
+    return any(isinstance(try_to_load_from_cache(name, file), str) for file in HUGGING_FACE_WEIGHTS)
+
+
+def parlai_zoo_path(path: str) -> Path:
+    """Where ParlAI keeps a ``zoo:`` file on this machine."""
+    datapath = ParlaiParser(True, False).parse_args([])["datapath"]
+    return Path(datapath) / "models" / path.partition(":")[2]
+
+
+def _missing_agent(spec: ModelSpec) -> list[str]:
+    model = spec.options.get("model")
+    if not isinstance(model, str):
+        return []
+    try:
+        with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
+            warnings.simplefilter("ignore", FutureWarning)
+            load_agent_module(model)
+    except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
+        return [f"The agent {model} cannot be imported: {error}."]
+    return []
+
+
+def _missing_file(key: str, value: str) -> list[str]:
+    if value.startswith(PARLAI_ZOO):
+        family = value.partition(":")[2].partition("/")[0]
+        known = importlib.util.find_spec(f"parlai.zoo.{family}") is not None
+        return [] if known else [f"{key} {value} is not in ParlAI's zoo."]
+    path = Path(expand_home(value)).expanduser()
+    if path.exists():
+        return []
+    if key == "model_file" and value.startswith(HOME_PREFIX):
+        return [f"It has not been trained on this machine yet ({path})."]
+    return [f"{key} {path} does not exist."]

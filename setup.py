@@ -65,6 +65,7 @@ setup(
         "rich>=12,<13",
         "PyYAML>=5.4",
         "packaging>=21",
+        "psutil>=5.9",
         "hydra-core>=1.3,<1.4",
     ],
     extras_require={
@@ -82,6 +83,7 @@ setup(
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",
+            "types-psutil",
             "types-click>=7,<8",
         ]
     },

@@ -11,6 +11,7 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.home import expand_home
+from parlai_humaneval.models.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 DEFAULTS: Mapping[str, Any] = {
@@ -67,13 +68,17 @@ def load_agent(spec: ModelSpec) -> Agent:
     """Load the model, weights and all. ``zoo:`` files that are not here are downloaded by ParlAI.
 
     Raises:
-        ZooError: when something is missing or the agent cannot be built from its options.
+        ZooError: when something is missing, memory does not suffice, or the agent cannot be built from its options.
     """
     lacking = missing(spec)
     if lacking:
         raise ZooError(f"{spec.name} cannot be loaded: {' '.join(lacking)}")
+    check_memory(spec)
     opt = parlai_opt(spec)
     try:
-        return create_agent(opt, requireModelExists=True)
+        with default_gpu_kept(spec):
+            return create_agent(opt, requireModelExists=True)
     except Exception as error:  # an agent's constructor may raise anything
+        if is_out_of_memory(error):
+            raise out_of_memory(spec) from error
         raise ZooError(f"{spec.name} cannot be loaded: {type(error).__name__}: {error}") from error

@@ -13,6 +13,7 @@ from parlai.core.agents import Agent
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.child import Child
 from parlai_humaneval.models.loading import load_agent
+from parlai_humaneval.models.sharing import twin_of
 from parlai_humaneval.models.worker import ModelWorker
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 from parlai_humaneval.quality.presentation import AS_SAID, Presenter
@@ -30,7 +31,8 @@ Order = Literal["balanced", "fixed"]
 class ModelPool:
     """Loads each model once and lets any number of conversations speak with it.
 
-    Requests of different conversations to one model are answered in batches; models answer in parallel.
+    Models that differ only in how they search for a reply share one copy of the weights. Requests of different
+    conversations to one model are answered in batches; models answer in parallel.
 
     Args:
         specs: the models; names must be unique.
@@ -83,8 +85,8 @@ class ModelPool:
                 continue
             if progress:
                 progress(name)
-            agent = load_agent(spec)
-            self._workers[name] = self._worker(spec, agent)
+            there = {name: (self.specs[name], worker.agent) for name, worker in self._workers.items()}
+            self._workers[name] = self._worker(spec, twin_of(spec, there) or load_agent(spec))
         return self
 
     def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:

@@ -157,10 +157,7 @@ class ModelWorker:
         thread.start()
 
     def _run(self, thread: _Thread) -> None:
-        if self._torch_threads is not None:
-            import torch
-
-            torch.set_num_threads(self._torch_threads)
+        self._prepare_torch()
         speaker = self.clone()
         while batch := self._take(thread):
             self._answer(speaker, batch)
@@ -168,6 +165,17 @@ class ModelWorker:
                 if thread.replaced:
                     self._stuck -= 1
                     return
+
+    def _prepare_torch(self) -> None:
+        """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
+        if self._torch_threads is None:
+            return
+        import torch
+
+        torch.set_num_threads(self._torch_threads)
+        gpu = self.agent.opt.get("gpu", -1)
+        if getattr(self.agent, "use_cuda", False) and gpu >= 0:
+            torch.cuda.set_device(gpu)
 
     def _take(self, thread: _Thread) -> list[Request]:
         """Wait for requests and take what is there, at most ``max_batch``; empty when closed."""

@@ -11,6 +11,7 @@ from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.home import HOME_PREFIX, expand_home
+from parlai_humaneval.models.own_code import make_importable
 from parlai_humaneval.models.zoo import ModelSpec
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
@@ -27,6 +28,7 @@ HUGGING_FACE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 def missing(spec: ModelSpec) -> list[str]:
     """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
+    make_importable(spec.folder)
     found = _missing_agent(spec)
     for key in PATH_OPTIONS:
         value = spec.options.get(key)

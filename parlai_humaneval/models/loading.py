@@ -12,6 +12,7 @@ from parlai.core.params import ParlaiParser
 from parlai_humaneval.models.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.home import expand_home
 from parlai_humaneval.models.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
+from parlai_humaneval.models.own_code import FOLDER_OPTION, make_importable
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 DEFAULTS: Mapping[str, Any] = {
@@ -44,6 +45,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     Raises:
         ZooError: for an option that the agent does not have, or an ill-typed value.
     """
+    make_importable(spec.folder)
     parser = ParlaiParser(True, True)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
@@ -61,6 +63,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         ) from error
     opt.update(undeclared)
     opt["override"].update(undeclared)
+    if spec.folder is not None:
+        opt[FOLDER_OPTION] = str(spec.folder)
     return opt
 
 

@@ -20,7 +20,7 @@ A zoo file is YAML::
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,8 +28,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 PACKAGE = Path(__file__).resolve().parents[1]
-
-
 DEVICE = r"^(cpu|cuda:\d+)$"
 
 
@@ -75,7 +73,8 @@ class ModelSpec(BaseModel):
     """A model that can take part: name, ParlAI options, and what a reader of the results should know.
 
     ``size``: its weights in words. ``memory_gb``: what it takes when loaded, in 10⁹ bytes. ``device``: ``cpu`` or
-    ``cuda:N``; None leaves it to ParlAI (the first GPU, where there is one).
+    ``cuda:N``; None leaves it to ParlAI (the first GPU, where there is one). ``folder``: that of the zoo file, where its
+    own code is looked for.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -92,6 +91,7 @@ class ModelSpec(BaseModel):
     needs: list[str] = Field(default_factory=list)
     running: Running = Running()
     training: Training | None = None
+    folder: Path | None = Field(default=None, exclude=True)
 
 
 class _Entry(BaseModel):
@@ -111,6 +111,10 @@ class _Entry(BaseModel):
     needs: list[str] | None = None
     running: Running | None = None
     training: Training | None = None
+
+
+BLOCKS: Mapping[str, type[BaseModel]] = {"running": Running, "training": Training}
+"""The keys of an entry that have keys of their own."""
 
 
 class _File(BaseModel):
@@ -177,13 +181,29 @@ def _read(file: Path) -> _File:
 
 def _say(file: Path, problem: Any) -> str:
     """One pydantic problem as “file: key: what was expected”."""
-    key = ".".join(str(part) for part in problem["loc"]) or "(the whole file)"
-    if problem["type"] == "extra_forbidden":
-        allowed = _File.model_fields if len(problem["loc"]) == 1 else _Entry.model_fields
-        return f"{file}: {key}: unknown key; expected one of {', '.join(allowed)}"
-    if problem["type"] == "model_type":
-        return f"{file}: {key}: expected a mapping, got {problem['input']!r}"
-    return f"{file}: {key}: {problem['msg']}, got {problem['input']!r}"
+    place, kind, got = problem["loc"], problem["type"], problem["input"]
+    where = f"{file}: {'.'.join(str(part) for part in place) or '(the whole file)'}"
+    if kind == "extra_forbidden":
+        return f"{where}: unknown key{_near(str(place[-1]), _allowed(place))}; expected one of {', '.join(_allowed(place))}"
+    if kind == "model_type":
+        return f"{where}: expected a mapping, got {got!r}"
+    if kind == "string_pattern_mismatch":
+        return f"{where}: expected cpu, or cuda:0, cuda:1 …, got {got!r}"
+    return f"{where}: {problem['msg']}, got {got!r}"
+
+
+def _allowed(place: Sequence[int | str]) -> list[str]:
+    """The keys that may stand where an unknown one was found."""
+    if len(place) == 1:
+        return list(_File.model_fields)
+    block = BLOCKS.get(str(place[2])) if len(place) > 3 else None
+    return list((block or _Entry).model_fields)
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    """“ (did you mean x?)”, where a name is much like one of ``names``."""
+    near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.6)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
@@ -195,7 +215,7 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
     options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
         raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
-    return ModelSpec(name=name, **merged)
+    return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
 
 
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
@@ -214,7 +234,10 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
     seen = [name]
     while (parent := chain[-1].extends) is not None:
         if parent not in entries:
-            raise ZooError(f"{where}.extends: no model is called “{parent}”; expected one of {', '.join(entries)}")
+            raise ZooError(
+                f"{where}.extends: no model is called “{parent}”{_near(parent, entries)}; "
+                f"expected one of {', '.join(entries)}"
+            )
         if parent in seen:
             raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
         seen.append(parent)

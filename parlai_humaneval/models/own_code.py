@@ -1,0 +1,26 @@
+"""Where code of the user's is found: beside the zoo file that names it, or in the folder of the command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FOLDER_OPTION = "zoo_folder"
+"""Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
+
+
+def make_importable(folder: Path | None) -> None:
+    """From now on, modules in ``folder`` and in the current one can be imported.
+
+    They come after all that is installed, so that no file there takes a library's place.
+    """
+    for place in (folder, Path.cwd()):
+        if place is not None and str(place) not in sys.path:
+            sys.path.append(str(place))
+
+
+def folder_of(options: Mapping[str, Any]) -> Path:
+    """The folder of the zoo file that an agent comes from; the current one, where it comes from the command line."""
+    return Path(options.get(FOLDER_OPTION) or Path.cwd())

@@ -24,6 +24,10 @@ INFO_FIELD = "reply_info"
 CONCURRENCY = 16
 
 
+class Withdrawn(RuntimeError):
+    """Nobody waits for a reply any more: it is not asked for again."""
+
+
 @dataclass(frozen=True)
 class Heard:
     """All that a reply may depend on: what was said so far, who the speakers play, and the conversation's seed.
@@ -43,6 +47,17 @@ class Said:
 
     text: str
     info: ReplyInfo | None = None
+
+
+class OutsideError(RuntimeError):
+    """The other side failed. The message says all that there is to say, and a log needs no traceback.
+
+    ``final``: it would fail again however often it is asked (a wrong key, an unknown model).
+    """
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
 
 
 class OutsideAgent(DialogueAgent):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 
+from parlai_humaneval.agents.outside import OutsideError
+from parlai_humaneval.agents.outside import Withdrawn
 from parlai_humaneval.models.child import Child, Utterance
 from parlai_humaneval.models.worker import NoReply, Request
 from parlai_humaneval.protocol.records import ReplyInfo
@@ -165,5 +167,8 @@ class _Question:
         if isinstance(error, NoReply):
             unfit = Answer("", time.monotonic() - self._started, failed=True)
         self._unfit = unfit
-        logger.error("%s failed to reply (try %d)", self.child.model, self.tries, exc_info=error)
+        trace = None if isinstance(error, OutsideError) else error
+        logger.error("%s failed to reply (try %d): %s", self.child.model, self.tries, error, exc_info=trace)
+        if isinstance(error, OutsideError) and error.final:
+            self.tries = max(self.tries, self.retries + 1)
         self.trouble = f"{self.child.model} failed: {type(error).__name__}: {error}"

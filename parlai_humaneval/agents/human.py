@@ -1,0 +1,67 @@
+"""A person as one of the models: the Wizard-of-Oz partner, an upper bound among the candidates.
+
+Whoever opens the partners' link that a launch prints sees the dialogue from the bot's side, its persona included, and
+writes the replies. Raters cannot tell: a person's reply is masked, shown and timed as any model's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parlai.core.loader import register_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
+from parlai_humaneval.models.desk import offered_desk
+
+CONCURRENCY = 64
+"""Conversations that may wait for people at once; each takes a thread that sleeps."""
+PATIENCE_S = 360.0
+"""Longer than the 300 s after which the pool asks again (``running`` in the zoo file): what a partner is writing then
+stays in front of them."""
+NEEDS_LAUNCH = (
+    "its replies are written by people, on the partners' page of a launch (`parlai-humaneval launch …` prints the link). "
+    "It can neither be loaded here nor talk in self-chats."
+)
+
+
+@register_agent("parlai_humaneval/human")
+class HumanAgent(OutsideAgent):
+    """Its replies are written by people at the :class:`~parlai_humaneval.models.desk.Desk` of a launch.
+
+    Against itself in one conversation it gives one and the same reply while the two dialogues are equal.
+
+    Raises:
+        ValueError: outside of a launch.
+    """
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        parser.set_defaults(concurrency=CONCURRENCY)
+        parser.add_argument_group("Human arguments").add_argument(
+            "--patience-s", type=float, default=PATIENCE_S, help="Seconds until a request that nobody answers is withdrawn"
+        )
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        desk = offered_desk() if shared is None else shared["desk"]
+        if desk is None:
+            raise ValueError(NEEDS_LAUNCH)
+        desk.used = True
+        self._desk = desk
+        self._patience_s = float(opt.get("patience_s") or PATIENCE_S)
+
+    def share(self) -> dict[str, Any]:
+        """The desk."""
+        return {**super().share(), "desk": self._desk}
+
+    def ask(self, heard: Heard) -> Said:
+        """What a person writes. Raises what :meth:`Desk.ask` raises."""
+        return Said(self._desk.ask(heard, patience_s=self._patience_s))
+
+    def leave(self) -> None:
+        """The conversation is over: whoever was about to write for it need not."""
+        self._desk.leave(self.dialogue_seed)

@@ -1,0 +1,214 @@
+"""The desk where requests for a person's replies wait, and where partners (people) take them up.
+
+A request is known by what is to be answered: who asks again for the same line of the same dialogue waits for the same
+reply, and whoever writes it keeps what is written so far. Conversations are told apart by their seeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from parlai_humaneval.agents.outside import Heard, Withdrawn
+
+_OFFERED: ContextVar[Desk | None] = ContextVar("desk", default=None)
+
+
+class NobodyAnswered(RuntimeError):
+    """No partner wrote a reply in time."""
+
+
+@dataclass(eq=False)
+class Errand:
+    """A reply that is to be written.
+
+    ``errand_id``: the same whenever the same is asked for. ``partner``: who has it in hand; None: it waits.
+    """
+
+    errand_id: str
+    heard: Heard
+    partner: str | None = None
+    waiters: int = 0
+    settled: threading.Event = field(default_factory=threading.Event)
+    text: str | None = None
+    slow: str | None = None
+    """A partner who let it wait for the whole time-out: somebody else comes first now."""
+
+    @property
+    def conversation(self) -> int:
+        return self.heard.seed
+
+
+class Desk:
+    """Hands each request to one partner at a time. Thread-safe.
+
+    A partner has one request in hand, and keeps their conversations for as long as they sit here. Others are given to
+    whoever is free and has the fewest. Requests are taken up in the order in which they came.
+
+    ``on_change`` is called, in any thread and often for nothing, whenever what a partner has in hand may have changed;
+    it must not block.
+    """
+
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        self.on_change = on_change
+        self.used = False
+        """Whether any model is a person at this desk."""
+        self._errands: dict[str, Errand] = {}
+        self._partners: dict[str, None] = {}
+        self._owner: dict[int, str] = {}
+        self._closed = False
+        self._lock = threading.Lock()
+
+    # -- the models' side
+
+    def ask(self, heard: Heard, *, patience_s: float) -> str:
+        """The reply that a person writes; blocks until it is there.
+
+        Raises:
+            NobodyAnswered: after ``patience_s`` seconds; the request is gone, unless somebody else waits for it, too.
+            Withdrawn: the conversation is over, or the desk was closed.
+        """
+        errand = self._enter(heard)
+        self.on_change()
+        answered = errand.settled.wait(patience_s)
+        with self._lock:
+            errand.waiters -= 1
+            if not answered and errand.waiters == 0 and self._errands.get(errand.errand_id) is errand:
+                del self._errands[errand.errand_id]
+                self._owner.pop(errand.conversation, None)  # they had their time: the next try is anybody's
+                self._deal()
+        self.on_change()
+        if errand.text is not None:
+            return errand.text
+        if answered:
+            raise Withdrawn("nobody waits for this reply any more")
+        raise NobodyAnswered(f"no person wrote a reply within {patience_s:g} s")
+
+    def leave(self, seed: int) -> None:
+        """A conversation is over: nobody needs to write for it any more."""
+        with self._lock:
+            for errand in [errand for errand in self._errands.values() if errand.conversation == seed]:
+                self._settle(errand, None)
+            self._owner.pop(seed, None)
+            self._deal()
+        self.on_change()
+
+    def close(self) -> None:
+        """Nobody sits here any more: whoever waits gets :class:`~parlai_humaneval.agents.outside.Withdrawn`."""
+        with self._lock:
+            self._closed = True
+            for errand in list(self._errands.values()):
+                self._settle(errand, None)
+        self.on_change()
+
+    # -- the partners' side
+
+    def sit_down(self, partner: str) -> None:
+        """A partner is here, and may be given requests."""
+        with self._lock:
+            self._partners[partner] = None
+            self._deal()
+
+    def stand_up(self, partner: str) -> None:
+        """A partner has gone: what they had in hand, and their conversations, are anybody's."""
+        with self._lock:
+            self._partners.pop(partner, None)
+            self._owner = {seed: owner for seed, owner in self._owner.items() if owner != partner}
+            for errand in self._errands.values():
+                if errand.partner == partner:
+                    errand.partner = None
+            self._deal()
+
+    def in_hand(self, partner: str) -> Errand | None:
+        """What a partner is to answer now."""
+        with self._lock:
+            return self._in_hand(partner)
+
+    def answer(self, partner: str, errand_id: str, text: str) -> bool:
+        """Hand in a reply; False when it is not needed from this partner any more."""
+        with self._lock:
+            errand = self._errands.get(errand_id)
+            if errand is None or errand.partner != partner:
+                return False
+            self._settle(errand, text)
+            self._deal()
+            return True
+
+    def conversations(self, partner: str) -> frozenset[int]:
+        """Seeds of the conversations that a partner is in."""
+        with self._lock:
+            return frozenset(seed for seed, owner in self._owner.items() if owner == partner)
+
+    def waiting(self) -> int:
+        """Requests that nobody has in hand."""
+        with self._lock:
+            return sum(errand.partner is None for errand in self._errands.values())
+
+    def partners(self) -> int:
+        """How many sit here."""
+        with self._lock:
+            return len(self._partners)
+
+    # -- with the lock held
+
+    def _enter(self, heard: Heard) -> Errand:
+        with self._lock:
+            if self._closed:
+                raise Withdrawn("nobody sits at the desk any more: the launch has ended")
+            errand_id = errand_id_of(heard)
+            errand = self._errands.get(errand_id)
+            if errand is None:
+                errand = self._errands[errand_id] = Errand(errand_id, heard)
+            elif errand.partner is not None and any(self._in_hand(other) is None for other in self._partners):
+                errand.slow, errand.partner = errand.partner, None
+                self._owner.pop(errand.conversation, None)
+            errand.waiters += 1
+            self._deal()
+            return errand
+
+    def _settle(self, errand: Errand, text: str | None) -> None:
+        errand.text = text
+        del self._errands[errand.errand_id]
+        errand.settled.set()
+
+    def _deal(self) -> None:
+        for errand in self._errands.values():
+            if errand.partner is None:
+                errand.partner = self._taker(errand)
+                if errand.partner is not None:
+                    self._owner[errand.conversation] = errand.partner
+
+    def _taker(self, errand: Errand) -> str | None:
+        owner = self._owner.get(errand.conversation)
+        if owner is not None:
+            return owner if self._in_hand(owner) is None else None
+        free = [partner for partner in self._partners if self._in_hand(partner) is None]
+        load = list(self._owner.values())
+        return min(free, key=lambda partner: (partner == errand.slow, load.count(partner)), default=None)
+
+    def _in_hand(self, partner: str) -> Errand | None:
+        return next((errand for errand in self._errands.values() if errand.partner == partner), None)
+
+
+def errand_id_of(heard: Heard) -> str:
+    """The same for the same line of the same conversation, and of no other; it tells nothing of what was said."""
+    return hashlib.sha256(repr(heard).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+@contextmanager
+def offered(desk: Desk) -> Iterator[None]:
+    """Models that are loaded meanwhile, in this thread, may be people at ``desk``."""
+    token = _OFFERED.set(desk)
+    try:
+        yield
+    finally:
+        _OFFERED.reset(token)
+
+
+def offered_desk() -> Desk | None:
+    """The desk where people write, if this is loaded in a launch."""
+    return _OFFERED.get()

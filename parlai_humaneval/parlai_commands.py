@@ -52,13 +52,14 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
 
     from parlai_humaneval.agents.corpus import CorpusError
     from parlai_humaneval.models.pool import ModelFailed
+    from parlai_humaneval.models.presets import with_preset_files
     from parlai_humaneval.models.zoo import ZooError
     from parlai_humaneval.protocol.materials import MaterialError
     from parlai_humaneval.self_chat.settings import SelfChatError
 
     load_plugin()
     try:
-        superscript_main(list(args))
+        superscript_main(with_preset_files(args))
     except (ZooError, CorpusError, MaterialError, ModelFailed, SelfChatError) as error:
         raise click.ClickException(str(error)) from error
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.check_command import check
+from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
+from parlai_humaneval.models.zoo import Origin, ZooError
 
-zoo_option = click.option(
-    "--zoo",
-    "zoo_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=str),
-    help="A zoo file of your own, besides those packaged; may be given more than once.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+ORIGINS: Mapping[Origin, str] = {
+    "packaged": "Packaged",
+    "download": "Downloaded",
+    "training": "Trained",
+    "endpoint": "Served",
+    "yours": "Yours",
+}
+"""In what order the models are listed, and what stands above them."""
 
 
 @click.group()
@@ -41,48 +42,31 @@ def models() -> None:
 @zoo_option
 @json_option
 def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
-    """Show every model of the zoo: what it is, what it needs.
-
-    \b
-    Example:
-      parlai-humaneval models list --zoo my_models.yaml
-    """
-    specs = list(_zoo(zoo_files).values())
-    if as_json:
-        click.echo(json.dumps([spec.model_dump() for spec in specs], indent=2, ensure_ascii=False))
-        return
-    table = Table("model", "what it is", "needs", box=None, pad_edge=False)
-    for spec in specs:
-        table.add_row(spec.name, spec.description, "; ".join(spec.needs) or "nothing")
-    Console().print(table)
-
-
-@models.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option(
-    "--load", "load_too", is_flag=True, help="Also load each model (ParlAI may download it) and ask it for a reply."
-)
-@zoo_option
-@json_option
-@click.pass_context
-def check(ctx: click.Context, names: Sequence[str], load_too: bool, zoo_files: Sequence[str], as_json: bool) -> None:
-    """Say what models lack on this machine. Nothing is downloaded, unless --load is given.
-
-    Ends with status 1 when a model cannot be used.
+    """Show every model of the zoo: what it is, and how large. `models check --all` says which are ready here.
 
     \b
     Examples:
-      parlai-humaneval models check eliza tiny_generator
-      parlai-humaneval models check blender_90M --load
+      parlai-humaneval models list
+      parlai-humaneval models list --zoo my_models.yaml
+      parlai-humaneval models list --json
     """
-    results = [_check(spec, load_too) for spec in _resolve(names, _zoo(zoo_files))]
+    specs = list(read_zoo(zoo_files).values())
     if as_json:
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
-    else:
-        for result in results:
-            _print_check(result)
-    if not all(result["ok"] for result in results):
-        ctx.exit(1)
+        listed = [spec.model_dump() for spec in specs]
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    table = Table("model", "size", "what it is", box=None, pad_edge=False)
+    for origin, heading in ORIGINS.items():
+        group = [spec for spec in specs if spec.origin == origin]
+        if group:
+            table.add_row("")
+            table.add_row(f"[bold]{heading}")
+        for spec in group:
+            table.add_row(spec.name, spec.size, spec.description)
+    Console().print(table)
+
+
+models.add_command(check)
 
 
 @models.command()
@@ -109,7 +93,7 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
     from parlai_humaneval.models.pool import ModelFailed, ModelPool
     from parlai_humaneval.models.quiet import quiet_parlai
 
-    spec = _resolve([name], _zoo(zoo_files))[0]
+    spec = named([name], read_zoo(zoo_files))[0]
     try:
         with quiet_parlai(), ModelPool([spec], seed=seed) as pool:
             speaker = pool.speaker([name], seed=seed)
@@ -172,57 +156,6 @@ def _working(what: str) -> Iterator[None]:
     with Progress(*columns, console=console) as progress:
         progress.add_task(what, total=None)
         yield
-
-
-def _zoo(files: Sequence[str]) -> dict[str, ModelSpec]:
-    try:
-        return load_zoo([*sorted(zoo_dir().glob("*.yaml")), *map(Path, files)])
-    except ZooError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _resolve(names: Sequence[str], zoo: dict[str, ModelSpec]) -> list[ModelSpec]:
-    try:
-        return resolve(names, zoo)
-    except ZooError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _check(spec: ModelSpec, load_too: bool) -> dict[str, Any]:
-    """What is missing, what would be downloaded, and with ``load_too`` how long loading took and a reply to “Hi!”."""
-    from parlai_humaneval.models.files import missing, to_download
-    from parlai_humaneval.models.loading import parlai_opt
-
-    result: dict[str, Any] = {"name": spec.name, "ok": True, "missing": missing(spec), "downloads": to_download(spec)}
-    try:
-        if not result["missing"] and not result["downloads"]:
-            parlai_opt(spec)
-        if load_too and not result["missing"]:
-            result |= _try(spec)
-    except (ZooError, RuntimeError) as error:
-        result["missing"] = [str(error)]
-    result["ok"] = not result["missing"]
-    return result
-
-
-def _try(spec: ModelSpec) -> dict[str, Any]:
-    from parlai_humaneval.models.pool import ModelPool
-    from parlai_humaneval.models.quiet import quiet_parlai
-
-    started = time.monotonic()
-    with quiet_parlai(), ModelPool([spec]) as pool:
-        loaded = time.monotonic() - started
-        speaker = pool.speaker([spec.name], seed=0)
-        speaker.observe({"text": "Hi!", "episode_done": False})
-        return {"load_s": round(loaded, 2), "reply": speaker.act()["text"], "downloads": []}
-
-
-def _print_check(result: dict[str, Any]) -> None:
-    click.echo(f"{result['name']}: {'ready' if result['ok'] else 'cannot be used'}")
-    for sentence in [*result["missing"], *result["downloads"]]:
-        click.echo(f"  {sentence}")
-    if "reply" in result:
-        click.echo(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")
 
 
 def _next_message() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from parlai.core.loader import load_agent_module
@@ -23,7 +23,11 @@ HUGGING_FACE_NAMES: Mapping[str, Callable[[str | None], str]] = {
     ),
 }
 """Agents of ParlAI that take a model of Hugging Face, and its name there for a ``--gpt2-size``."""
-HUGGING_FACE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+HUGGING_FACE_OPTIONS: Mapping[str, str] = dict.fromkeys(HUGGING_FACE_NAMES, "model_name")
+"""The option in which an agent takes another model of Hugging Face; in those of this package it is ``hf_model``."""
+HUGGING_FACE_WEIGHTS = tuple(
+    f"{file}{index}" for file in ("model.safetensors", "pytorch_model.bin") for index in ("", ".index.json")
+)
 
 
 def missing(spec: ModelSpec) -> list[str]:
@@ -34,9 +38,27 @@ def missing(spec: ModelSpec) -> list[str]:
         value = spec.options.get(key)
         if isinstance(value, str):
             found += _missing_file(key, value)
+    folder = spec.options.get("hf_model")
+    if isinstance(folder, str) and _is_path(folder):
+        found += _missing_file("hf_model", folder)
     if found and spec.needs:
-        found.append(f"Needed: {'; '.join(_with_paths(need, spec) for need in spec.needs)}.")
+        found.append(f"Needed: {_list(spec.needs, spec)}.")
+    if found and spec.training is not None:
+        if spec.training.before:
+            found.append(f"Before its training: {_list(spec.training.before, spec)}.")
+        takes = f" ({spec.training.takes})" if spec.training.takes else ""
+        found.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
     return found
+
+
+def to_be_trained(spec: ModelSpec) -> bool:
+    """Whether its weights are to be made on this machine, and are not there yet."""
+    file = spec.options.get("model_file")
+    return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
+
+
+def _list(sentences: Sequence[str], spec: ModelSpec) -> str:
+    return "; ".join(_with_paths(sentence, spec) for sentence in sentences)
 
 
 def _with_paths(need: str, spec: ModelSpec) -> str:
@@ -63,12 +85,17 @@ def to_download(spec: ModelSpec) -> list[str]:
 
 
 def _hugging_face_names(spec: ModelSpec) -> list[str]:
-    """The pretrained model that ParlAI's GPT-2 agents start from, fine-tuned or not."""
-    default = HUGGING_FACE_NAMES.get(spec.options.get("model", ""))
-    if default is None:
-        return []
-    own, size = spec.options.get("model_name"), spec.options.get("gpt2_size")
-    return [str(own) if own else default(size)]
+    """The pretrained model that an agent starts from. ParlAI's GPT-2 agents fetch it even when they are fine-tuned."""
+    agent = spec.options.get("model", "")
+    own = spec.options.get(HUGGING_FACE_OPTIONS.get(agent, "hf_model"))
+    if agent in HUGGING_FACE_NAMES:
+        return [str(own) if own else HUGGING_FACE_NAMES[agent](spec.options.get("gpt2_size"))]
+    return [str(own)] if own and "model_file" not in spec.options and not _is_path(str(own)) else []
+
+
+def _is_path(name: str) -> bool:
+    """Whether a model of Hugging Face is named by its folder rather than by its name there."""
+    return name.startswith((HOME_PREFIX, "/", "~", "./", "../"))
 
 
 def _on_this_machine(name: str) -> bool:
@@ -95,8 +122,14 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             warnings.simplefilter("ignore", FutureWarning)
             load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
-        return [f"The agent {model} cannot be imported: {error}."]
+        return [f"The agent {model} cannot be imported: {_first_line(error)}."]
     return []
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong, without the pages that some libraries write about it."""
+    lines = (line.strip(" *") for line in str(error).splitlines())
+    return next((line.rstrip(".") for line in lines if line), type(error).__name__)
 
 
 def _missing_file(key: str, value: str) -> list[str]:

@@ -13,6 +13,7 @@ from parlai_humaneval.models.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.home import expand_home
 from parlai_humaneval.models.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.own_code import FOLDER_OPTION, make_importable
+from parlai_humaneval.models.presets import preset_files
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 DEFAULTS: Mapping[str, Any] = {
@@ -30,6 +31,8 @@ def options_of(spec: ModelSpec) -> dict[str, Any]:
     for key in PATH_OPTIONS:
         if isinstance(merged.get(key), str):
             merged[key] = expand_home(merged[key])
+    if isinstance(merged.get("init_opt"), str):
+        merged["init_opt"] = preset_files(merged["init_opt"])
     return merged
 
 

@@ -1,0 +1,105 @@
+"""``parlai-humaneval models check``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
+from parlai_humaneval.models.zoo import ModelSpec, ZooError
+
+if TYPE_CHECKING:
+    from parlai_humaneval.models.checking import Checked
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="NAME…")
+@click.option("--all", "every", is_flag=True, help="Check every model of the zoo; the result is a table.")
+@click.option(
+    "--load",
+    "load_too",
+    is_flag=True,
+    help="Also load each model (it may be downloaded, its server is asked) and say “Hi!” to it.",
+)
+@zoo_option
+@json_option
+@click.pass_context
+def check(
+    ctx: click.Context, names: Sequence[str], every: bool, load_too: bool, zoo_files: Sequence[str], as_json: bool
+) -> None:
+    """Say what models lack on this machine. Nothing is downloaded and no server is asked, unless --load is given.
+
+    A model is ready, or is to be downloaded (by its first load), trained (`models train`) or served (by a server that you
+    start); or it cannot be used, and why. Given names, it ends with status 1 when one of them cannot be used yet; --all
+    does so for a wrong zoo file only.
+
+    \b
+    Examples:
+      parlai-humaneval models check eliza tiny_generator
+      parlai-humaneval models check blender_90M --load
+      parlai-humaneval models check --all --json
+      parlai-humaneval models check mine --zoo my_models.yaml
+    """
+    if every == bool(names):
+        raise click.UsageError("Give the names of models, or --all.")
+    if every and load_too:
+        raise click.UsageError("--load takes names: --all would load and download every model there is.")
+    zoo = read_zoo(zoo_files)
+    found = _check_all(list(zoo.values()) if every else named(names, zoo))
+    results = [{**one.as_json(), **(_load(one) if load_too else {})} for one in found]
+    if as_json:
+        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    elif every:
+        Console().print(_table(found))
+    else:
+        for result in results:
+            _print(result)
+    if not every and not all(result["ok"] for result in results):
+        ctx.exit(1)
+
+
+def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
+    # Imported here: ParlAI takes seconds, and --help needs none of it.
+    from parlai_humaneval.models.checking import check as check_one
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
+        return [check_one(spec) for spec in progress.track(specs, description="Checking models")]
+
+
+def _load(checked: Checked) -> dict[str, Any]:
+    """What a trial adds to the result of a check."""
+    from parlai_humaneval.models.checking import load_and_ask
+    from parlai_humaneval.models.pool import ModelFailed
+
+    if not checked.ok:
+        return {}
+    try:
+        return {**load_and_ask(checked.spec), "state": "ready", "why": "", "downloads": []}
+    except (ZooError, ModelFailed, RuntimeError) as error:
+        return {"ok": False, "state": "cannot", "why": "load", "missing": [str(error)]}
+
+
+def _table(found: Sequence[Checked]) -> Table:
+    table = Table("model", "origin", "size", "GB", "state", "why", box=None, pad_edge=False)
+    for one in found:
+        spec = one.spec
+        memory = "" if spec.memory_gb is None else f"{spec.memory_gb:g}"
+        table.add_row(spec.name, spec.origin, spec.size, memory, one.state, one.why)
+    return table
+
+
+def _print(result: dict[str, Any]) -> None:
+    state = result["state"]
+    click.echo(f"{result['name']}: {'cannot be used' if state == 'cannot' else state}")
+    for sentence in [*result["missing"], *result["downloads"], *result["asks"]]:
+        click.echo(f"  {sentence}")
+    if "reply" in result:
+        click.echo(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")

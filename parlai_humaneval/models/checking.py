@@ -1,0 +1,134 @@
+"""What `parlai-humaneval models check` finds out about a model. It downloads nothing and asks no server."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from parlai_humaneval.models.files import PATH_OPTIONS, missing, to_be_trained, to_download
+from parlai_humaneval.models.loading import parlai_opt
+from parlai_humaneval.models.memory import check_memory
+from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
+from parlai_humaneval.models.zoo import ModelSpec, ZooError
+
+State = Literal["ready", "to download", "to train", "to serve", "cannot"]
+"""What is left to do: nothing; the first load downloads; its training is run; its server is started; or more than that."""
+
+ADDRESSES = ("base_url", "url")
+KEY_VARIABLE = "api_key_env"
+"""Options of the agents that ask a server: where it is, and the environment variable that holds the key."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found. ``why``: a word or two on the state. The lists hold sentences.
+
+    ``missing``: why it cannot be used now. ``downloads``: what its first load downloads. ``asks``: whom it asks for
+    replies, and how it gets in; whether the server is there is not tried.
+    """
+
+    spec: ModelSpec
+    state: State
+    why: str
+    missing: list[str]
+    downloads: list[str]
+    asks: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can be used, once it is downloaded or served."""
+        return not self.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        spec = self.spec
+        about = {"name": spec.name, "origin": spec.origin, "size": spec.size, "memory_gb": spec.memory_gb}
+        found = {"missing": self.missing, "downloads": self.downloads, "asks": self.asks}
+        return {**about, "ok": self.ok, "state": self.state, "why": self.why, **found}
+
+
+def check(spec: ModelSpec) -> Checked:
+    """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
+    with silent_parlai():
+        lacking = missing(spec)
+        if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:
+            wrong = _complaint(_parse, spec)
+            return Checked(
+                spec, "cannot" if wrong else "to train", "options" if wrong else "", [*wrong, *lacking], [], []
+            )
+        if lacking:
+            agent = "cannot be imported" in lacking[0]
+            return Checked(spec, "cannot", "agent" if agent else "file", lacking, to_download(spec), [])
+        if wrong := _complaint(_parse, spec):
+            return Checked(spec, "cannot", "options", wrong, [], [])
+        downloads, asks = to_download(spec), _asks(spec)
+        if wrong := _complaint(check_memory, spec):
+            return Checked(spec, "cannot", "memory", wrong, downloads, asks)
+    if key := _missing_key(spec):
+        return Checked(spec, "cannot", "key", [key], [], asks)
+    if downloads:
+        return Checked(
+            spec, "to download", "ParlAI" if "ParlAI" in downloads[0] else "Hugging Face", [], downloads, asks
+        )
+    if spec.origin == "endpoint":
+        return Checked(spec, "to serve", _address(spec), [], [], asks)
+    return Checked(spec, "ready", "", [], [], asks)
+
+
+def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
+    """Load the model and say “Hi!” to it: seconds it took to load, and its reply.
+
+    Raises:
+        ZooError, ModelFailed: when it cannot be loaded, or does not answer.
+    """
+    from parlai_humaneval.models.pool import ModelPool
+
+    started = time.monotonic()
+    with quiet_parlai(), ModelPool([spec]) as pool:
+        loaded = time.monotonic() - started
+        speaker = pool.speaker([spec.name], seed=0)
+        speaker.observe({"text": "Hi!", "episode_done": False})
+        return {"load_s": round(loaded, 2), "reply": speaker.act()["text"]}
+
+
+def _complaint(test: Callable[[ModelSpec], object], spec: ModelSpec) -> list[str]:
+    try:
+        test(spec)
+    except ZooError as error:
+        return [str(error)]
+    return []
+
+
+def _parse(spec: ModelSpec) -> None:
+    """Have the agent's command line read the options, all but the files: ParlAI would fetch those it does not find."""
+    options = {key: value for key, value in spec.options.items() if key not in PATH_OPTIONS}
+    if "model" in options:
+        parlai_opt(spec.model_copy(update={"options": options}))
+    elif not to_download(spec):
+        parlai_opt(spec)
+
+
+def _address(spec: ModelSpec) -> str:
+    return next((str(spec.options[key]) for key in ADDRESSES if spec.options.get(key)), "")
+
+
+def _asks(spec: ModelSpec) -> list[str]:
+    return list(_asked(spec)) if spec.origin == "endpoint" else []
+
+
+def _asked(spec: ModelSpec) -> Iterator[str]:
+    if address := _address(spec):
+        yield f"It asks the server at {address}, which is not tried here; --load does."
+    if variable := spec.options.get(KEY_VARIABLE):
+        yield f"Its key is read from the environment variable {variable}."
+    yield from (f"{need[0].upper()}{need[1:]}." for need in spec.needs)
+
+
+def _missing_key(spec: ModelSpec) -> str:
+    variable = spec.options.get(KEY_VARIABLE)
+    if spec.origin != "endpoint" or not variable or os.environ.get(str(variable)):
+        return ""
+    return f"The environment variable {variable} is not set; it holds the key of {_address(spec) or 'its server'}."

@@ -1,0 +1,43 @@
+"""Options that the commands of ``parlai-humaneval models`` share, and how they read the zoo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+
+zoo_option = click.option(
+    "--zoo",
+    "zoo_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=str),
+    help="A zoo file of your own, besides those packaged; may be given more than once.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def read_zoo(files: Sequence[str]) -> dict[str, ModelSpec]:
+    """The packaged zoo and the files of ``--zoo``.
+
+    Raises:
+        click.ClickException: for a wrong file.
+    """
+    try:
+        return load_zoo([*sorted(zoo_dir().glob("*.yaml")), *map(Path, files)])
+    except ZooError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def named(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpec]:
+    """The models called so.
+
+    Raises:
+        click.ClickException: for a name that the zoo does not have.
+    """
+    try:
+        return resolve(names, zoo)
+    except ZooError as error:
+        raise click.ClickException(str(error)) from error

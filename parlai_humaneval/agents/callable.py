@@ -1,0 +1,90 @@
+"""A plain Python function as a model.
+
+``reply(history: list[Turn]) -> str``; :class:`~parlai_humaneval.agents.turns.Turn` is importable as
+``from parlai_humaneval import Turn``. In a zoo file::
+
+    my_bot:
+      options: {model: "parlai_humaneval.agents.callable:CallableAgent", function: "my_bot.py:reply"}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from parlai.core.loader import register_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
+from parlai_humaneval.agents.own_function import EXAMPLES, find_function, wanted
+from parlai_humaneval.agents.turns import Turn
+from parlai_humaneval.models.own_code import folder_of
+
+OFFERED: dict[str, object] = {"persona": [], "seed": 0}
+"""Keyword arguments that a function may declare: the sentences it is to play, and the conversation's seed."""
+
+
+class OwnFunction:
+    """A function of the user's, called with what it declares; an asynchronous one runs in an event loop of its own."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self._function = function
+        self._wanted = wanted(function, OFFERED)
+        self._starting = threading.Lock()
+
+    def __call__(self, heard: Heard) -> str:
+        history = [Turn(speaker, text) for speaker, text in heard.dialogue]
+        offered = {"persona": list(heard.persona), "seed": heard.seed}
+        text = self._function(history, **{name: offered[name] for name in self._wanted})
+        if inspect.iscoroutine(text):
+            text = asyncio.run_coroutine_threadsafe(text, self._running_loop()).result()
+        if not isinstance(text, str):
+            raise TypeError(f"{self.name} answered with {type(text).__name__}, not with a text (str)")
+        return text
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            return self._loop
+
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """One for all calls: what a function keeps open between them (a client's connections) belongs to its loop."""
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="own-function", daemon=True).start()
+        return loop
+
+
+@register_agent("parlai_humaneval/callable")
+class CallableAgent(OutsideAgent):
+    """Answers with what the function returns. What it raises is written down, and it is called again.
+
+    It is called by one thread at a time unless ``concurrency`` says more.
+    """
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        group = parser.add_argument_group("Arguments of a function as a model")
+        group.add_argument("--function", type=str, help=f"The function: {EXAMPLES} (beside the zoo file)")
+        parser.set_defaults(concurrency=1)  # few models that compute here may be called by two threads at once
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        where = str(opt.get("function") or "")
+        self.function: OwnFunction = (
+            shared["function"] if shared else OwnFunction(where, find_function(where, folder_of(opt)))
+        )
+
+    def share(self) -> dict[str, Any]:
+        """All clones call the one function."""
+        return {**super().share(), "function": self.function}
+
+    def ask(self, heard: Heard) -> Said:
+        return Said(self.function(heard))

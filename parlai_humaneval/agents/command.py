@@ -1,0 +1,118 @@
+"""A long-running program as a model: a JSON object a line on its standard input, one a line back.
+
+The contract stands in :mod:`parlai_humaneval.agents.json_contract`. In a zoo file::
+
+    my_bot:
+      options: {model: "parlai_humaneval.agents.command:CommandAgent", command: "python my_bot.py"}
+"""
+
+from __future__ import annotations
+
+import queue
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from parlai.core.loader import register_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.agents.json_contract import GREETING, ContractAgent, from_answer, to_question
+from parlai_humaneval.agents.program import Program, words_of
+from parlai_humaneval.models.own_code import folder_of
+
+
+class Programs:
+    """Some processes of one command, each asked by one thread at a time; one that fails is replaced."""
+
+    def __init__(self, command: str, folder: Path) -> None:
+        self._words = words_of(command)
+        self._folder = folder
+        self._idle: queue.SimpleQueue[Program] = queue.SimpleQueue()
+        self._all: weakref.WeakSet[Program] = weakref.WeakSet()
+        # Whoever forgets to close leaves no process behind: not after the last clone, nor after the interpreter.
+        self.close = weakref.finalize(self, _end, self._all)
+
+    def greet(self, number: int, timeout_s: float) -> None:
+        """Start ``number`` processes and wait until each has answered a greeting; :class:`BadAnswer` when one does not."""
+        with ThreadPoolExecutor(number) as starting:
+            programs = list(starting.map(lambda _: self._start(), range(number)))
+            try:
+                for answer in starting.map(lambda program: program.ask(to_question(GREETING), timeout_s), programs):
+                    from_answer(answer)
+            except BaseException:
+                self.close()
+                raise
+        for program in programs:
+            self._idle.put(program)
+
+    def ask(self, question: bytes, timeout_s: float) -> bytes:
+        """The next answer of a process that is free, or of a fresh one; :class:`BadAnswer` when there is none."""
+        program = self._free()
+        answer = program.ask(question, timeout_s)  # one that fails at it has ended
+        self._idle.put(program)
+        return answer
+
+    def _free(self) -> Program:
+        while True:
+            try:
+                program = self._idle.get_nowait()
+            except queue.Empty:
+                return self._start()
+            if program.is_waiting():
+                return program
+            program.end()
+
+    def _start(self) -> Program:
+        program = Program(self._words, self._folder)
+        self._all.add(program)
+        return program
+
+
+def _end(programs: weakref.WeakSet[Program]) -> None:
+    for program in list(programs):
+        program.end()
+
+
+@register_agent("parlai_humaneval/command")
+class CommandAgent(ContractAgent):
+    """Asks a program that runs in the folder of the zoo file. No shell is involved.
+
+    ``concurrency`` processes are started with the model, one unless more are asked for. One that dies, says what the
+    contract does not allow, or is late, is ended and replaced at the next question. What they write to their standard
+    error goes to the log (level info), and its last line into the error.
+    """
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        group = parser.add_argument_group("Arguments of a program as a model")
+        group.add_argument("--command", type=str, help='The program and its arguments, such as "python my_bot.py"')
+        group.add_argument(
+            "--start-timeout-s",
+            type=float,
+            default=600.0,
+            help="Longest wait for the first answer of a process, which may have to load its model, in seconds",
+        )
+        parser.set_defaults(concurrency=1)  # each is a process with a model of its own
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        if shared:
+            self.programs: Programs = shared["programs"]
+            return
+        self.programs = Programs(str(opt.get("command") or ""), folder_of(opt))
+        self.programs.greet(self.concurrency, float(opt.get("start_timeout_s") or 600.0))
+
+    def share(self) -> dict[str, Any]:
+        """All clones ask the same processes."""
+        return {**super().share(), "programs": self.programs}
+
+    def exchange(self, question: bytes) -> bytes:
+        return self.programs.ask(question, self.request_timeout_s)
+
+    def shutdown(self) -> None:
+        """End the processes."""
+        self.programs.close()

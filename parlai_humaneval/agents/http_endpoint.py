@@ -1,0 +1,155 @@
+"""A server as a model: a JSON object is posted to it, and one comes back.
+
+The contract stands in :mod:`parlai_humaneval.agents.json_contract`. In a zoo file::
+
+    my_bot:
+      options: {model: "parlai_humaneval.agents.http_endpoint:HttpEndpointAgent", url: "http://127.0.0.1:8080/"}
+
+For a server with OpenAI's interface there is :mod:`parlai_humaneval.agents.chat_completions`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from parlai.core.loader import register_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.agents.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_RETRIES = 5
+"""With httpx's pauses of 0, ½, 1, 2 and 4 s: so long may a server that is started again be gone at each try."""
+
+
+class Endpoint:
+    """A server's address, and the connections to it, which threads share.
+
+    Raises:
+        ValueError: for an address that is none, or holds a password, or when the key is not in the environment.
+    """
+
+    def __init__(self, url: str, authorization_env: str, concurrency: int, connect_retries: int) -> None:
+        import httpx  # here, because the command line need not wait for it
+
+        try:
+            self._url = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"url: not an address: {error}") from error
+        if self._url.scheme not in ("http", "https") or not self._url.host:
+            raise ValueError("url: expected an address that begins with http:// or https://")
+        if self._url.userinfo:
+            raise ValueError(
+                "url: it holds a name or password, which would be written down with every dialogue; "
+                "put the whole header into an environment variable and name that in authorization_env"
+            )
+        self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key
+        limits = httpx.Limits(max_connections=concurrency)
+        self._client = httpx.Client(
+            headers={"Accept": "application/json", **_authorization(authorization_env)},
+            transport=httpx.HTTPTransport(retries=connect_retries, limits=limits),
+        )
+
+    def post(self, question: bytes, timeout_s: float) -> bytes:
+        """The body of the answer; :class:`BadAnswer` when there is none, or not within ``timeout_s`` seconds."""
+        import httpx
+
+        headers = {"Content-Type": "application/json"}
+        until = time.monotonic() + timeout_s
+        try:
+            with self._client.stream(
+                "POST", self._url, content=question, headers=headers, timeout=timeout_s
+            ) as response:
+                body = self._body(response, until)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise BadAnswer(f"{self.name} cannot be reached: {error}") from error
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise BadAnswer(f"{self.name} gave no answer within {timeout_s:g} s") from error
+        except httpx.HTTPError as error:
+            raise BadAnswer(f"{self.name} cut the connection in the middle: {error}") from error
+        self._look_at(response, body)
+        return body
+
+    def _body(self, response: httpx.Response, until: float) -> bytes:
+        body = b""
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise BadAnswer(f"{self.name}: the answer is longer than {MAX_BYTES:,} bytes")
+            if time.monotonic() > until:
+                raise TimeoutError
+        return body
+
+    def _look_at(self, response: httpx.Response, body: bytes) -> None:
+        status = response.status_code
+        if status == HTTPStatus.OK:
+            return
+        if response.has_redirect_location:
+            raise BadAnswer(f"{self.name} sends on to another address (status {status}); give that as the url")
+        raise BadAnswer(f"{self.name} answered with status {status} {response.reason_phrase}: {shown(body)}")
+
+
+def _authorization(variable: str) -> dict[str, str]:
+    if not variable:
+        return {}
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise ValueError(
+            f"authorization_env: the environment has no {variable}; set it to the header, such as “Bearer …”"
+        )
+    if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
+        raise ValueError(f"authorization_env: {variable} holds characters that no header may hold")
+    return {"Authorization": value}
+
+
+@register_agent("parlai_humaneval/http_endpoint")
+class HttpEndpointAgent(ContractAgent):
+    """Posts the question and reads the answer. Redirects are not followed.
+
+    A server that refuses connections is given some seconds to come back, at each of the pool's tries.
+    """
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        group = parser.add_argument_group("Arguments of a server as a model")
+        group.add_argument("--url", type=str, help="Its address, without a name, password or key in it")
+        group.add_argument(
+            "--authorization-env",
+            type=str,
+            help="Name of an environment variable whose value is sent as the header Authorization",
+        )
+        group.add_argument(
+            "--connect-retries",
+            type=int,
+            default=CONNECT_RETRIES,
+            help="How often connecting is tried again, after 0, 0.5, 1, 2, … seconds",
+        )
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        if shared:
+            self.endpoint: Endpoint = shared["endpoint"]
+            return
+        retries = opt.get("connect_retries")
+        self.endpoint = Endpoint(
+            str(opt.get("url") or ""),
+            str(opt.get("authorization_env") or ""),
+            self.concurrency,
+            CONNECT_RETRIES if retries is None else int(retries),
+        )
+        self.ask(GREETING)
+
+    def share(self) -> dict[str, Any]:
+        """All clones share the connections."""
+        return {**super().share(), "endpoint": self.endpoint}
+
+    def exchange(self, question: bytes) -> bytes:
+        return self.endpoint.post(question, self.request_timeout_s)

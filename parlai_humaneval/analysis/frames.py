@@ -13,6 +13,7 @@ import pandas as pd
 from parlai_humaneval.analysis.columns import TableError, TableName, from_rows
 from parlai_humaneval.analysis.judgement_rows import judgement_row, pair_rows, segment_rows
 from parlai_humaneval.analysis.replay_rows import ranking_rows, replay_rating_rows, replay_turn_rows, verdict_rows
+from parlai_humaneval.analysis.reply_columns import server_columns, shown_columns, usage_columns
 from parlai_humaneval.analysis.table_rows import (
     Row,
     comparison_rows,
@@ -114,17 +115,11 @@ def _turn_rows(record: DialogueRecord) -> Iterator[Row]:
         for candidate in turn.candidates:
             yield {
                 **of_turn,
-                "model": candidate.model,
-                "position": candidate.position,
+                **shown_columns(candidate),
                 "selected": int(candidate.candidate_id in turn.selected),
                 "continued": int(candidate.candidate_id == turn.continued),
-                "candidate_id": candidate.candidate_id,
-                "text": candidate.text,
-                "raw_text": candidate.raw_text,
-                "masked": int(bool(candidate.masks)),
-                "latency_s": candidate.latency_s,
-                "same_as": candidate.same_as,
-                "failed": int(candidate.failed),
+                **usage_columns([candidate]),
+                **server_columns(candidate),
             }
 
 
@@ -162,6 +157,7 @@ def _dialogue_row(record: DialogueRecord) -> Row:
         "ended_by_rater": int(record.ended_by_rater),
         "final_ratings": _json(record.final_ratings),
         "final_seconds": record.final_seconds,
+        **usage_columns([candidate for turn in record.turns for candidate in turn.candidates]),
         "feedback": record.feedback,
         "checks": _json(record.checks),
         "checks_failed": ";".join(failed_checks(record.checks)),

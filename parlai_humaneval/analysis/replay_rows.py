@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from parlai_humaneval.analysis.judgement_rows import comparison, subject
+from parlai_humaneval.analysis.reply_columns import shown_columns
 from parlai_humaneval.analysis.table_rows import TIE, Row
 from parlai_humaneval.protocol.judgements import (
     AskedQuestion,
@@ -42,17 +43,11 @@ def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
                 "setting": record.setting,
                 "metric": record.metric if question.kind == "rank" else rating.metric,
                 "turn": turn.turn,
-                "model": candidate.model,
-                "position": candidate.position,
+                **shown_columns(candidate),
                 "selected": int(chosen or (place is not None and place == best)),
                 "continued": int(candidate.candidate_id == turn.continued),
                 "written": int(turn.written is not None),
                 "seconds": answer.seconds,
-                "candidate_id": candidate.candidate_id,
-                "text": candidate.text,
-                "raw_text": candidate.raw_text,
-                "masked": int(bool(candidate.masks)),
-                "latency_s": candidate.latency_s,
                 "human_text": turn.human_text,
                 "human_fixed": int(turn.human_fixed),
                 "human_suggested": int(turn.human_suggested),
@@ -63,8 +58,6 @@ def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
                 "ticks": ";".join(answer.selected) if ticked else "",
                 "tick_choices": ";".join(question.options) if ticked else "",
                 "automatic": 0,
-                "same_as": candidate.same_as,
-                "failed": int(candidate.failed),
                 "continued_each": int(turn.continued_each),
                 "question": question.text,
                 "dialogue_status": record.status,

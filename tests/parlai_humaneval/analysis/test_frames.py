@@ -13,7 +13,7 @@ from make_records import QUESTION, make_record, make_study, make_turn
 
 from parlai_humaneval.analysis.columns import COLUMNS, TABLES, TableError, typed
 from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.protocol.records import ContextRecord, DialogueRecord, Mask
+from parlai_humaneval.protocol.records import ContextRecord, DialogueRecord, Mask, ReplyInfo
 
 TURNS = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 TURNS += ["selected", "continued", "written", "seconds"]
@@ -50,7 +50,11 @@ def test_every_declared_column_is_filled_from_records():
     """A column that is declared but that no row ever fills would be a lie in the README."""
     turn = make_turn(1, ("eliza", "retrieval"), "eliza").model_copy(update={"written": "better"})
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
-    turn.candidates[0].raw_text = "raw"
+    turn.candidates[0].raw_text, turn.candidates[0].changes = "raw", ["markdown"]
+    turn.candidates[0].info = ReplyInfo(
+        served_model="m-1", prompt_tokens=7, completion_tokens=3, cost=0.01, currency="USD", finish_reason="stop"
+    )
+    turn.candidates[1].blocked = "a word of the list"
     turn.candidates[1].same_as = turn.candidates[0].candidate_id
     record = make_record("d1", [turn]).model_copy(
         update={
@@ -261,3 +265,26 @@ def test_other_columns_pass_through():
     """A researcher's own columns survive."""
     frame = tables([partial()]).turns.assign(country="CH")
     assert typed("turns", frame)["country"].tolist() == ["CH"] * 6
+
+
+def test_usage_is_summed_over_the_replies_of_a_dialogue():
+    """What servers charged for all candidates counts, chosen or not; what nobody told stays empty."""
+    turns = [make_turn(number, ("eliza", "retrieval"), "eliza") for number in (1, 2)]
+    for number, turn in enumerate(turns, start=1):
+        turn.candidates[0].info = ReplyInfo(prompt_tokens=10 * number, completion_tokens=5, cost=0.25, currency="USD")
+    turns[1].candidates[1].info = ReplyInfo(served_model="free", completion_tokens=1)
+    got = tables([make_record("d1", turns), make_record("d2", [make_turn(1, ("eliza", "retrieval"), "eliza")])])
+    first, second = got.dialogues.iloc[0], got.dialogues.iloc[1]
+    assert (first.prompt_tokens, first.completion_tokens, first.cost, first.currency) == (30, 11, 0.5, "USD")
+    assert second[["prompt_tokens", "completion_tokens", "cost", "currency"]].isna().all()
+    assert got.turns["prompt_tokens"].isna().tolist() == [False, True, False, True, True, True]
+
+
+def test_costs_in_two_currencies_have_no_sum():
+    """Euros and dollars are not added up."""
+    turn = make_turn(1, ("eliza", "retrieval"), "eliza")
+    for candidate, currency in zip(turn.candidates, ("USD", "EUR"), strict=True):
+        candidate.info = ReplyInfo(cost=1.0, currency=currency, prompt_tokens=1)
+    dialogue = tables([make_record("d1", [turn])]).dialogues.iloc[0]
+    assert dialogue.prompt_tokens == 2
+    assert dialogue[["cost", "currency"]].isna().all()

@@ -22,7 +22,7 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.data_model.exceptions import AgentShutdownError
+from mephisto.data_model.exceptions import AgentDisconnectedError, AgentShutdownError
 
 from mephisto_tasks.engine import checks
 from mephisto_tasks.engine.agent_state import LiveAgentState
@@ -259,10 +259,10 @@ class PageSession:
         return self.state.final_submission is not None
 
     def while_open(self, work: Callable[[], T]) -> T:
-        """Run what may hang (a model, say) in a thread of its own: the end of a launch does not wait for it.
+        """Run what may hang (a model, say) in a thread of its own; neither an ending launch nor a rater's leaving waits.
 
         Raises:
-            mephisto.data_model.exceptions.AgentShutdownError: the launch ended meanwhile.
+            mephisto.data_model.exceptions.AbsentAgentError: the launch ended meanwhile, or the rater left.
             whatever ``work`` raises.
         """
         future: Future[T] = Future()
@@ -284,6 +284,8 @@ class PageSession:
             if self._closing.is_set() or self._agent.is_shutdown:
                 self._agent.shutdown()
                 raise AgentShutdownError(self._agent.db_id)
+            if self._agent.db_status == "disconnect":
+                raise AgentDisconnectedError(self._agent.db_id)
 
     def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:
         self._refused_stored += 1

@@ -92,6 +92,7 @@ class ConversationWorld:
             self.page.state.append(Finished(at=time.time(), by_rater=by_rater))
             self.finished = True
         finally:
+            speaker.leave()
             self.study.forget_shown(self._shown)
 
     def _start(self) -> None:

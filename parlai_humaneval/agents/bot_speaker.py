@@ -129,6 +129,11 @@ class BotSpeakerAgent(Agent):
         self._histories = Histories(self._children, independent=self._history == "independent")
         self._side_by_side = self._histories.independent and self._order_kind == "fixed"
 
+    def leave(self) -> None:
+        """The conversation is over, or the person has gone: no model needs to answer any more. From any thread."""
+        for child in self._children:
+            child.leave()
+
     def observe(self, observation: Mapping[str, Any]) -> Message:
         """Hear the person's message; all models hear it.
 

@@ -41,7 +41,10 @@ class HumanAgent(OutsideAgent):
         super().add_cmdline_args(parser, partial_opt)
         parser.set_defaults(concurrency=CONCURRENCY)
         parser.add_argument_group("Human arguments").add_argument(
-            "--patience-s", type=float, default=PATIENCE_S, help="Seconds until a request that nobody answers is withdrawn"
+            "--patience-s",
+            type=float,
+            default=PATIENCE_S,
+            help="Seconds until a request that nobody answers is withdrawn",
         )
         return parser
 

@@ -24,10 +24,6 @@ INFO_FIELD = "reply_info"
 CONCURRENCY = 16
 
 
-class Withdrawn(RuntimeError):
-    """Nobody waits for a reply any more: it is not asked for again."""
-
-
 @dataclass(frozen=True)
 class Heard:
     """All that a reply may depend on: what was said so far, who the speakers play, and the conversation's seed.

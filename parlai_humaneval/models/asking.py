@@ -9,7 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 
 from parlai_humaneval.agents.outside import OutsideError
-from parlai_humaneval.agents.outside import Withdrawn
 from parlai_humaneval.models.child import Child, Utterance
 from parlai_humaneval.models.worker import NoReply, Request
 from parlai_humaneval.protocol.records import ReplyInfo

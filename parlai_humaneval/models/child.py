@@ -86,6 +86,11 @@ class Child:
                 self._observe(None, {})
         return self.worker.submit(self.agent, self._observation)
 
+    def leave(self) -> None:
+        """The conversation is over: an agent that waits for somebody else on its behalf is told so."""
+        if hasattr(self.agent, "leave"):
+            self.agent.leave()
+
     def _catch_up(self, dialogue: Sequence[Utterance]) -> None:
         with self.worker.observing:
             for utterance in dialogue[self._heard :]:

@@ -13,13 +13,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from parlai_humaneval.agents.outside import Heard, Withdrawn
+from parlai_humaneval.agents.outside import Heard, OutsideError
 
 _OFFERED: ContextVar[Desk | None] = ContextVar("desk", default=None)
 
 
-class NobodyAnswered(RuntimeError):
+class NobodyAnswered(OutsideError):
     """No partner wrote a reply in time."""
+
+
+class Withdrawn(OutsideError):
+    """Nobody waits for a reply any more; it is not asked for again."""
+
+    def __init__(self) -> None:
+        super().__init__("no reply is needed any more: the rater has left, or the launch has ended", final=True)
 
 
 @dataclass(eq=False)
@@ -85,7 +92,7 @@ class Desk:
         if errand.text is not None:
             return errand.text
         if answered:
-            raise Withdrawn("nobody waits for this reply any more")
+            raise Withdrawn
         raise NobodyAnswered(f"no person wrote a reply within {patience_s:g} s")
 
     def leave(self, seed: int) -> None:
@@ -98,7 +105,7 @@ class Desk:
         self.on_change()
 
     def close(self) -> None:
-        """Nobody sits here any more: whoever waits gets :class:`~parlai_humaneval.agents.outside.Withdrawn`."""
+        """Nobody sits here any more: whoever waits gets :class:`Withdrawn`."""
         with self._lock:
             self._closed = True
             for errand in list(self._errands.values()):
@@ -158,7 +165,7 @@ class Desk:
     def _enter(self, heard: Heard) -> Errand:
         with self._lock:
             if self._closed:
-                raise Withdrawn("nobody sits at the desk any more: the launch has ended")
+                raise Withdrawn
             errand_id = errand_id_of(heard)
             errand = self._errands.get(errand_id)
             if errand is None:

@@ -25,6 +25,7 @@ from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.config import TaskConfig, hydra_arguments
 from mephisto_tasks.engine.runner import StudyTaskRunner, one_unit
 from mephisto_tasks.engine.study import Study
+from mephisto_tasks.router.side_door import SideDoor
 from parlai_humaneval.protocol.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ class PrebuiltPage(TaskBuilder):
 
 @dataclass
 class StudySharedState(OnboardingSharedState, SharedTaskState):
-    """What hydra cannot carry: the study itself. Filled by the launcher."""
+    """What hydra cannot carry: the study itself, and the way in for partners. Filled by the launcher."""
 
     study: Study | None = None
+    side_door: SideDoor | None = None
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):

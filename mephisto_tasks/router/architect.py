@@ -13,6 +13,7 @@ from mephisto_tasks import compat
 from mephisto_tasks.router.channel import InProcessChannel
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.server import create_app
+from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
 
 compat.prepare()
@@ -75,6 +76,7 @@ class HumanevalLocalArchitect(Architect):
         self._public_url = str(args.architect.get("public_url") or "").rstrip("/")
         self._static_dir = Path(build_dir_root) / "router" / "static"
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
+        self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
         self._thread: RouterThread | None = None
 
     @classmethod
@@ -110,7 +112,7 @@ class HumanevalLocalArchitect(Architect):
 
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
-        app = create_app(self._router, self._static_dir, self.task_run.provider_type)
+        app = create_app(self._router, self._static_dir, self.task_run.provider_type, self._side_door)
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()
         self._thread, self._port = thread, thread.port

@@ -40,8 +40,8 @@ class OperatorSilent(Exception):
 class Router:
     """Routes between pages and one operator, in an event loop of its own.
 
-    Other threads may call only :meth:`from_operator`, :meth:`connect_operator` and
-    :meth:`disconnect_operator`.
+    Other threads may call only :meth:`from_operator`, :meth:`connect_operator`, :meth:`disconnect_operator` and
+    :meth:`is_here`.
 
     ``operator_timeout_s``: how long a page's request waits for the operator.
     ``disconnect_after_s``: after how long a silence of its page an agent is reported as disconnected.
@@ -95,6 +95,11 @@ class Router:
         Returns False when the router has stopped. Raises TypeError or ValueError when ``packet`` is not JSON.
         """
         return self._in_loop(self._take, p.wire_copy(packet))
+
+    def is_here(self, agent_id: str) -> bool:
+        """Whether a page speaks for the agent at this moment. Thread-safe."""
+        agent = self.agents.find(agent_id)
+        return agent is not None and agent.connection is not None
 
     def _in_loop(self, call: Any, *args: Any) -> bool:
         if self._loop is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mephisto_tasks.router.agents import Agent
 from mephisto_tasks.router.core import OperatorSilent, Router
 from mephisto_tasks.router.pages import PageSockets
 from mephisto_tasks.router.security import RateLimit, security_headers
+from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import StaticFiles
 
 logger = logging.getLogger(__name__)
@@ -31,21 +32,33 @@ SENTENCES = {
 }
 
 
-def create_app(router: Router, static_dir: Path, provider_type: str = "mock") -> web.Application:
+def create_app(
+    router: Router, static_dir: Path, provider_type: str = "mock", side_door: SideDoor | None = None
+) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
-    ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`).
+    ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
+    for other people, with a router of its own, at a secret address.
     """
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
     _add_headers(app, security_headers(provider_type))
+    routers = [router]
+    if side_door is not None:
+        routers.append(side_door.router)
+        _Routes(side_door.router, StaticFiles(static_dir, side_door.files), side_door.guarded).add_to(
+            app, side_door.path
+        )
+        app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
     _Routes(router, StaticFiles(static_dir)).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
-        router.start(asyncio.get_running_loop())
+        for each in routers:
+            each.start(asyncio.get_running_loop())
         yield
 
     async def say_goodbye(_: web.Application) -> None:
-        router.stop()
+        for each in routers:
+            each.stop()
 
     app.cleanup_ctx.append(life)
     app.on_shutdown.append(say_goodbye)
@@ -97,27 +110,32 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 class _Routes:
     """The handlers, each a few lines: check, hand to the router, answer."""
 
-    def __init__(self, router: Router, files: StaticFiles) -> None:
+    def __init__(self, router: Router, files: StaticFiles, guard: Callable[[Handler], Handler] | None = None) -> None:
         self._router = router
         self._files = files
+        self._guard = guard
         self._sockets = PageSockets(router)
         self._error_logs = RateLimit(_ERROR_LOGS_PER_SECOND, _ERROR_LOG_BURST)
 
-    def add_to(self, app: web.Application) -> None:
-        app.add_routes(
-            [
-                web.post("/request_agent", self.request_agent),
-                web.post("/submit_onboarding", self.submit_onboarding),
-                web.post("/submit_task", self.submit_task),
-                web.post("/submit_metadata", self.submit_metadata),
-                web.post("/log_error", self.log_error),
-                web.get("/is_alive", self.is_alive),
-                web.get("/health", self.health),
-                web.get("/ws", self.root),
-                web.get("/", self.root),
-                web.get("/{path:.+}", self._files.handle),
-            ]
-        )
+    def add_to(self, app: web.Application, below: str = "") -> None:
+        """Each route, below a path; behind the guard, where there is one."""
+        posts: dict[str, Handler] = {
+            "/request_agent": self.request_agent,
+            "/submit_onboarding": self.submit_onboarding,
+            "/submit_task": self.submit_task,
+            "/submit_metadata": self.submit_metadata,
+            "/log_error": self.log_error,
+        }
+        gets: dict[str, Handler] = {
+            "/is_alive": self.is_alive,
+            "/health": self.health,
+            "/ws": self.root,
+            "/": self.root,
+            "/{path:.+}": self._files.handle,
+        }
+        guard = self._guard or (lambda handler: handler)
+        app.add_routes([web.post(below + path, guard(handler)) for path, handler in posts.items()])
+        app.add_routes([web.get(below + path, guard(handler)) for path, handler in gets.items()])
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":

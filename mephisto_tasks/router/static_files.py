@@ -10,8 +10,10 @@ import gzip
 import hashlib
 import mimetypes
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from aiohttp import hdrs, web
 
@@ -49,25 +51,27 @@ class Asset:
 
 
 class StaticFiles:
-    """All files below ``folder``, by their URL path; ``/`` is index.html."""
+    """All files below ``folder``, by their path there; none is index.html.
 
-    def __init__(self, folder: Path) -> None:
+    ``instead``: what stands in the place of some of them. The route names the path ``path``.
+    """
+
+    def __init__(self, folder: Path, instead: Mapping[str, bytes] = MappingProxyType({})) -> None:
         files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
-        self._assets = {"/" + path.relative_to(folder).as_posix(): _load(path, folder) for path in files}
-        if "/index.html" in self._assets:
-            self._assets["/"] = self._assets["/index.html"]
+        bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+        self._assets = {name: _asset(name, body) for name, body in {**bodies, **instead}.items()}
+        if "index.html" in self._assets:
+            self._assets[""] = self._assets["index.html"]
 
     async def handle(self, request: web.Request) -> web.Response:
-        asset = self._assets.get(request.path)
+        asset = self._assets.get(request.match_info.get("path", ""))
         if asset is None:
             raise web.HTTPNotFound(reason="There is no such page here.")
         return asset.respond(request)
 
 
-def _load(path: Path, folder: Path) -> Asset:
-    body = path.read_bytes()
-    name = path.relative_to(folder).as_posix()
-    content_type = _content_type(path)
+def _asset(name: str, body: bytes) -> Asset:
+    content_type = _content_type(PurePosixPath(name))
     packed = None
     if len(body) >= _WORTH_COMPRESSING and content_type not in _COMPRESSED_ALREADY:
         packed = gzip.compress(body, mtime=0)
@@ -77,7 +81,7 @@ def _load(path: Path, folder: Path) -> Asset:
     return Asset(body, packed, content_type, etag, _cache_control(name))
 
 
-def _content_type(path: Path) -> str:
+def _content_type(path: PurePosixPath) -> str:
     if path.suffix in (".js", ".mjs"):  # some systems' tables say text/plain, which nosniff then refuses
         return "text/javascript; charset=utf-8"
     guessed = mimetypes.guess_type(path.name)[0] or "application/octet-stream"

@@ -96,6 +96,15 @@ class DialogueAgent(Agent):
         self.persona = self.partner_persona = ()
 
     def _answer(self, observation: Message) -> Message:
-        dialogue: Sequence[Line] = observation[DIALOGUE_FIELD] or (("human", ""),)
-        rng = random.Random(f"{observation[SEED_FIELD]}|{len(dialogue)}|{dialogue[-1][1]}")
-        return Message({"id": self.id, "text": self.reply(dialogue, rng), "episode_done": False})
+        text = self.reply(_heard(observation), chance_of(observation))
+        return Message({"id": self.id, "text": text, "episode_done": False})
+
+
+def chance_of(observation: Message) -> random.Random:
+    """The chance of the next reply: of the conversation's seed and the place in the dialogue, and of nothing else."""
+    dialogue = _heard(observation)
+    return random.Random(f"{observation[SEED_FIELD]}|{len(dialogue)}|{dialogue[-1][1]}")
+
+
+def _heard(observation: Message) -> Sequence[Line]:
+    return observation[DIALOGUE_FIELD] or (("human", ""),)

@@ -19,6 +19,7 @@ BENCHMARKS = {
     "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
     "reading": ("benchmarks.reading", "reading 2,000 units back"),
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
+    "serving": ("benchmarks.serving", "replies a second by kind of model, at 1 to 32 conversations"),
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),

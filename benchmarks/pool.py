@@ -58,11 +58,15 @@ def specs(folder: Path) -> list[ModelSpec]:
     return result
 
 
+PAIR = ("a", "b")
+
+
 class OurConversation:
     """One conversation with the pool."""
 
-    def __init__(self, pool: ModelPool, number: int) -> None:
-        self.speaker = pool.speaker(["a", "b"], seed=number)
+    def __init__(self, pool: ModelPool, number: int, models: Sequence[str] = PAIR) -> None:
+        self.speaker = pool.speaker(models, seed=number)
+        self.replies = len(models)
 
     def turn(self, line: str) -> None:
         self.speaker.observe({"id": "human", "text": line, "episode_done": False})
@@ -73,13 +77,14 @@ class OurConversation:
 
 
 class ParlaiConversation:
-    """One conversation as ParlAI's pairwise-per-turn world holds it: two TurkLikeAgents, one semaphore for all."""
+    """One conversation as ParlAI's crowd tasks hold it: a TurkLikeAgent for each model, one semaphore for all."""
 
-    def __init__(self, pool: ModelPool, semaphore: threading.Semaphore) -> None:
+    def __init__(self, pool: ModelPool, semaphore: threading.Semaphore, models: Sequence[str] = PAIR) -> None:
         from parlai.crowdsourcing.tasks.model_chat.bot_agent import TurkLikeAgent
 
         self.agents = []
-        for name in ("a", "b"):
+        self.replies = len(models)
+        for name in models:
             model = pool.worker(name).clone()
             self.agents.append(TurkLikeAgent(model.opt, name, model, num_turns=6, semaphore=semaphore))
 
@@ -95,7 +100,7 @@ class ParlaiConversation:
 
 
 def talk_for(conversations: Sequence[Any], seconds: float) -> tuple[int, float, float]:
-    """All conversations at once for ``seconds``: replies given (two a turn), seconds by the clock, and of processor."""
+    """All conversations at once for ``seconds``: replies given, seconds by the clock, and of processor."""
     stop = time.monotonic() + seconds
     counts = [0] * len(conversations)
 
@@ -105,7 +110,7 @@ def talk_for(conversations: Sequence[Any], seconds: float) -> tuple[int, float, 
             if turn % len(LINES) == 0:
                 conversation.reset()
             conversation.turn(LINES[turn % len(LINES)])
-            counts[number] += 2
+            counts[number] += conversation.replies
             turn += 1
 
     started, processor = time.monotonic(), time.process_time()

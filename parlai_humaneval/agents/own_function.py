@@ -19,7 +19,8 @@ EXAMPLES = "my_module:reply or my_folder/my_file.py:reply"
 def find_function(where: str, folder: Path) -> Callable[..., Any]:
     """The function that ``where`` names, as ``module:function`` or ``path/to/file.py:function``.
 
-    A relative path is looked for below ``folder``.
+    A relative path is looked for below ``folder``. A module that stands in ``folder`` goes before any other of its name:
+    two studies may both have a ``bot``.
 
     Raises:
         ValueError: when there is no such file or function, or the code ends the program at import. What else the
@@ -29,7 +30,8 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     if not place or not name:
         raise ValueError(f"function: expected {EXAMPLES}, not {where!r}")
     try:
-        module = _from_file(folder / Path(place).expanduser()) if _is_file(place) else importlib.import_module(place)
+        path = _file(place, folder)
+        module = importlib.import_module(place) if path is None else _from_file(path)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
         raise ValueError(
@@ -43,8 +45,11 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]  # attrgetter does not know
 
 
-def _is_file(place: str) -> bool:
-    return place.endswith(".py") or "/" in place
+def _file(place: str, folder: Path) -> Path | None:
+    if place.endswith(".py") or "/" in place:
+        return folder / Path(place).expanduser()
+    beside = folder / f"{place}.py"
+    return beside if beside.is_file() else None
 
 
 def _from_file(path: Path) -> ModuleType:

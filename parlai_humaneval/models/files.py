@@ -11,7 +11,7 @@ from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.home import HOME_PREFIX, expand_home
-from parlai_humaneval.models.own_code import make_importable
+from parlai_humaneval.models.own_code import make_importable, mistaken
 from parlai_humaneval.models.zoo import ModelSpec
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
@@ -123,7 +123,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         return [f"The agent {model} cannot be imported: {_first_line(error)}."]
-    return []
+    return mistaken(model, spec.folder)
 
 
 def _first_line(error: Exception) -> str:

@@ -21,6 +21,16 @@ def make_importable(folder: Path | None) -> None:
             sys.path.append(str(place))
 
 
+def mistaken(model: str, folder: Path | None) -> list[str]:
+    """Python imports one module of a name: says so where that is not the one beside the zoo file."""
+    module = model.partition(":")[0].split(".")[0]
+    beside = None if folder is None else folder / f"{module}.py"
+    taken = getattr(sys.modules.get(module), "__file__", None)
+    if beside is None or taken is None or not beside.is_file() or Path(taken).resolve() == beside.resolve():
+        return []
+    return [f"The agent {model} is taken from {taken}, not from {beside}: give that file another name."]
+
+
 def folder_of(options: Mapping[str, Any]) -> Path:
     """The folder of the zoo file that an agent comes from; the current one, where it comes from the command line."""
     return Path(options.get(FOLDER_OPTION) or Path.cwd())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,12 @@ from parlai.core.message import Message
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
+
+
+@pytest.fixture(autouse=True)
+def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test finds the modules of a folder that another has made importable."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 class RecallingAgent(DialogueAgent):

@@ -19,6 +19,7 @@ SECTIONS = (
     "design",
     "crowd_time",
     "justifications",
+    "replies",
 )
 """Each is a module (or package) beside this one with a ``build(tables, options)``, and a key of the report's JSON."""
 

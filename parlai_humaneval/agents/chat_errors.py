@@ -1,0 +1,81 @@
+"""What went wrong with a chat-completions server, in one sentence that says what to check, and holds no key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parlai_humaneval.agents.outside import OutsideError
+
+if TYPE_CHECKING:
+    import openai
+
+QUOTED = 200
+"""Characters of what a server says that are told; a proxy may answer with a whole page."""
+SHORTEST_KEY = 8
+"""A shorter “key” is a placeholder (``none``, ``EMPTY``), and may be a word of any reply."""
+FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
+"""Answers that stay the same, however often one asks."""
+
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+@dataclass(frozen=True)
+class Server:
+    """Whom one asks. Its text is how an error names it; the key is in neither that nor the ``repr``."""
+
+    base_url: str
+    model: str
+    key_variable: str
+    key: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return f"“{self.model}” at {self.base_url}"
+
+    def without_key(self, text: str) -> str:
+        """``text`` with the key blotted out, wherever a server repeats it."""
+        return text.replace(self.key, "[key]") if len(self.key) >= SHORTEST_KEY else text
+
+    def quote(self, text: str) -> str:
+        """What the server says, on one line, cut, and without tags and key."""
+        line = self.without_key(_BLANKS.sub(" ", _TAGS.sub(" ", text)).strip())
+        return f"“{line[:QUOTED]}{'…' if len(line) > QUOTED else ''}”" if line else "nothing"
+
+
+def told(server: Server, error: openai.OpenAIError, requests: int) -> OutsideError:
+    """``error`` of the client, after ``requests`` requests, as one whose message says all."""
+    import openai  # it takes a second
+
+    asked = f", asked {requests} times" if requests > 1 else ""
+    if isinstance(error, openai.APIStatusError):
+        says = server.quote(_said(error))
+        advice = _advice(server, error.status_code)
+        message = f"{server}{asked}, answered with status {error.status_code} and says {says}{advice}"
+        return OutsideError(message, final=error.status_code in FINAL)
+    if isinstance(error, openai.APITimeoutError):
+        return OutsideError(f"{server}{asked}, did not answer in time (request_timeout_s)")
+    if isinstance(error, openai.APIConnectionError):
+        cause = server.quote(str(error.__cause__ or error))
+        return OutsideError(f"{server}{asked}, cannot be reached or cut the connection, {cause}: is it running there?")
+    return OutsideError(f"{server}{asked}, broke off and says {server.quote(str(error))}")
+
+
+def _said(error: openai.APIStatusError) -> str:
+    """The server's own words, out of the envelope that most of them use."""
+    body = error.body
+    if isinstance(body, dict):
+        return str(body.get("message") or body.get("detail") or body)
+    return str(body or "")
+
+
+def _advice(server: Server, status: int) -> str:
+    if status in (401, 403):
+        given = "is set, but may be wrong" if server.key else "is not set"
+        return f": check the key; {server.key_variable or 'api_key_env'} {given}"
+    if status == 404:
+        return ": check served_model (GET /models lists what there is) and base_url (most end in /v1)"
+    if status in FINAL:
+        return ": check served_model and the options of the request"
+    return ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
+from rich.table import Column, Table
 
-from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
+from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check(
     if as_json:
         click.echo(json.dumps(results, indent=2, ensure_ascii=False))
     elif every:
-        Console().print(_table(found))
+        table_console().print(_table(found))
     else:
         for result in results:
             _print(result)
@@ -88,7 +88,8 @@ def _load(checked: Checked) -> dict[str, Any]:
 
 
 def _table(found: Sequence[Checked]) -> Table:
-    table = Table("model", "origin", "size", "GB", "state", "why", box=None, pad_edge=False)
+    model, origin, gb, state = (Column(name, no_wrap=True) for name in ("model", "origin", "GB", "state"))
+    table = Table(model, origin, "size", gb, state, Column("why", overflow="fold"), box=None, pad_edge=False)
     for one in found:
         spec = one.spec
         memory = "" if spec.memory_gb is None else f"{spec.memory_gb:g}"

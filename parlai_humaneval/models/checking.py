@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ State = Literal["ready", "to download", "to train", "to serve", "cannot"]
 """What is left to do: nothing; the first load downloads; its training is run; its server is started; or more than that."""
 
 ADDRESSES = ("base_url", "url")
-KEY_VARIABLE = "api_key_env"
+KEY_VARIABLES = ("api_key_env", "authorization_env")
 """Options of the agents that ask a server: where it is, and the environment variable that holds the key."""
 
 
@@ -52,7 +53,7 @@ class Checked:
 
 def check(spec: ModelSpec) -> Checked:
     """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
-    with silent_parlai():
+    with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:
             wrong = _complaint(_parse, spec)
@@ -112,7 +113,11 @@ def _parse(spec: ModelSpec) -> None:
 
 
 def _address(spec: ModelSpec) -> str:
-    return next((str(spec.options[key]) for key in ADDRESSES if spec.options.get(key)), "")
+    return _first(ADDRESSES, spec)
+
+
+def _first(options: Sequence[str], spec: ModelSpec) -> str:
+    return next((str(spec.options[key]) for key in options if spec.options.get(key)), "")
 
 
 def _asks(spec: ModelSpec) -> list[str]:
@@ -122,13 +127,14 @@ def _asks(spec: ModelSpec) -> list[str]:
 def _asked(spec: ModelSpec) -> Iterator[str]:
     if address := _address(spec):
         yield f"It asks the server at {address}, which is not tried here; --load does."
-    if variable := spec.options.get(KEY_VARIABLE):
+    if variable := _first(KEY_VARIABLES, spec):
         yield f"Its key is read from the environment variable {variable}."
-    yield from (f"{need[0].upper()}{need[1:]}." for need in spec.needs)
+    if spec.needs:
+        yield f"Needed: {'; '.join(spec.needs)}."
 
 
 def _missing_key(spec: ModelSpec) -> str:
-    variable = spec.options.get(KEY_VARIABLE)
-    if spec.origin != "endpoint" or not variable or os.environ.get(str(variable)):
+    variable = _first(KEY_VARIABLES, spec)
+    if not variable or os.environ.get(variable):
         return ""
     return f"The environment variable {variable} is not set; it holds the key of {_address(spec) or 'its server'}."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
 
@@ -16,7 +18,13 @@ zoo_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=str),
     help="A zoo file of your own, besides those packaged; may be given more than once.",
 )
+PIPE_WIDTH = 200
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def table_console() -> Console:
+    """Where tables go: as wide as the terminal; wide enough for their lines in a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def read_zoo(files: Sequence[str]) -> dict[str, ModelSpec]:

@@ -12,10 +12,10 @@ from parlai.utils import logging as parlai_logging
 
 
 @contextlib.contextmanager
-def quiet_parlai() -> Iterator[None]:
-    """Only errors are logged within."""
+def quiet_parlai(level: int = logging.ERROR) -> Iterator[None]:
+    """Only errors are logged within, or what is of another ``level``."""
     before = parlai_logging.logger.level
-    parlai_logging.logger.setLevel(logging.ERROR)
+    parlai_logging.logger.setLevel(level)
     try:
         yield
     finally:

@@ -19,7 +19,7 @@ from parlai_humaneval.agents.cards import UnknownCandidate, card_of, lay_out, sh
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.agents.histories import Histories
 from parlai_humaneval.agents.ordering import shown_order
-from parlai_humaneval.agents.speaker_options import add_speaker_args, pool_of
+from parlai_humaneval.agents.speaker_options import add_speaker_args, pool_of, presenter_from
 from parlai_humaneval.models.asking import Answer, ModelFailed, ask_all
 from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.models.child import WITHHELD, Utterance
@@ -61,12 +61,14 @@ class BotSpeakerAgent(Agent):
         self._seed = int(opt.get("seed") or 0)
         self._history: History = _one_of(History, "history", opt.get("history") or "shared")
         self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
+        self._presenter: Presenter
         if shared is None:
             self._models, self._pool = pool_of(opt)
+            self._presenter = presenter_from(opt, self._pool)
         else:
             self._models, self._pool = shared["models"], shared["pool"]
+            self._presenter = shared.get("presenter", AS_SAID)
         self._personas: Mapping[str, Sequence[str]] = (shared or {}).get("personas", {})
-        self._presenter: Presenter = (shared or {}).get("presenter", AS_SAID)
         self.reset()
 
     @classmethod

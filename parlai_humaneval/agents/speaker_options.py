@@ -7,9 +7,15 @@ from typing import get_args
 
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
+from pydantic import ValidationError
 
 from parlai_humaneval.models.pool import History, ModelPool, Order
 from parlai_humaneval.models.zoo import ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials import in_words
+from parlai_humaneval.quality.appearance import Appearance, Emoji
+from parlai_humaneval.quality.presentation import Presenter
+from parlai_humaneval.quality.reply_settings import Filtering, ReplyLooks, presenter_of
+from parlai_humaneval.quality.response_filter import FilterError
 
 
 def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
@@ -40,7 +46,52 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
     group.add_argument(
         "--model-retries", type=int, default=2, help="How often a late, failing or blank model is asked again"
     )
+    _add_reply_args(parser)
     return parser
+
+
+def _add_reply_args(parser: ParlaiParser) -> None:
+    """How replies are shown: those of :class:`ReplyLooks`, ``--filter-words-file`` for ``filter_words_file`` and so on."""
+    group = parser.add_argument_group("How the Bot Speaker's replies are shown")
+    for name, kind in {"appearance": Appearance, "emoji": Emoji, "filter": Filtering}.items():
+        default = ReplyLooks.model_fields[name].default
+        group.add_argument(_option(name), type=str, choices=get_args(kind), default=default, help=_what(name))
+    group.add_argument(_option("max_chars"), type=int, default=0, help=f"{_what('max_chars')} Here 0 is any length.")
+    group.add_argument(
+        _option("hide_ai_talk"), type="bool", default=False, help="Whether “As an AI language model” is masked"
+    )
+    for name in ("filter_words_file", "filter_classifier"):
+        group.add_argument(_option(name), type=str, default="", help=_what(name))
+    group.add_argument(_option("filter_threshold"), type=float, default=0.5, help=_what("filter_threshold"))
+
+
+def _option(name: str) -> str:
+    """ParlAI has many options; ours of replies say so, so that a model's own ``filter`` cannot be meant."""
+    return "--reply-" + name.replace("_", "-")
+
+
+def _what(name: str) -> str:
+    return ReplyLooks.model_fields[name].description or ""
+
+
+def presenter_from(opt: Opt, pool: ModelPool) -> Presenter:
+    """What shows the replies, by the options of :func:`add_speaker_args`.
+
+    Raises:
+        ZooError: options that do not go together, or name a file or function that cannot be used.
+    """
+    given = {name: opt.get("reply_" + name) for name in ReplyLooks.model_fields}
+    looks = {name: value for name, value in given.items() if value is not None}
+    looks["max_chars"] = given["max_chars"] or None
+    try:
+        settings = ReplyLooks.model_validate(looks)
+        return presenter_of(settings, (spec.options for spec in pool.specs.values()), compared=False)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = "".join(_option(str(part)) + ": " for part in problem["loc"])
+        raise ZooError(f"{place}{in_words(problem)}") from error
+    except FilterError as error:
+        raise ZooError(str(error)) from error
 
 
 def pool_of(opt: Opt) -> tuple[list[str], ModelPool]:

@@ -19,13 +19,22 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+MaskKind = Literal["name", "maker", "ai_disclosure", "system_prompt", "offensive"]
+"""What was hidden: a model's name, its maker's, its talk of being a program, its instructions, or an offensive word."""
+
+
 class Mask(Record):
-    """A span that named a model or its maker and was replaced before showing. Offsets are into ``raw_text``."""
+    """A span that was replaced before showing, because it gave the model away or was offensive.
+
+    Offsets are into the text before masking: ``raw_text``, unless ``changes`` say that it was made to look otherwise
+    first. ``quality.identity.unmask`` gives it back in any case.
+    """
 
     start: int
     end: int
     original: str
     replacement: str
+    kind: MaskKind = "name"
 
 
 class ReplyInfo(Record):
@@ -46,8 +55,8 @@ class ReplyInfo(Record):
 class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
-    ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say which names were hidden,
-    ``changes`` what else was (see ``quality.presentation``). ``same_as``: the id of the candidate that
+    ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
+    ``changes`` what else was done (see ``quality.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
     only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
     position 0.

@@ -1,131 +1,113 @@
-"""Mask what gives a model away: its name, or its maker's, in its own reply.
+"""Mask what gives a model away in its own reply: its name or its maker's, talk of being a program, its instructions.
 
 A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are of two kinds:
 
-- *Telling* names have no other meaning in a chat (``ChatGPT``, ``BlenderBot``, ``OpenAI``, and zoo names with a digit,
-  an underscore or a hyphen, such as ``blender_90M``). They are masked wherever they stand as whole words.
+- *Telling* names have no other meaning in a chat (``ChatGPT``, ``BlenderBot``, ``OpenAI``, ``Llama 3.1``, and zoo names
+  with a digit, an underscore or a hyphen, such as ``blender_90M``). They are masked wherever they stand as whole words.
 - *Ordinary* names are also words or people's names (a zoo model called ``retrieval``, ``Claude``, ``Llama``). They
   are masked only where the sentence identifies the speaker by them: “I am Retrieval”, “my name is Claude”,
   “as Llama, I”, “I was made by Meta”. So “information retrieval” and “I saw a llama” stay.
 
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
+
+Talk of being a program (:mod:`~parlai_humaneval.quality.ai_talk`) and instructions that are repeated
+(:mod:`~parlai_humaneval.quality.prompt_echo`) are masked by ``[…]`` where that is asked for.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
-from parlai_humaneval.protocol.records import Mask
+from parlai_humaneval.protocol.records import Mask, MaskKind
+from parlai_humaneval.quality.ai_talk import AI_TALK, LACKS_MORE
+from parlai_humaneval.quality.identity_names import is_telling, name_patterns
+from parlai_humaneval.quality.prompt_echo import prompt_echoes
+from parlai_humaneval.quality.windows import Sentences, spans_of
+
+__all__ = ["MAKER_MASK", "NAME_MASK", "TALK_MASK", "giveaways", "is_telling", "mask_identity", "masked_text", "unmask"]
 
 NAME_MASK = "[name]"
 MAKER_MASK = "[maker]"
+TALK_MASK = "[…]"
+REPLACEMENTS: dict[MaskKind, str] = {
+    "name": NAME_MASK,
+    "maker": MAKER_MASK,
+    "ai_disclosure": TALK_MASK,
+    "system_prompt": TALK_MASK,
+    "offensive": TALK_MASK,
+}
 
-TELLING_NAMES = (
-    "ChatGPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR", "Godel-large",
-    "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
-    "Vicuna", "Llama 2", "Llama 3", "Code Llama", "DeepSeek", "Qwen", "ChatGLM", "Mixtral", "Bing Chat",
-    "EVA2.0", "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
-)  # fmt: skip
-"""Well-known models that no chat means otherwise. A version that follows (``GPT-4``, ``BlenderBot 3``) goes with them."""
-
-TELLING_MAKERS = (
-    "OpenAI", "Open AI", "Facebook AI Research", "Facebook AI", "Meta AI", "Google AI", "Google DeepMind", "DeepMind",
-    "Google Brain", "Microsoft Research", "Anthropic AI", "Mistral AI", "Hugging Face", "HuggingFace", "EleutherAI", "xAI",
-    "Cohere AI", "Stability AI", "Baidu Research",
-)  # fmt: skip
-
-ORDINARY_NAMES = (
-    "ELIZA", "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana",
-    "Falcon", "Alpaca", "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi",
-)  # fmt: skip
-ORDINARY_MAKERS = (
-    "Facebook", "Meta", "Google", "Microsoft", "Amazon", "Apple", "Anthropic", "Mistral", "Cohere", "Baidu", "Alibaba",
-)  # fmt: skip
-
-_VERSION = r"(?:[\s_-]?v?\d+(?:\.\d+)*[a-z]?\b)?"
-_BEFORE = (
-    r"(?:\b(?:i\s+am|i['’]m|im|my\s+name\s+is|my\s+name['’]s|name['’]s|call\s+me|known\s+as|called|named|this\s+is|as)"
-    r"(?:\s+(?:the|a|an|your))?\s+)"
-)
-_KIND = r"(?:chat\s?bot|bot|model|language\s+model|assistant|a\.?i\.?)"
-_ADDRESS = r"(?:\byou(?:\s+are|['’]re)\s+(?:now\s+)?(?:talking|speaking|chatting)\s+(?:to|with)\s+)"
-_START = r"(?:(?:^|[.!?,;])\s*|\b(?:hi|hello|hey)\s+(?:there\s+)?)"
-_MAKING = (
-    r"(?:\b(?:made|built|trained|created|developed|designed|programmed|invented|released|published|powered)"
-    r"\s+(?:by|at)(?:\s+(?:the\s+)?(?:people|researchers|engineers|team)\s+(?:at|of|from))?(?:\s+the)?\s+)"
-)
+Found = tuple[int, int, MaskKind]
+"""Start, end and kind of what is to be hidden."""
 
 
-def mask_identity(text: str, names: Sequence[str]) -> tuple[str, list[Mask]]:
-    """Replace what names a model or its maker.
+def mask_identity(
+    text: str, names: Sequence[str], *, ai_talk: bool = False, prompts: Sequence[str] = ()
+) -> tuple[str, list[Mask]]:
+    """Replace what gives a model away.
 
     Args:
         text: a model's reply.
         names: the zoo names of the models in play.
+        ai_talk: whether talk of being a program is masked, too.
+        prompts: instructions of the models in play, which must not be repeated.
 
     Returns:
         The text as it may be shown, and the masks in order, with offsets into ``text``; no masks, and ``text`` itself,
         when nothing gives the model away.
     """
-    spans: list[Mask] = []
-    for pattern, replacement in _patterns(tuple(names)):
-        for match in pattern.finditer(text):
-            start, end = match.span("name")
-            if all(end <= mask.start or mask.end <= start for mask in spans):
-                spans.append(Mask(start=start, end=end, original=text[start:end], replacement=replacement))
-    spans.sort(key=lambda mask: mask.start)
+    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts)
+    return masked_text(text, masks), masks
+
+
+def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts: Sequence[str] = ()) -> list[Mask]:
+    """What of ``text`` gives a model away, in order and without overlaps, whoever wrote it: a reply, a message, a reason.
+
+    Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
+    """
+    sentences = Sentences(text)
+    found: list[Found] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    if ai_talk:
+        found += _talk(text, sentences)
+    for one in name_patterns(tuple(names)):
+        spans = spans_of(one.pattern, "name", text, sentences, one.triggers)
+        found += [(start, end, one.kind) for start, end in spans]
+    return to_masks(text, found)
+
+
+def _talk(text: str, sentences: Sentences) -> list[Found]:
+    spans = [span for needs, pattern in AI_TALK for span in spans_of(pattern, "hidden", text, sentences, needs)]
+    if spans:
+        needs, pattern = LACKS_MORE
+        spans += spans_of(pattern, "hidden", text, sentences, needs)
+    return [(start, end, "ai_disclosure") for start, end in spans]
+
+
+def to_masks(text: str, found: Iterable[Found]) -> list[Mask]:
+    """Masks of what was found, in the order of the text; of those that overlap, the one that was found first."""
+    masks: list[Mask] = []
+    for start, end, kind in found:
+        if start < end and all(end <= mask.start or mask.end <= start for mask in masks):
+            hidden = {"original": text[start:end], "replacement": REPLACEMENTS[kind]}
+            masks.append(Mask(start=start, end=end, kind=kind, **hidden))
+    return sorted(masks, key=lambda mask: mask.start)
+
+
+def masked_text(text: str, masks: Sequence[Mask]) -> str:
+    """``text`` with every mask's replacement; ``masks`` in order, with offsets into it."""
     shown, at = [], 0
-    for mask in spans:
+    for mask in masks:
         shown += [text[at : mask.start], mask.replacement]
         at = mask.end
-    return "".join([*shown, text[at:]]), spans
+    return "".join([*shown, text[at:]])
 
 
-def is_telling(name: str) -> bool:
-    """Whether a zoo name is unmistakable: it holds a digit or a separator, which no ordinary word does."""
-    return any(character.isdigit() or character in "_-" for character in name)
-
-
-@lru_cache(maxsize=256)
-def _patterns(names: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Patterns with their replacement; an earlier one wins where two overlap."""
-    telling = [name for name in names if is_telling(name)]
-    ordinary = [name for name in names if not is_telling(name)]
-    named = _any_of([*telling, *TELLING_NAMES])
-    speaker = _any_of([*ordinary, *ORDINARY_NAMES])
-    return (
-        (_whole(_any_of(TELLING_MAKERS)), MAKER_MASK),
-        (_whole(named + _VERSION), NAME_MASK),
-        (
-            re.compile(
-                rf"{_BEFORE}(?P<name>{speaker}{_VERSION})(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
-                re.I,
-            ),
-            NAME_MASK,
-        ),
-        (re.compile(rf"{_ADDRESS}(?P<name>{speaker}{_VERSION})(?!\w)", re.I), NAME_MASK),
-        (
-            re.compile(
-                rf"{_START}(?P<name>{speaker}{_VERSION})(?=\s+here\s*(?:[.,;!?]|$)|\s+at\s+your\s+service\b)",
-                re.I | re.M,
-            ),
-            NAME_MASK,
-        ),
-        (re.compile(rf"^\s*(?P<name>{speaker}{_VERSION})(?=\s*:)", re.I | re.M), NAME_MASK),
-        (re.compile(rf"{_MAKING}(?P<name>{_any_of(ORDINARY_MAKERS)})\b", re.I), MAKER_MASK),
-    )
-
-
-def _whole(expression: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?P<name>{expression})(?!\w)", re.IGNORECASE)
-
-
-def _any_of(names: Sequence[str]) -> str:
-    """An expression for any of ``names``, longest first; a separator in a name stands for any separator."""
-    parts = [
-        r"[\s_-]".join(re.escape(part) for part in re.split(r"[\s_-]+", name))
-        for name in sorted(names, key=len, reverse=True)
-    ]
-    return f"(?:{'|'.join(parts)})"
+def unmask(shown: str, masks: Sequence[Mask]) -> str:
+    """The text before masking, from what was shown of it and its masks."""
+    text, at, moved = [], 0, 0
+    for mask in masks:
+        start = mask.start + moved
+        text += [shown[at:start], mask.original]
+        at = start + len(mask.replacement)
+        moved += len(mask.replacement) - (mask.end - mask.start)
+    return "".join([*text, shown[at:]])

@@ -47,26 +47,30 @@ def _matcher() -> Any:
 
 
 def offensive_spans(text: str) -> tuple[str, ...]:
-    """What of ``text`` is offensive, as it stands there, in order; case, “sh1t” and look-alike letters do not hide it.
+    """What of ``text`` is offensive, as it stands there, in order; see :func:`offensive_places`."""
+    return tuple(text[start:end] for start, end in offensive_places(text))
+
+
+def offensive_places(text: str) -> tuple[tuple[int, int], ...]:
+    """Where ``text`` is offensive, as (start, end), in order; case, “sh1t” and look-alike letters do not hide it.
 
     Digits alone are never offensive, though “455” could be read as a word. A text is looked at as a whole, where the
     words around make it harmless (“Moby Dick”), once one of its words is suspicious; the only entry of the list that is
     made of harmless words is missed by that (“double …”).
     """
-    return _spans(text) if any(_suspicious(word.strip(_EDGES).casefold()) for word in text.split()) else ()
+    return _places(text) if any(_suspicious(word.strip(_EDGES).casefold()) for word in text.split()) else ()
 
 
 @lru_cache(maxsize=50_000)
 def _suspicious(word: str) -> bool:
     """Kept, because people use few different words: a whole text takes the list's 300 patterns half a millisecond."""
-    return bool(_spans(word))
+    return bool(_places(word))
 
 
-def _spans(text: str) -> tuple[str, ...]:
+def _places(text: str) -> tuple[tuple[int, int], ...]:
     if not text:
         return ()
     with _lock:  # the package's transformers keep state while they work
         matches = _matcher().get_all_matches(text, sorted=True)
     places = dict.fromkeys((match.startIndex, match.endIndex) for match in matches)
-    spans = (text[start:end] for start, end in places)
-    return tuple(span for span in spans if any(character.isalpha() for character in span))
+    return tuple(place for place in places if any(character.isalpha() for character in text[slice(*place)]))

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.protocol.records import Mask
-from parlai_humaneval.quality.identity import mask_identity
+from parlai_humaneval.quality.appearance import Appearance, Emoji, looked_over
+from parlai_humaneval.quality.identity import Found, giveaways, masked_text, to_masks
+from parlai_humaneval.quality.response_filter import ResponseFilter
 
 
 @dataclass(frozen=True)
 class Presented:
-    """A reply as it is shown. ``masks``: names hidden, offsets as in ``Candidate``; ``changes``: what else was done."""
+    """A reply as it is shown. ``masks``: what was hidden, offsets as in ``Mask``; ``changes``: what else was done,
+    by the names of ``quality.appearance.CHANGES``."""
 
     text: str
     masks: list[Mask] = field(default_factory=list)
@@ -29,17 +33,47 @@ class Presenter(Protocol):
         """``text`` as it is shown; ``names``: zoo names of the models in play."""
 
 
-class AsSaid:
-    """As the model said it, but for names that give it away."""
+@dataclass(frozen=True)
+class SettledPresenter:
+    """Shows replies as a study's settings say (see :class:`~parlai_humaneval.quality.reply_settings.ReplyLooks`).
+
+    First the looks are seen to, then what gives the model away or is offensive is masked in what is left.
+
+    ``ai_talk``: whether talk of being a program is masked. ``prompts``: instructions that are not to be repeated.
+    ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
+    """
+
+    appearance: Appearance = "as_said"
+    emoji: Emoji = "keep"
+    max_chars: int | None = None
+    ai_talk: bool = False
+    prompts: tuple[str, ...] = ()
+    response_filter: ResponseFilter | None = None
+    block: bool = False
 
     def refuse(self, text: str) -> str | None:
-        """Nothing is refused."""
-        return None
+        """Offensive replies where they are blocked, and those of which nothing is left to show."""
+        looks, changes = self._looks(text)
+        if changes and is_blank(looks):
+            return f"nothing is left to show without {', '.join(changes)}"
+        if not self.block or self.response_filter is None:
+            return None
+        # Thoughts and tags that are not shown need not be fit to be read; what is cut off for its length may not be, either.
+        return self.response_filter.reason(looks)
 
     def present(self, text: str, names: Sequence[str]) -> Presented:
-        """Names of models and makers are masked."""
-        shown, masks = mask_identity(text, names)
-        return Presented(shown, masks)
+        """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
+        looks, changes = self._looks(text)
+        masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts)
+        if self.response_filter is not None:
+            told: list[Found] = [(mask.start, mask.end, mask.kind) for mask in masks]
+            offensive: list[Found] = [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
+            masks = to_masks(looks, [*offensive, *told])
+        return Presented(masked_text(looks, masks), masks, changes)
+
+    def _looks(self, text: str) -> tuple[str, list[str]]:
+        return looked_over(text, appearance=self.appearance, emoji=self.emoji, max_chars=self.max_chars)
 
 
-AS_SAID: Presenter = AsSaid()
+AS_SAID: Presenter = SettledPresenter()
+"""As the model said it, but for names that give it away and characters that nobody sees."""

@@ -201,7 +201,8 @@ def test_a_name_is_masked_and_the_masked_text_is_what_all_hear(scripted_pool: An
     by_model = {candidate["model"]: candidate for candidate in speaker.act()["candidates"]}
     assert by_model["giveaway"]["text"] == "I am [name]."
     assert by_model["giveaway"]["raw_text"] == "I am ChatGPT."
-    assert by_model["giveaway"]["masks"] == [{"start": 5, "end": 12, "original": "ChatGPT", "replacement": "[name]"}]
+    mask = {"start": 5, "end": 12, "original": "ChatGPT", "replacement": "[name]", "kind": "name"}
+    assert by_model["giveaway"]["masks"] == [mask]
     assert by_model["plain"]["raw_text"] is None
     speaker.accept(by_model["giveaway"]["candidate_id"])
     assert heard_by_children(speaker) == [[("human", "Who are you?"), ("bot", "I am [name].")]] * 2

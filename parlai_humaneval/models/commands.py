@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from parlai_humaneval.models.check_command import check
-from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_option
+from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
+from parlai_humaneval.models.train_command import train
+from parlai_humaneval.models.working import working
 from parlai_humaneval.models.zoo import Origin, ZooError
 
 ORIGINS: Mapping[Origin, str] = {
@@ -55,7 +53,7 @@ def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
         listed = [spec.model_dump() for spec in specs]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
-    table = Table("model", "size", "what it is", box=None, pad_edge=False)
+    table = Table(Column("model", no_wrap=True), "size", "what it is", box=None, pad_edge=False)
     for origin, heading in ORIGINS.items():
         group = [spec for spec in specs if spec.origin == origin]
         if group:
@@ -63,10 +61,11 @@ def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
             table.add_row(f"[bold]{heading}")
         for spec in group:
             table.add_row(spec.name, spec.size, spec.description)
-    Console().print(table)
+    table_console().print(table)
 
 
 models.add_command(check)
+models.add_command(train)
 
 
 @models.command()
@@ -131,7 +130,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
     try:
-        with _working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
+        with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
             made = train_tiny(
                 folder,
                 size=TinySize(max_seconds=seconds),
@@ -145,17 +144,6 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
         click.echo(json.dumps({"model_file": str(made), "seconds": took}))
     else:
         click.echo(f"{made} is ready after {took:.0f} s. Try it: parlai-humaneval models chat tiny_generator")
-
-
-@contextmanager
-def _working(what: str) -> Iterator[None]:
-    """Show on the terminal that something takes its time, and how long so far."""
-    # The stream is named now, because ParlAI's own output is led elsewhere meanwhile.
-    console = Console(file=sys.stderr)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        progress.add_task(what, total=None)
-        yield
 
 
 def _next_message() -> str:

@@ -27,7 +27,7 @@ SCRIPT_OPTIONS = ("interactive_mode",)
 
 def options_of(spec: ModelSpec) -> dict[str, Any]:
     """The spec's options over our defaults, with ``home:`` paths resolved and the device in ParlAI's words."""
-    merged = {**DEFAULTS, **spec.options, **_device_options(spec.device)}
+    merged = {**DEFAULTS, **spec.options, **device_options(spec.device)}
     for key in PATH_OPTIONS:
         if isinstance(merged.get(key), str):
             merged[key] = expand_home(merged[key])
@@ -36,7 +36,8 @@ def options_of(spec: ModelSpec) -> dict[str, Any]:
     return merged
 
 
-def _device_options(device: str | None) -> dict[str, Any]:
+def device_options(device: str | None) -> dict[str, Any]:
+    """A zoo file's ``device`` as ParlAI's options."""
     if device is None:
         return {}
     return {"no_cuda": True} if device == "cpu" else {"no_cuda": False, "gpu": int(device.partition(":")[2])}

@@ -7,16 +7,13 @@ search) and the wit of a parrot.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parlai_humaneval.agents.corpus import PACKAGED_CORPUS, Conversation, load_corpus
+from parlai_humaneval.agents.corpus import PACKAGED_CORPUS
 from parlai_humaneval.models.home import models_home
-
-FOLDS = ("train", "valid", "test")
+from parlai_humaneval.protocol.dialogue_files import load_dialogues
 
 
 @dataclass(frozen=True)
@@ -49,41 +46,25 @@ def train_tiny(
     Raises:
         CorpusError: when the corpus cannot be used.
     """
-    from parlai.scripts.train_model import TrainModel  # it takes seconds to import
-
+    # Imported here: ParlAI takes seconds.
     from parlai_humaneval.models.quiet import silent_parlai
+    from parlai_humaneval.models.train_loop import keep_for_inference, parser, run_loop
+    from parlai_humaneval.models.training_data import write_folds
 
-    conversations = load_corpus(corpus)
+    dialogues = load_dialogues(corpus)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, silent_parlai() if quiet else contextlib.nullcontext():
-        data = Path(work) / "data"
-        for fold in FOLDS:
-            # All is training data: there is nothing to select, and the smaller corpus would be the worse parrot.
-            chosen = conversations if fold == "train" else conversations[:8]
-            Path(f"{data}_{fold}.txt").write_text("\n".join(_episodes(chosen)) + "\n", encoding="utf-8")
-        options = _training_options(data, Path(work) / "model", size)
-        TrainModel.main(**options, loglevel="error" if quiet else "info")
-        _keep(Path(work), folder)
+        # All is training data: there is nothing to select, and the smaller corpus would be the worse parrot.
+        data = write_folds(Path(work) / "data", {"train": dialogues, "valid": dialogues[:8], "test": dialogues[:8]})
+        run_loop(parser().parse_kwargs(**data, **_training_options(Path(work) / "model", size)))
+        keep_for_inference(Path(work) / "model", folder / "model")
     return folder / "model"
 
 
-def _keep(work: Path, folder: Path) -> None:
-    """Copy what inference needs; the optimiser's state, two thirds of the file, is left behind."""
-    import torch
-
-    for name in ("model.opt", "model.dict", "model.dict.opt"):
-        shutil.copyfile(work / name, folder / name)
-    states = torch.load(work / "model", map_location="cpu", weights_only=False)
-    torch.save({"model": states["model"]}, folder / "model")
-
-
-def _training_options(data: Path, model: Path, size: TinySize) -> dict[str, object]:
+def _training_options(model: Path, size: TinySize) -> dict[str, object]:
     return {
         "model": "transformer/generator",
         "model_file": str(model),
-        "task": "fromfile:parlaiformat",
-        "fromfile_datapath": str(data),
-        "fromfile_datatype_extension": True,
         "n_layers": size.layers,
         "embedding_size": size.width,
         "ffn_size": size.width * 4,
@@ -113,23 +94,3 @@ def _training_options(data: Path, model: Path, size: TinySize) -> dict[str, obje
         "save_after_valid": False,
         "log_every_n_secs": 10,
     }
-
-
-def _episodes(conversations: Iterable[Conversation]) -> Iterator[str]:
-    """Each dialogue from either side, in ParlAI's format; a line is one exchange."""
-    for conversation in conversations:
-        for first in (0, 1):
-            pairs = list(_pairs(conversation.turns[first:]))
-            for number, (heard, said) in enumerate(pairs, start=1):
-                yield f"text:{_flat(heard)}\tlabels:{_flat(said)}" + (
-                    "\tepisode_done:True" if number == len(pairs) else ""
-                )
-
-
-def _pairs(turns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(turns[::2], turns[1::2], strict=False)
-
-
-def _flat(text: str) -> str:
-    """A tab or a line's end would end the field; a bar would begin another label."""
-    return " ".join(text.replace("|", ",").split())

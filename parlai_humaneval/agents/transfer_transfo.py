@@ -21,7 +21,7 @@ Options, with their defaults (those of ParlAI's TorchGeneratorAgent besides: ``i
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +32,21 @@ from parlai.core.metrics import AverageMetric
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.core.torch_agent import Batch
-from parlai.core.torch_generator_agent import TorchGeneratorAgent
+from parlai.core.torch_generator_agent import NucleusSampling, TorchGeneratorAgent
 from parlai.utils.torch import padded_3d, padded_tensor
 from torch import Tensor
 
+from parlai_humaneval.agents.seeded_nucleus import SeededNucleus
 from parlai_humaneval.agents.transfer_transfo_choices import OtherReplies, offered, wrong_replies
 from parlai_humaneval.agents.transfer_transfo_history import SpeakerHistory
 from parlai_humaneval.agents.transfer_transfo_model import DoubleHeadsModel, load_gpt2
+from parlai_humaneval.agents.transfer_transfo_options import add_transfer_transfo_args
 from parlai_humaneval.agents.transfer_transfo_tokens import TransferTransfoDictionary, pretrained_name
+from parlai_humaneval.models.sharing import GENERATION_OPTIONS as SEARCH_OPTIONS
 
 CONFIG_SUFFIX = ".config.json"
 """Of the file beside a trained model that holds the shape of its GPT-2."""
-SIZES = ("small", "medium", "large", "xl")
+CHANCE_FIELD = "chance_of_reply"
 
 
 @register_agent("parlai_humaneval/transfer_transfo")
@@ -66,25 +69,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         PretrainedMissing: when training is to start from a GPT-2 that cannot be had.
     """
 
-    GENERATION_OPTIONS = frozenset(
-        {
-            "inference",
-            "topp",
-            "topk",
-            "temperature",
-            "beam_size",
-            "beam_min_length",
-            "beam_length_penalty",
-            "beam_block_ngram",
-            "beam_context_block_ngram",
-            "beam_block_full_context",
-            "beam_delay",
-            "lambda_decay",
-            "omega_bound",
-            "p_reset",
-            "label_truncate",
-        }
-    )
+    GENERATION_OPTIONS = SEARCH_OPTIONS | {"label_truncate", "max_history"}
     """Options that change what is said and no weight: two agents that differ in them can share one model."""
 
     opt: Opt
@@ -93,40 +78,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         """ParlAI's options of generators, with other defaults, and our own."""
-        group = parser.add_argument_group("TransferTransfo arguments")
-        group.add_argument(
-            "--hf-model", type=str, default=None, help="Training starts from this: a folder or a name on the hub"
-        )
-        group.add_argument("--gpt2-size", type=str, default="small", choices=SIZES, help="… or from GPT-2 of this size")
-        group.add_argument("--num-negatives", type=int, default=4, help="Wrong replies beside the true one (Liu 2023)")
-        group.add_argument(
-            "--lm-coef", type=float, default=2.0, help="Weight of the language modelling loss (Wolf et al. 2019, §4)"
-        )
-        group.add_argument(
-            "--mc-coef", type=float, default=1.0, help="Weight of the multiple-choice loss (Wolf et al. 2019, §4)"
-        )
-        group.add_argument(
-            "--max-history",
-            type=int,
-            default=2,
-            help="Exchanges that are read besides the last message (the authors' code: 2); -1: all that fit",
-        )
-        group.add_argument(
-            "--knowledge-field",
-            type=str,
-            default="",
-            help="Field of a message whose text is known for that turn, e.g. checked_sentence of wizard_of_wikipedia",
-        )
-        parser.set_defaults(
-            inference="nucleus",
-            topp=0.9,
-            temperature=0.7,
-            text_truncate=768,
-            label_truncate=128,
-            rank_candidates=True,
-            dict_maxexs=0,
-            lr_scheduler="fixed",  # ParlAI's default, reduceonplateau, crashes on newer torch
-        )
+        add_transfer_transfo_args(parser)
         super().add_cmdline_args(parser, partial_opt=partial_opt)
         return parser
 
@@ -145,22 +97,29 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         self._others: Mapping[bool, OtherReplies] = (
             shared["others"] if shared else {training: OtherReplies() for training in (True, False)}
         )
-        self._chance = shared["chance"] if shared else random.Random(self._seed)
+        self._draws = shared["draws"] if shared else random.Random(self._seed)
+        self._dialogue_seed: int | None = None
+        self._chances: Iterator[random.Random] = iter(())
+        if shared:  # ParlAI takes all options from the first agent; those of the search may be a clone's own
+            own = {key: opt[key] for key in self.GENERATION_OPTIONS if key in opt}
+            shared = {**shared, "opt": Opt({**shared["opt"], **own})}
         super().__init__(opt, shared)
         self.id = "TransferTransfo"
-        if shared:  # ParlAI takes the options of the first agent, and with them its generation options
-            self.opt = Opt({**self.opt, **{key: opt[key] for key in self.GENERATION_OPTIONS if key in opt}})
+        self._must_fit(self._bare_model().gpt2.config.n_positions)
 
     def share(self) -> dict[str, Any]:
         """The model, and the replies to draw from in training."""
-        return {**super().share(), "others": self._others, "chance": self._chance}
+        return {**super().share(), "others": self._others, "draws": self._draws}
+
+    def set_seed(self, seed: int) -> None:
+        """Give this conversation its own chance in nucleus sampling; without one, replies are drawn by torch's."""
+        self._dialogue_seed = seed
 
     def build_model(self) -> DoubleHeadsModel:
         """GPT-2 in the shape that was saved beside the model, else the pretrained one; with our tokens added."""
         trained, _ = self._get_init_model(self.opt, None)
         config = Path(f"{trained}{CONFIG_SUFFIX}") if trained else None
         gpt2 = load_gpt2(pretrained_name(self.opt), config if config and config.exists() else None)
-        self._must_fit(gpt2.config.n_positions)
         return DoubleHeadsModel(gpt2, self.dict)
 
     def _must_fit(self, positions: int) -> None:
@@ -189,11 +148,28 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         full, cut = history.context(known), history.context(known, truncate)
         obs["full_text"] = history.get_history_str()
         obs["full_text_vec"] = full
+        obs[CHANCE_FIELD] = self._chance_of_reply(history)
         obs["text_vec"] = torch.tensor(cut)
         obs["context_original_length"] = len(full)
         obs["context_truncate_rate"] = len(full) != len(cut)
         obs["context_truncated_length"] = len(full) - len(cut)
         return obs
+
+    def _chance_of_reply(self, history: SpeakerHistory) -> random.Random | None:
+        """Of the conversation's seed and the dialogue alone; asked again (after a blank reply), it has moved on."""
+        seed = self._dialogue_seed
+        return None if seed is None else random.Random(f"{seed}|{len(history.turns)}|{history.get_history_str()}")
+
+    def _generate(self, batch: Batch, *arguments: Any, **named: Any) -> Any:
+        self._chances = iter(batch.get("chances") or ())
+        return super()._generate(batch, *arguments, **named)
+
+    def _treesearch_factory(self, device: Any, verbose: bool = False) -> Any:
+        """ParlAI calls it for each row of a batch in turn."""
+        search, chance = super()._treesearch_factory(device, verbose), next(self._chances, None)
+        if chance is None or type(search) is not NucleusSampling or verbose:
+            return search
+        return SeededNucleus.like(search, chance)
 
     def _set_label_cands_vec(self, obs: Message, add_start: bool, add_end: bool, truncate: int | None) -> Message:
         return obs  # batchify() makes vectors of those that are needed, which in training are few
@@ -205,9 +181,10 @@ class TransferTransfoAgent(TorchGeneratorAgent):
     def batchify(self, obs_batch: Sequence[Message], sort: bool = False) -> Batch:
         """A batch with wrong replies to learn from, or with candidates to rank."""
         batch = super().batchify(obs_batch, sort=sort)
-        if batch.batchsize == 0 or batch.labels is None:
+        examples = [obs_batch[index] for index in batch.valid_indices.tolist()] if batch.batchsize else []
+        batch["chances"] = [example.get(CHANCE_FIELD) for example in examples]
+        if not examples or batch.labels is None:
             return batch
-        examples = [obs_batch[index] for index in batch.valid_indices.tolist()]
         others = self._others[batch.is_training]
         for true in filter(None, batch.labels):
             others.add(true)
@@ -225,7 +202,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         """Wrong replies ``(examples, num_negatives, tokens)``, and which examples have them; None where none has."""
         number = int(self.opt["num_negatives"]) if self.opt["mc_coef"] else 0
         drawn = [
-            wrong_replies(example, true, number, others, self._chance) if true and number else []
+            wrong_replies(example, true, number, others, self._draws) if true and number else []
             for example, true in zip(examples, labels, strict=True)
         ]
         if not any(drawn):

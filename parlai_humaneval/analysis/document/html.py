@@ -26,7 +26,7 @@ TABLES_IN_SIGHT = 3
 FIGURES_IN_SIGHT = 6
 ROWS_IN_SIGHT = 24
 """Longer tables are folded too."""
-OF_THE_DATA = ("agreement", "design", "crowd_time", "justifications")
+OF_THE_DATA = ("agreement", "design", "crowd_time", "justifications", "replies")
 """Sections that answer how far the data can be trusted, and what they cost, not which model is better."""
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.launch import announce, follow, split_settings
+from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 from mephisto_tasks.startup import collector_off
 
@@ -131,6 +131,7 @@ def demo(
                 )
                 follow(run, stop)
             else:
+                announce_partners(run, console(stderr=True))
                 worst = str(blueprint.get("quality_control_model") or "") or None
                 _simulate(run, stop, raters, prefer, strength, seed, worst)
         _print_report(run, as_json)

@@ -13,6 +13,8 @@ from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, 
 from mephisto_tasks.startup import collector_off
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from mephisto_tasks.launching import Launched
 
 EPILOG = """\b
@@ -97,7 +99,15 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
     out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
+
+
+def announce_partners(run: Launched, out: Console) -> None:
+    """Where the people write who are one of the models, if one is; simulated raters wait for them as people do."""
+    if run.partner_url is not None:
+        out.print("Secret link for partners, who write the replies of the human model:")
+        out.print(f"  [bold cyan]{run.partner_url}[/bold cyan]", soft_wrap=True)
 
 
 def follow(run: Launched, stop: threading.Event) -> None:
@@ -112,6 +122,8 @@ def follow(run: Launched, stop: threading.Event) -> None:
         while not stop.is_set() and not run.is_done():
             now = run.study.progress()
             running = sum(group.running for group in now)
+            if warning := run.warning():
+                progress.console.print(f"[yellow]{warning}[/yellow]", soft_wrap=True)
             progress.update(bar, completed=sum(group.completed for group in now), running=f"{running} running")
             stop.wait(0.5)
         progress.update(bar, completed=sum(group.completed for group in run.study.progress()), running="")

@@ -1,0 +1,46 @@
+"""The partners' link: who has it may write replies. It is the same at every launch of a task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from mephisto_tasks.router.core import Router
+from mephisto_tasks.router.security import new_token
+from mephisto_tasks.router.side_door import SideDoor
+from parlai_humaneval.protocol.materials import load_instructions
+
+FOLDER = "partners"
+"""In the data directory."""
+NAME = "partner"
+"""Of the page, in its address."""
+HERE = Path(__file__).parent
+SCRIPT = HERE.parent / "router" / "static" / "partner_crowd_source.js"
+
+
+def partners_door(data_dir: Path, task_name: str) -> SideDoor:
+    """The way in for a task's partners: the raters' page with other words, and a router of its own."""
+    instructions = load_instructions(HERE / "task_config" / "instructions.yaml", {}, set())
+    config = {**instructions.model_dump(mode="json"), "provider_type": "mock"}
+    files = {"task_config.json": json.dumps(config).encode(), "wrap_crowd_source.js": SCRIPT.read_bytes()}
+    return SideDoor(NAME, link_token(data_dir, task_name), Router(), files)
+
+
+def link_token(data_dir: Path, task_name: str) -> str:
+    """The token of a task, made at its first launch and kept in a file that only its owner can read."""
+    digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]  # task names are free text
+    path = data_dir / FOLDER / f"{digest}.token"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        known = path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        known = ""
+    if known:
+        return known
+    token = new_token()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(token)
+    return token

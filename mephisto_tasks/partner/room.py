@@ -1,0 +1,231 @@
+"""Where partners are: their pages on one side, the desk with the models' requests on the other.
+
+It is to the partners' pages what Mephisto's operator and worlds are to the raters': it hears their packets and sends them
+states. All of it happens in one thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from mephisto_tasks.engine.answer_reading import read_answer
+from mephisto_tasks.partner import view, words
+from mephisto_tasks.router import packets as p
+from mephisto_tasks.router.core import Router
+from parlai_humaneval.models.desk import Desk, Errand
+from parlai_humaneval.protocol.steps import MAX_TEXT, MessageAnswer, MessageStep, Notice, PageState
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.5
+"""How often it looks which pages are there."""
+AWAY_S = 10.0
+"""A page that is gone for longer has left; a reload takes a second or two."""
+MAX_PARTNERS = 64
+_STOP_S = 5.0
+
+
+@dataclass(eq=False)
+class _Partner:
+    """One partner's page. ``here``: they sit at the desk. ``shown``: the last state sent."""
+
+    agent_id: str
+    here: bool = False
+    seen_at: float = 0.0
+    version: int = 0
+    shown: PageState | None = None
+    confirmed: deque[str] = field(default_factory=lambda: deque(maxlen=50))
+    notice: tuple[str, Notice] | None = None
+    """What is said, and the step that it stands at."""
+    errand: Errand | None = None
+    """In hand when last looked at."""
+    numbers: dict[int, int] = field(default_factory=dict)
+    """Conversation → its number among theirs."""
+    written: dict[int, set[str]] = field(default_factory=dict)
+    sent: tuple[Errand, PageState] | None = None
+    """The last reply, and what is to be seen until the next message comes."""
+
+
+class PartnerRoom:
+    """Connects partners' pages with a desk. An OperatorLink for the partners' own ``router``.
+
+    :meth:`start` once the router runs; :meth:`say_goodbye` while it still does.
+    """
+
+    def __init__(self, desk: Desk, router: Router) -> None:
+        self._desk = desk
+        self._router = router
+        self._partners: dict[str, _Partner] = {}
+        self._inbox: queue.SimpleQueue[p.Packet | None] = queue.SimpleQueue()
+        self._over = threading.Event()
+        self._warned = False
+        self._thread = threading.Thread(target=self._run, name="router-partners", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen; what pages said before is heard now."""
+        self._desk.on_change = lambda: self._inbox.put(None)
+        self._router.connect_operator(self)
+        self._thread.start()
+
+    def say_goodbye(self) -> None:
+        """Tell every page that the study has ended, and listen no more. The desk stays as it is."""
+        self._over.set()
+        self._inbox.put(None)
+        if self._thread.is_alive():
+            self._thread.join(_STOP_S)
+
+    def to_operator(self, packet: p.Packet) -> None:
+        """What a page said; called in the router's thread."""
+        self._inbox.put(packet)
+
+    def newly_unattended(self) -> bool:
+        """True, once each time, when somebody waits for a reply and no partner is here."""
+        unattended = self._desk.partners() == 0 and self._desk.waiting() > 0
+        news = unattended and not self._warned
+        self._warned = unattended
+        return news
+
+    # -- in the room's own thread
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for packet in self._arrived():
+                try:
+                    self._hear(packet)
+                except Exception:  # one odd packet must not leave all partners alone
+                    logger.exception("a packet of a partner's page could not be dealt with")
+            self._look_around()
+            for partner in self._partners.values():
+                self._show(partner)
+        for partner in self._partners.values():
+            self._send(partner, view.ended())
+
+    def _arrived(self) -> list[p.Packet]:
+        """All that has come; waits a moment when there is nothing."""
+        arrived = []
+        try:
+            arrived.append(self._inbox.get(timeout=TICK_S))
+            while True:
+                arrived.append(self._inbox.get_nowait())
+        except queue.Empty:
+            return [packet for packet in arrived if packet is not None]
+
+    def _hear(self, packet: p.Packet) -> None:
+        kind, data = packet["packet_type"], packet.get("data") or {}
+        if kind == p.REGISTER_AGENT:
+            self._register(data)
+        elif kind == p.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
+            self._answered(self._partners[packet["subject_id"]], data)
+        elif kind == p.LOG_ERROR:
+            logger.warning("A partner's page reports: %.500s", data)
+
+    def _register(self, data: dict[str, Any]) -> None:
+        name = str(data["provider_data"]["worker_name"])
+        agent_id = f"partner-{name}"
+        full = agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS
+        details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
+        if full:
+            details |= {"init_task_data": None, "failure_reason": words.TOO_MANY}
+        else:
+            partner = self._partners.setdefault(agent_id, _Partner(agent_id))
+            update = self._update(partner, partner.shown or self._state(partner))
+            details |= {
+                "agent_id": agent_id,
+                "init_task_data": {"task_data": {}, "past_live_updates": [update]},
+                "failure_reason": None,
+            }
+        packet = {"packet_type": p.AGENT_DETAILS, "subject_id": agent_id, "data": details}
+        self._router.from_operator(packet)
+
+    def _look_around(self) -> None:
+        """Who has come, and who has gone."""
+        now = time.monotonic()
+        for partner in self._partners.values():
+            if self._router.is_here(partner.agent_id):
+                partner.seen_at = now
+                if not partner.here:
+                    partner.here = True
+                    self._desk.sit_down(partner.agent_id)
+            elif partner.here and now - partner.seen_at > AWAY_S:
+                partner.here = False
+                self._desk.stand_up(partner.agent_id)
+
+    def _answered(self, partner: _Partner, data: dict[str, Any]) -> None:
+        update_id = str(data["update_id"])[:100]
+        if update_id in partner.confirmed:  # it was resent: the page has not seen the state that confirms it
+            partner.shown = None
+            return
+        partner.confirmed.append(update_id)
+        errand = self._desk.in_hand(partner.agent_id)
+        if errand is None or partner.errand is not errand or data.get("step_id") != errand.errand_id:
+            return  # _show says that it is not needed any more
+        state = self._state(partner)
+        assert isinstance(state.step, MessageStep)
+        answer, problem = read_answer(data, errand.errand_id, (MessageAnswer,), MAX_TEXT)
+        if answer is not None:
+            problem = view.problem_with(state.step, answer)
+        if answer is None or problem is not None:
+            partner.notice = errand.errand_id, Notice(level="error", text=problem or "")
+            return
+        text = answer.text.strip()
+        # First what is known of it: the next message may come the moment the reply is there.
+        partner.written.setdefault(errand.conversation, set()).add(text)
+        if self._desk.answer(partner.agent_id, errand.errand_id, text):
+            partner.sent, partner.errand = (errand, view.after_reply(state, text)), None
+
+    def _show(self, partner: _Partner) -> None:
+        """Send the page what it is to show, where that has changed."""
+        self._note_change(partner)
+        state = self._state(partner)
+        if partner.here and (partner.shown is None or _same(partner.shown) != _same(state)):
+            self._send(partner, state)
+
+    def _note_change(self, partner: _Partner) -> None:
+        """Notices for a partner whose message was taken away, or who comes to another conversation."""
+        before, now = partner.errand, self._desk.in_hand(partner.agent_id)
+        if before is now:
+            return
+        said = [] if before is None else [words.NO_LONGER]
+        if now is not None:
+            last = before or (partner.sent[0] if partner.sent else None)
+            known = partner.numbers.get(now.conversation)
+            number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
+            if last is not None and last.conversation != now.conversation:
+                said.append(words.ANOTHER if known is None else words.BACK.format(number=number))
+        partner.errand = now
+        notice = Notice(level="info", text=" ".join(said))
+        partner.notice = ("" if now is None else now.errand_id, notice) if said else None
+
+    def _state(self, partner: _Partner) -> PageState:
+        errand = partner.errand
+        if errand is not None:
+            mine = partner.written.get(errand.conversation, set())
+            state = view.to_answer(errand, partner.numbers[errand.conversation], mine, self._desk.waiting())
+        elif partner.sent and partner.sent[0].conversation in self._desk.conversations(partner.agent_id):
+            state = partner.sent[1]
+        else:
+            state = view.idle()
+        step_id = errand.errand_id if errand is not None else ""
+        notice = partner.notice[1] if partner.notice and partner.notice[0] == step_id else None
+        return state.model_copy(update={"notice": notice, "confirmed": list(partner.confirmed)})
+
+    def _send(self, partner: _Partner, state: PageState) -> None:
+        update = self._update(partner, state)
+        self._router.from_operator({"packet_type": p.CLIENT_BOUND, "subject_id": partner.agent_id, "data": update})
+
+    def _update(self, partner: _Partner, state: PageState) -> dict[str, Any]:
+        partner.version += 1
+        partner.shown = state.model_copy(update={"version": partner.version})
+        return {"update_id": uuid4().hex, "kind": "state", "state": partner.shown.model_dump(mode="json")}
+
+
+def _same(state: PageState) -> PageState:
+    """The state without its number."""
+    return state.model_copy(update={"version": view.FIRST_VERSION})

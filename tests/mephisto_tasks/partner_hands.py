@@ -1,0 +1,69 @@
+"""People who write the replies of a human model, led by the hand through their page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import yaml
+from typing_extensions import Self
+
+from mephisto_tasks.launching import Launched
+from mephisto_tasks.router.page_client import PageClient
+from parlai_humaneval.protocol.steps import MessageStep, PageState
+
+
+def human_zoo(folder: Path, timeout_s: float = 30.0, *, patience_s: float = 60.0, retries: int = 2) -> Path:
+    """A zoo file of ``person``, who is asked again after ``timeout_s``, and the scripted model ``alpha``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "human.yaml"
+    options = {"model": "parlai_humaneval.agents.human:HumanAgent", "patience_s": patience_s}
+    running = {"timeout_s": timeout_s, "retries": retries}
+    alpha = {"options": {"model": "scripted_models:ScriptedAgent", "script": "alpha"}}
+    models = {"alpha": alpha, "person": {"options": options, "running": running}}
+    path.write_text(yaml.safe_dump({"models": models}))
+    return path
+
+
+class Partner:
+    """One page of one partner. ``async with Partner(run, "p1") as partner`` registers."""
+
+    def __init__(self, where: Launched | str, name: str = "p1") -> None:
+        url = where if isinstance(where, str) else where.partner_url
+        assert url is not None
+        self.client = PageClient(url, worker_id=name, assignment_id="partner", heartbeat_s=0.5)
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        await self.client.register()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.client.__aexit__(kind, error, trace)
+
+    @property
+    def newest(self) -> PageState:
+        assert self.client.state is not None
+        return self.client.state
+
+    async def until(self, kind: str, timeout: float = 15.0) -> PageState:
+        """The newest state once its step is of ``kind``."""
+        state = await self.client.next_state(timeout=timeout)
+        while state.step.kind != kind:
+            state = await self.client.next_state(after_version=state.version, timeout=timeout)
+        return state
+
+    async def asked(self, about: str = "") -> PageState:
+        """The state that asks for a reply; to a message that holds ``about``."""
+        state = await self.until("message")
+        while about not in (state.transcript[-1].text if state.transcript else "") or state.step.kind != "message":
+            state = await self.client.next_state(after_version=state.version, timeout=15.0)
+        return state
+
+    async def reply(self, text: str, about: str = "") -> PageState:
+        """Answer the message in hand; the state that confirmed it."""
+        step = (await self.asked(about)).step
+        assert isinstance(step, MessageStep)
+        return await self.client.answer({"kind": "message", "step_id": step.step_id, "text": text})

@@ -42,10 +42,10 @@ def missing(spec: ModelSpec) -> list[str]:
     if isinstance(folder, str) and _is_path(folder):
         found += _missing_file("hf_model", folder)
     if found and spec.needs:
-        found.append(f"Needed: {_list(spec.needs, spec)}.")
+        found.append(f"Needed: {_list(spec.needs)}.")
     if found and spec.training is not None:
         if spec.training.before:
-            found.append(f"Before its training: {_list(spec.training.before, spec)}.")
+            found.append(f"Before its training: {_list(spec.training.before)}.")
         takes = f" ({spec.training.takes})" if spec.training.takes else ""
         found.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
     return found
@@ -57,17 +57,13 @@ def to_be_trained(spec: ModelSpec) -> bool:
     return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
 
 
-def _list(sentences: Sequence[str], spec: ModelSpec) -> str:
-    return "; ".join(_with_paths(sentence, spec) for sentence in sentences)
+def _list(sentences: Sequence[str]) -> str:
+    return "; ".join(_with_paths(sentence) for sentence in sentences)
 
 
-def _with_paths(need: str, spec: ModelSpec) -> str:
-    """A command in ``needs`` names its file as the options do; here it becomes one that can be run as it stands."""
-    for key in PATH_OPTIONS:
-        value = spec.options.get(key)
-        if isinstance(value, str) and value.startswith(HOME_PREFIX):
-            need = need.replace(value, expand_home(value))
-    return need
+def _with_paths(sentence: str) -> str:
+    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
+    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
 
 
 def to_download(spec: ModelSpec) -> list[str]:

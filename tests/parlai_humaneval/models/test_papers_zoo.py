@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from parlai.scripts.train_model import TrainModel
 
-from parlai_humaneval.models.commands import models
 from parlai_humaneval.models.files import missing, to_download
-from parlai_humaneval.models.loading import parlai_opt
 from parlai_humaneval.models.zoo import ModelSpec, load_zoo
 
 PAPERS = {
@@ -30,8 +23,6 @@ PAPERS = {
         *(f"personachat_{model}" for model in ("lc", "hf", "kv", "bl", "br", "dr")),
     },
 }
-FOREIGN = ("ji2022_kvmemnn", "ji2022_lstm", "ma2023_plato_xl")
-"""Systems whose agent is not here."""
 
 
 def test_every_system_of_the_papers_has_its_entry() -> None:
@@ -50,61 +41,35 @@ def test_a_persona_twin_is_the_same_model() -> None:
             assert twin.options == zoo[twin.name.removesuffix("_persona")].options
 
 
-def test_check_says_something_true_of_every_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Guards `models check` for all: no traceback, and a model is ready only when all of it can be had."""
-    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+def test_liu_differ_in_size_and_data_only() -> None:
+    """Guards their comparisons: of size (XL and medium on one data set) and of data (XL on three)."""
     zoo = load_zoo()
-    result = CliRunner(mix_stderr=False).invoke(models, ["check", *zoo, "--json"])
-    assert isinstance(result.exception, SystemExit), result.exception
-    checked = {entry["name"]: entry for entry in json.loads(result.stdout)}
-    assert set(checked) == set(zoo)
-    for name, entry in checked.items():
-        trained_here = str(zoo[name].options.get("model_file", "")).startswith("home:")
-        foreign = name.startswith(FOREIGN)
-        assert entry["ok"] is not (trained_here or foreign), entry
-        if not entry["ok"]:
-            assert entry["missing"][-1].startswith("Needed: ")
-            assert ("cannot be imported" in entry["missing"][0]) is foreign
-        if str(zoo[name].options.get("model_file", "")).startswith("zoo:") or "dialogpt" in name:
-            assert entry["downloads"]
+    base = zoo["liu2023_gpt2xl_bst"]
+    for name, differ in (("gpt2m_bst", {"model_file", "gpt2_size"}), ("gpt2xl_tcs", {"model_file"})):
+        other = zoo[f"liu2023_{name}"].options
+        assert {key for key in base.options if other[key] != base.options[key]} == differ
+    tasks = {name: zoo[f"liu2023_{name}"].training for name in PAPERS["liu2023"]}
+    assert {name: block.options["task"] for name, block in tasks.items() if block} == {
+        "gpt2xl_bst": "blended_skill_talk",
+        "gpt2m_bst": "blended_skill_talk",
+        "gpt2xl_tcs": "fromfile:parlaiformat",
+        "gpt2xl_wow": "wizard_of_wikipedia:basic_wizard_dialog",
+    }
+    # Batches of 32 in all, however many fit on a GPU at once (Wolf et al. 2019, §4).
+    assert {block.options["batchsize"] * block.options["update_freq"] for block in tasks.values() if block} == {32}
 
 
-def test_commands_are_printed_with_this_machines_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Guards a command that can be pasted as it stands."""
+def test_what_is_missing_names_the_command_and_this_machines_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Guards the way from `models check` to a model: the command as it is typed, files where they are to be."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
-    needed = missing(load_zoo()["ji2022_seq2seq"])[-1]
-    assert f"-mf {tmp_path}/models/ji2022/seq2seq/model`" in needed
-    assert "home:" not in needed
-
-
-def commands(spec: ModelSpec) -> list[str]:
-    return [command for need in spec.needs for command in re.findall(r"`parlai train_model ([^`]*)`", need)]
-
-
-@pytest.mark.parametrize("name", [name for name, spec in load_zoo().items() if commands(spec)])
-def test_training_commands_are_accepted_by_parlai(name: str, tmp_path: Path) -> None:
-    """Guards every option of a command that costs a day of GPU, and that the model it makes is the entry's."""
-    spec = load_zoo()[name]
-    (command,) = commands(spec)
-    words = shlex.split(command)
-    assert words[words.index("-mf") + 1] == spec.options["model_file"]
-    words[words.index("-mf") + 1] = str(tmp_path / "model")
-    if "--init-model" in words:  # parsing would download it
-        at = words.index("--init-model")
-        del words[at : at + 2]
-    opt = TrainModel.setup_args().parse_args(words)
-    assert opt["model"] == spec.options["model"]
-    assert opt.get("gpt2_size") == spec.options.get("gpt2_size")
-
-
-@pytest.mark.parametrize("name", [n for n in load_zoo() if n.startswith(tuple(PAPERS)) and not n.startswith(FOREIGN)])
-def test_settings_are_options_of_the_agent(name: str) -> None:
-    """Guards generation settings of models that are not on this machine, which `models check` cannot parse yet."""
-    spec = load_zoo()[name]
-    model = spec.options.get("model", "transformer/generator")
-    options = {key: value for key, value in spec.options.items() if key not in ("model_file", "fixed_candidates_path")}
-    opt = parlai_opt(spec.model_copy(update={"options": {**options, "model": model}}))
-    assert {key: opt[key] for key in options} == options
+    found = missing(load_zoo()["ji2022_seq2seq"])
+    assert f"({tmp_path}/models/ji2022/seq2seq/model)" in found[0]
+    assert found[-1] == "To train it: `parlai-humaneval models train ji2022_seq2seq`."
+    topical = " ".join(missing(load_zoo()["liu2023_gpt2xl_tcs"]))
+    assert f"{tmp_path}/models/data/topical_chat_train.txt" in topical
+    assert "home:" not in topical
 
 
 def test_a_model_that_parlais_zoo_does_not_have_is_told() -> None:

@@ -33,18 +33,37 @@ def test_blenderbot_speaks_with_the_papers_settings() -> None:
     }  # fmt: skip
     for name in ("blender_90M", "blender_400Mdistill", "blender_1B", "blender_3B", "blender_9B", "reddit_3B"):
         options = dict(zoo[name].options)
+        assert options.pop("model") == "transformer/generator"
         assert options.pop("model_file").startswith("zoo:blender/")
         assert options == papers
     assert zoo["blender_3B-M0"].options == {**zoo["blender_3B"].options, "beam_min_length": 0}
     assert zoo["blender_3B-M0"].needs == zoo["blender_3B"].needs
 
 
-def test_every_packaged_model_says_what_it_is_and_under_which_licence() -> None:
-    """Guards reports, which print it."""
-    for spec in load_zoo().values():
-        assert spec.description
-        assert spec.source
-        assert spec.license
+def test_dodecadialogue_speaks_with_the_settings_of_parlais_list() -> None:
+    """Guards the three beams that differ: 3 and at least 10 tokens; empathetic 5 and 10; Twitter 10 and 20."""
+    zoo = load_zoo()
+    beams = {"all_tasks": (3, 10), "convai2": (3, 10), "empathetic_dialogues": (5, 10), "twitter": (10, 20)}
+    for name, expected in beams.items():
+        options = zoo[f"dodeca_{name}"].options
+        assert (options["beam_size"], options["beam_min_length"]) == expected
+        assert options["beam_block_ngram"] == options["beam_context_block_ngram"] == 3
+
+
+def test_extends_merges_blocks_key_by_key(tmp_path: Path) -> None:
+    """Guards a training on other data: one line, all other settings of the training stay."""
+    own = write(
+        tmp_path,
+        """
+        models:
+          a: {options: {model: x}, running: {threads: 2, retries: 1}, training: {options: {task: t, n: 1}, takes: long}}
+          b: {extends: a, running: {retries: 3}, training: {options: {task: u}}}
+        """,
+    )
+    spec = load_zoo([own])["b"]
+    assert spec.training is not None
+    assert spec.training.model_dump() == {"options": {"task": "u", "n": 1}, "before": [], "takes": "long"}
+    assert (spec.running.threads, spec.running.retries) == (2, 3)
 
 
 def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -> None:
@@ -65,13 +84,31 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
     [
         (
             "models: {a: {options: {model: x}, optins: 1}}",
-            r"models\.a\.optins: unknown key; expected one of extends, options",
+            r"models\.a\.optins: unknown key \(did you mean options\?\); expected one of extends, options",
         ),
         ("modles: {}", r"models: .*[Ff]ield required"),
+        ("modles: {}", r"modles: unknown key \(did you mean models\?\); expected one of models"),
         ("models: {a: {options: 3}}", r"models\.a\.options: .*dictionary.*got 3"),
         ("models: {a: {options: {model: x}, needs: a lot}}", r"models\.a\.needs: .*list.*'a lot'"),
         ("models: {a: 7}", r"models\.a: expected a mapping, got 7"),
         ("models: {a: {options: {beam_size: 3}}}", r"models\.a\.options: expected `model` .* or `model_file`"),
+        (
+            "models: {a: {options: {model: x}, running: {timeout: 3}}}",
+            r"models\.a\.running\.timeout: unknown key \(did you mean timeout_s\?\); expected one of threads, max_batch",
+        ),
+        (
+            "models: {a: {options: {model: x}, training: {option: {}}}}",
+            r"models\.a\.training\.option: unknown key \(did you mean options\?\); expected one of options, before, takes",
+        ),
+        ("models: {a: {options: {model: x}, training: long}}", r"models\.a\.training: expected a mapping, got 'long'"),
+        (
+            "models: {a: {options: {model: x}, running: {retries: -1}}}",
+            r"models\.a\.running\.retries: .*equal to 0, got -1",
+        ),
+        ("models: {a: {options: {model: x}, device: gpu}}", r"models\.a\.device: expected cpu, or cuda:0.*got 'gpu'"),
+        ("models: {a: {options: {model: x}, origin: web}}", r"models\.a\.origin: .*'packaged', 'download'.*got 'web'"),
+        ("models: {a: {options: {model: x}, memory_gb: much}}", r"models\.a\.memory_gb: .*number.*got 'much'"),
+        ("models: {ab1: {options: {model: x}}, b: {extends: ab2}}", r"no model is called “ab2” \(did you mean ab1\?\)"),
         ("models: {a: {extends: b}}", r"models\.a\.extends: no model is called “b”; expected one of a"),
         ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: leads in a circle \(a → b → a\)"),
         ("models: [", "is not YAML"),

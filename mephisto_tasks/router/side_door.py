@@ -20,6 +20,7 @@ _PAGE = """<!doctype html>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>Wrong link</title>
+    <link rel="icon" href="data:," />
   </head>
   <body>
     <main>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import stat
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ async def say(rater: Rater, text: str) -> None:
 
 
 async def test_a_person_writes_one_of_the_two_replies(start: Launch, data_dir: Path) -> None:
-    """The partner sees the dialogue from the bot's side; what they write is a card as any other, and stands in the record."""
+    """The partner sees the dialogue from the bot's side; what they write is a card as any other, and is recorded."""
     async with start(**settings(data_dir)) as run, Partner(run) as partner:
         assert isinstance((await partner.until("wait")).step, WaitStep)
         async with Rater(run, "w1") as rater:
@@ -95,7 +96,7 @@ async def test_a_person_writes_one_of_the_two_replies(start: Launch, data_dir: P
 async def test_lines_of_other_models_are_marked_and_the_persona_is_shown(start: Launch, data_dir: Path) -> None:
     """The rater chose the other reply: it stands on the partner's side, marked; the model's persona is theirs."""
     contexts = _made(data_dir) / "contexts.jsonl"
-    contexts.write_text('{"context_id": "c1", "bot_persona": %s}\n' % str(PERSONA).replace("'", '"'))
+    contexts.write_text(json.dumps({"context_id": "c1", "bot_persona": PERSONA}) + "\n")
     chosen = settings(data_dir, bot_persona=True, context_file=str(contexts))
     async with start(**chosen) as run, Partner(run) as partner, Rater(run, "w1") as rater:
         state = await partner.asked()
@@ -183,14 +184,13 @@ async def test_one_partner_serves_two_raters_in_turn(start: Launch, data_dir: Pa
 
 async def test_a_partner_who_leaves_in_mid_reply_is_replaced(start: Launch, data_dir: Path) -> None:
     """The message goes to the other partner a moment after the page has gone."""
-    async with start(**settings(data_dir)) as run, Rater(run, "w1") as rater:
-        async with Partner(run, "p1") as one:
-            await one.asked()
-            async with Partner(run, "p2") as two:
-                await two.until("wait")
-                await one.client._hang_up()
-                await two.reply("I took over")
-                await choose_reply(rater, "I took over")
+    async with start(**settings(data_dir)) as run, Rater(run, "w1") as rater, Partner(run, "p1") as one:
+        await one.asked()
+        async with Partner(run, "p2") as two:
+            await two.until("wait")
+            await one.client._hang_up()
+            await two.reply("I took over")
+            await choose_reply(rater, "I took over")
 
 
 async def test_a_rater_who_leaves_in_mid_wait_frees_the_partner(start: Launch, data_dir: Path) -> None:
@@ -306,18 +306,17 @@ async def test_the_end_of_a_launch_tells_partners_and_the_same_link_is_good_agai
     start: Launch, data_dir: Path
 ) -> None:
     """A waiting rater is paused, not failed; the page of the partner ends; a second launch has the same token."""
-    async with start(**settings(data_dir)) as run, Partner(run) as partner:
-        async with Rater(run, "w1"):
-            await partner.asked()
-            ending = asyncio.create_task(partner.until("end"))
-            first_url = run.partner_url
-            await asyncio.to_thread(lambda: run.study.closing.set())
-            await asyncio.sleep(0.5)
-            assert run.room is not None
-            run.room.say_goodbye()
-            state = await ending
-            assert isinstance(state.step, EndStep)
-            assert (state.step.title, state.step.next) == (words.ENDED[0], "stay")
+    async with start(**settings(data_dir)) as run, Partner(run) as partner, Rater(run, "w1"):
+        await partner.asked()
+        ending = asyncio.create_task(partner.until("end"))
+        first_url = run.partner_url
+        await asyncio.to_thread(lambda: run.study.closing.set())
+        await asyncio.sleep(0.5)
+        assert run.room is not None
+        run.room.say_goodbye()
+        state = await ending
+        assert isinstance(state.step, EndStep)
+        assert (state.step.title, state.step.next) == (words.ENDED[0], "stay")
     (record,) = records(run)
     assert (record.status, record.failure) == ("partial", None)
     async with start(**settings(data_dir)) as again:

@@ -28,13 +28,13 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.chat_errors import Server
-from parlai_humaneval.agents.chat_format import BEGIN, GO_ON
 from parlai_humaneval.agents.chat_messages import SystemRole, Wording
 from parlai_humaneval.agents.chat_replies import without_thinking
 from parlai_humaneval.agents.chat_server import ChatServer
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
 from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
 from parlai_humaneval.agents.prices import Prices
+from parlai_humaneval.agents.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.protocol.records import ReplyInfo
 

@@ -12,19 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval.agents.chat_messages import ChatMessage, Wording
 from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.agents.prompting import Played, PromptFormat, next_turn, system_text
+from parlai_humaneval.agents.outside import Heard
+from parlai_humaneval.agents.prompting import BEGIN, Played, PromptFormat, next_turn
 from parlai_humaneval.models.zoo import ZooError
 
-Chat = list[dict[str, str]]
+Chat = list[ChatMessage]
 
-BEGIN = "(The conversation begins.)"
-"""Stands for the person where a template wants the person's words first, and the bot is to speak."""
-GO_ON = "(Please go on.)"
-"""Stands for the person where the bot spoke last and is to go on."""
 MARKER = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]|<<[A-Z/]{2,10}>>|^\W{0,4}\w{2,20}:", re.MULTILINE)
 """A word that a template has between turns: ``<|im_end|>``, ``[/INST]``, ``### User:``."""
-ROLES = {"human": "user", "bot": "assistant"}
 TEMPLATE_FILE = "chat_template.jinja"
 
 
@@ -68,8 +65,7 @@ class ChatFormat(PromptFormat):
         return [token for token in ids if token is not None and token != self.tokenizer.unk_token_id]
 
     def render(self, played: Played, dialogue: Sequence[Line]) -> str:
-        chat = self._messages(system_text(self.system_prompt, played), dialogue)
-        return self._render(chat, add_generation_prompt=True) + self._opening
+        return self._render(self._messages(played, dialogue), add_generation_prompt=True) + self._opening
 
     def end(self, text: str) -> int | None:
         start = len(text) - len(text.lstrip())
@@ -77,28 +73,14 @@ class ChatFormat(PromptFormat):
         labelled = next_turn(text)
         return min([place for place in (*places, -1 if labelled is None else labelled) if place >= 0], default=None)
 
-    def _messages(self, system: str, dialogue: Sequence[Line]) -> Chat:
-        chat: Chat = []
-        for speaker, text in dialogue:
-            role, content = ROLES[speaker], self.clean(text)
-            if chat and chat[-1]["role"] == role:
-                chat[-1]["content"] += "\n" + content
-            else:
-                chat.append({"role": role, "content": content})
-        if chat and chat[-1]["role"] == "assistant":
-            chat.append({"role": "user", "content": GO_ON})
-        if not chat or (chat[0]["role"] == "assistant" and not self._takes_bot_first):
-            chat.insert(0, {"role": "user", "content": BEGIN})
-        return self._with_system(system, chat)
-
-    def _with_system(self, system: str, chat: Chat) -> Chat:
-        if not system:
-            return chat
-        if self._takes_system:
-            return [{"role": "system", "content": system}, *chat]
-        if chat[0]["role"] == "assistant":
-            return [{"role": "user", "content": system}, *chat]
-        return [{"role": "user", "content": f"{system}\n\n{chat[0]['content']}"}, *chat[1:]]
+    def _messages(self, played: Played, dialogue: Sequence[Line]) -> Chat:
+        lines = tuple((speaker, self.clean(text)) for speaker, text in dialogue)
+        wording = Wording(
+            self.system_prompt,
+            system_role="system" if self._takes_system else "user",
+            begin_prompt="" if lines and self._takes_bot_first else BEGIN,
+        )
+        return wording.messages(Heard(lines, played.own, played.partner, seed=0))
 
     def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self.tokenizer.apply_chat_template(
@@ -139,7 +121,7 @@ class ChatFormat(PromptFormat):
 
 
 def _chat(*roles: str) -> Chat:
-    return [{"role": role, "content": f"mark{place}of{role}"} for place, role in enumerate(roles)]
+    return [ChatMessage(role=role, content=f"mark{place}of{role}") for place, role in enumerate(roles)]
 
 
 def read_template(path: str) -> str:

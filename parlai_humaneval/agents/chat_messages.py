@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from parlai_humaneval.agents.chat_format import BEGIN, GO_ON
 from parlai_humaneval.agents.outside import Heard
-from parlai_humaneval.agents.prompting import Played, system_text
+from parlai_humaneval.agents.prompting import BEGIN, GO_ON, Played, system_text
 
 SystemRole = Literal["system", "developer", "user"]
 """Who tells the model how to behave; ``user``: the first message of the user begins with it, for servers and chat

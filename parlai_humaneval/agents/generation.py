@@ -59,8 +59,15 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
         raise ValueError(f"max_new_tokens {config.max_new_tokens} leaves no room in {pretrained.context} tokens")
     config.min_new_tokens = min(config.min_new_tokens, config.max_new_tokens)
     config.eos_token_id = sorted({*_ends(pretrained, config), *turn_ends}) or None
+    if config.min_new_tokens and not pretrained.model.config.is_encoder_decoder:
+        config.begin_suppress_tokens = sorted(wordless(pretrained.tokenizer))  # a reply would be over, or empty
     config.update(num_return_sequences=1, return_dict_in_generate=False, output_scores=False)
     return config
+
+
+def wordless(tokenizer: Any) -> set[int]:
+    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it."""
+    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
 def _longest(pretrained: Pretrained, config: Any) -> int:

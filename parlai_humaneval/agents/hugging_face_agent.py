@@ -19,7 +19,7 @@ from parlai_humaneval.agents.dialogue_agent import (
     Line,
     chance_of,
 )
-from parlai_humaneval.agents.generation import SEARCH_OPTIONS, generate, search_config
+from parlai_humaneval.agents.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.agents.hugging_face import DTYPES, Kind, Pretrained, device_of, load_pretrained
 from parlai_humaneval.agents.prompting import Played, PromptFormat, finish, fit
 
@@ -122,7 +122,7 @@ class HuggingFaceAgent(DialogueAgent):
     def _spoken(self, tokens: Sequence[int]) -> str:
         """The reply in generated tokens: up to the first special one, those at its start aside."""
         tokenizer = self.pretrained.tokenizer
-        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        special = wordless(tokenizer)
         begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
         end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
         return finish(tokenizer.decode(tokens[begin:end], skip_special_tokens=True), self._form.end)

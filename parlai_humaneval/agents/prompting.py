@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parlai_humaneval.agents.chat_replies import without_thinking
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.persona_lines import PARTNERS, with_persona
 
@@ -21,6 +22,12 @@ OWN_LABELS = re.compile(r"^(?:bot|assistant|ai)\s*:\s*", re.IGNORECASE)
 NEXT_TURN = re.compile(r"^\W{0,4}(?:human|user|person|bot|assistant|ai|system)\s*:", re.IGNORECASE | re.MULTILINE)
 """A label at the start of a line: the model goes on to write the next turn itself."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")
+BEGIN = "(The conversation begins.)"
+"""Stands for the person where a chat model wants the person's words first, and the bot is to speak."""
+GO_ON = "(Please go on.)"
+"""Stands for the person where the bot spoke last and is to go on."""
+HALF = "\ufffd"
+"""What is left of a character of several tokens when the reply is cut off within it."""
 PERSONA_PLACE = "{persona}"
 
 
@@ -96,9 +103,9 @@ def system_text(prompt: str, played: Played) -> str:
 
 
 def finish(text: str, end: Callable[[str], int | None]) -> str:
-    """A reply out of generated text: without a label of its own, the next turn, and control characters."""
-    text = OWN_LABELS.sub("", CONTROL.sub(" ", text).strip())
-    return text[: end(text)].strip()
+    """A reply out of generated text: without reasoning, a label of its own, the next turn, and control characters."""
+    text = OWN_LABELS.sub("", without_thinking(CONTROL.sub(" ", text)).strip())
+    return text[: end(text)].rstrip(HALF).strip()
 
 
 def next_turn(text: str) -> int | None:
@@ -128,7 +135,7 @@ def fit(form: PromptFormat, played: Played, dialogue: Sequence[Line], room: int 
         return tokens(dialogue[-turns:])
     speaker, text = dialogue[-1]
     length = bisect_right(range(1, len(text)), room, key=lambda count: len(tokens([(speaker, text[-count:])])))
-    return _checked(tokens([(speaker, text[-length:])] if length else []), room)
+    return _checked(tokens([(speaker, text[-max(length, 1) :])]), room)
 
 
 def _checked(tokens: list[int], room: int | None) -> list[int]:

@@ -1,0 +1,205 @@
+"""Loading models of Hugging Face: formats by model, devices and numbers, and a sentence for each thing that goes wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
+
+from parlai_humaneval.agents import hugging_face
+from parlai_humaneval.agents.chat_format import ChatFormat
+from parlai_humaneval.agents.hugging_face import device_of, load_pretrained
+from parlai_humaneval.agents.prompting import PlainFormat
+from parlai_humaneval.models.loading import load_agent
+from parlai_humaneval.models.zoo import ZooError
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A folder of a GPT-2 that a test may damage."""
+    return Path(shutil.copytree(folder_of("gpt2"), tmp_path / "gpt2"))
+
+
+def refused(folder: Path | str, kind: str = "gpt2", **options: Any) -> str:
+    with pytest.raises(ZooError) as raised:
+        load_agent(spec_of(Path(folder), kind, **{"hf_model": str(folder), **options}))
+    return str(raised.value)
+
+
+def test_the_format_follows_the_model(copied: Path) -> None:
+    """Guards ``auto``: a template where there is one, DialoGPT's by its name, else plain."""
+    assert isinstance(agent_of("gpt2")._form, PlainFormat)
+    dialogpt = copied.rename(copied.parent / "DialoGPT-tiny")
+    agent = load_agent(spec_of(dialogpt, "gpt2"))
+    assert agent.pretrained.tokenizer.decode(agent._prompt(heard(agent, "Hi!"))) == "Hi!</s>"
+    assert texts(agent, [heard(agent, "Hi!"), heard(agent, "Hi!", "Hello.", "Who are you?")])[0]
+    (dialogpt / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    assert isinstance(load_agent(spec_of(dialogpt, "gpt2"))._form, ChatFormat)
+    assert isinstance(load_agent(spec_of(dialogpt, "gpt2", prompt_format="plain"))._form, PlainFormat)
+
+
+def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:
+    """Guards ``chat_template``, and that a model without any cannot be asked for the chat format."""
+    file = tmp_path / "mine.jinja"
+    file.write_text(CHAT_TEMPLATE, encoding="utf-8")
+    agent = agent_of("llama", chat_template=str(file), system_prompt="Be kind.")
+    read = agent.pretrained.tokenizer.decode(agent._prompt(heard(agent, "your persona: I ski.\nHi!")))
+    assert read.startswith("<|turn|>system\nBe kind.\nYour persona: I ski.<|done|>")
+    assert agent._config.eos_token_id == [2, 4, 5]
+    assert texts(agent, [heard(agent, "Hi!")])[0]
+    assert "name a Jinja file by chat_template" in refused(folder_of("llama"), "llama", prompt_format="chat")
+    assert "nowhere.jinja cannot be read" in refused(
+        folder_of("llama"), "llama", chat_template=str(tmp_path / "nowhere.jinja")
+    )
+
+
+def test_encoder_decoders_read_their_own_formats() -> None:
+    """Guards BlenderBot's two spaces, the lines of others, and that a long history loses whole turns."""
+    for kind, joined in (("blenderbot", " Hi!  Hello.  Why?"), ("bart", "Hi!\nHello.\nWhy?")):
+        agent = agent_of(kind)
+        tokenizer = agent.pretrained.tokenizer
+        assert tokenizer.decode(agent._prompt(heard(agent, "Hi!", "Hello.", "Why?"))) == joined
+        long = agent._prompt(heard(agent, *[f"This is line {number} of many." for number in range(201)]))
+        assert len(long) <= agent.pretrained.context
+        assert tokenizer.decode(long).strip().startswith("This is line")
+
+
+def test_a_tokenizer_without_padding_and_a_model_with_several_ends(tmp_path: Path) -> None:
+    """Guards models as they are published: GPT-2 has no padding token, Llama 3 a list of ending tokens."""
+    folder = save_model(tmp_path, "llama", tokenizer={"pad_token": None}, pad_token_id=None)
+    settings = folder / "generation_config.json"
+    common = 260
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "eos_token_id": [2, *range(common, 600)]}))
+    agent = load_agent(spec_of(folder, "llama"))
+    lines = [("Hi!",), ("I have two dogs and a very old cat.",), ("Why?", "I see.", "Well.")]
+    observations = [heard(agent, *line) for line in lines]
+    together = agent.batch_act(observations)
+    assert [message["text"] for message in together] == [texts(agent, [one])[0] for one in observations]
+    plain = agent_of("llama")
+    written = plain.pretrained.tokenizer(texts(plain, observations))["input_ids"]
+    assert any(token >= common for tokens in written for token in tokens), "no end would have been met"
+    for message in together:
+        assert max(agent.pretrained.tokenizer(message["text"])["input_ids"], default=0) < common
+
+
+def test_settings_of_the_model_hold_until_an_option_says_otherwise(tmp_path: Path) -> None:
+    """Guards BlenderBot's published search (beams, a minimum length), and ``-M0``, which is without the minimum."""
+    folder = save_model(tmp_path, "blenderbot")
+    settings = folder / "generation_config.json"
+    own = {"num_beams": 3, "min_length": 20, "max_length": 60, "no_repeat_ngram_size": 3, "length_penalty": 0.65}
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), **own}))
+    config = load_agent(spec_of(folder, "blenderbot", max_new_tokens=None))._config
+    assert (config.num_beams, config.min_length, config.max_new_tokens) == (3, 20, 59)
+    without = load_agent(spec_of(folder, "blenderbot", min_new_tokens=0, num_beams=1))._config
+    assert (without.num_beams, without.min_length, without.min_new_tokens) == (1, 0, 0)
+    assert (without.no_repeat_ngram_size, without.length_penalty) == (3, 0.65)
+
+
+@pytest.mark.parametrize("dtype", ["auto", "float32", "bfloat16"])
+def test_numbers_of_the_weights(dtype: str) -> None:
+    """Guards memory: half the bytes where they are asked for."""
+    agent = agent_of("llama", dtype=dtype)
+    assert agent.model.dtype == (torch.bfloat16 if dtype == "bfloat16" else torch.float32)
+    assert texts(agent, [heard(agent, "Hi!"), heard(agent, "What do you like to eat?")])
+
+
+def test_devices_have_parlais_names() -> None:
+    """Guards ``device: cuda:9`` in a zoo file: an error, not a slow answer by the processor."""
+    assert device_of({"no_cuda": True, "gpu": 0}) == "cpu"
+    assert device_of({}) == ("cuda:0" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(ZooError, match="gpu 99 is not on this machine"):
+        device_of({"gpu": 99})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"temperature": 0.0}, "temperature must be above 0"),
+        ({"top_p": 1.5}, "top_p must be above 0 and at most 1, not 1.5"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
+        ({"max_new_tokens": 500}, "max_new_tokens 500 leaves no room in 160 tokens"),
+        ({"max_context": 10}, "max_context 10 leaves no room"),
+        ({"num_beams": 2, "do_sample": True}, "choose one of them"),
+        ({"dtype": "int4"}, "invalid choice: 'int4'"),
+        ({"prompt_format": "blenderbot"}, "invalid choice: 'blenderbot'"),
+        ({"topp": 0.5}, "no option called topp"),
+        ({"hf_model": ""}, "hf_model is missing"),
+    ],
+)
+def test_wrong_options_are_told_before_a_study(options: dict[str, Any], said: str) -> None:
+    """Guards every option against a value that would be ignored, or fail at the first message."""
+    assert said in refused(folder_of("gpt2"), **options)
+
+
+def test_what_is_missing_in_a_folder_is_named(copied: Path, tmp_path: Path) -> None:
+    """Guards half-copied models: each part that can be missing has its sentence."""
+    assert "does not exist" in refused(tmp_path / "nowhere")
+    assert "has no config.json" in refused(tmp_path)
+    for file in (*copied.glob("*token*"), *copied.glob("vocab*")):
+        file.rename(tmp_path / file.name)
+    assert "has no tokenizer: copy tokenizer.json" in refused(copied)
+    for file in (*tmp_path.glob("*token*"), *tmp_path.glob("vocab*")):
+        file.rename(copied / file.name)
+    weights = copied / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(b"not weights")
+    assert "cannot be loaded" in refused(copied)
+    weights.write_bytes(whole)
+    assert load_agent(spec_of(copied, "gpt2"))
+    weights.unlink()
+    assert "has no weights" in refused(copied)
+
+
+def test_weights_that_would_be_random_are_refused(copied: Path) -> None:
+    """Guards results: transformers fills in what is missing by chance, with no more than a warning."""
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(copied / "model.safetensors")
+    removed = [name for name in weights if "h.1.attn" in name and name.endswith("weight")]
+    save_file({k: v for k, v in weights.items() if k not in removed}, copied / "model.safetensors", {"format": "pt"})
+    assert f"lacks {len(removed)} of its model's weights" in refused(copied)
+
+
+@pytest.mark.parametrize(("kind", "other"), [("gpt2", SEQ2SEQ[0]), (SEQ2SEQ[0], "gpt2")])
+def test_a_model_of_the_other_kind_names_the_agent_for_it(kind: str, other: str) -> None:
+    """Guards BART as a causal model, which transformers loads without its encoder."""
+    right = "parlai_humaneval/seq2seq_lm" if kind in SEQ2SEQ else "parlai_humaneval/causal_lm"
+    assert f"use the agent {right} for it" in refused(folder_of(kind), other)
+
+
+def test_a_name_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards machines without internet: the name, and how to bring the model there by hand."""
+    monkeypatch.setattr("transformers.utils.hub._is_offline_mode", True)
+    said = refused("nobody/no-such-model")
+    assert "nobody/no-such-model is not on this machine and cannot be fetched" in said
+    assert "huggingface-cli download nobody/no-such-model --local-dir FOLDER" in said
+
+
+def test_a_gated_model_says_whose_terms_to_accept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards Llama and its like: the person has to go to a page and log in."""
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise OSError("You are trying to access a gated repo.")
+
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", refuse)
+    assert "accept its terms on https://huggingface.co/makers/model" in refused("makers/model")
+
+
+def test_too_little_memory_is_told_with_both_figures(monkeypatch: pytest.MonkeyPatch, copied: Path) -> None:
+    """Guards against the system's killer, before loading; and against torch's own words, in the middle of it."""
+    size = (copied / "model.safetensors").stat().st_size
+    monkeypatch.setattr(hugging_face, "_free_memory", lambda device: size - 1)
+    assert "does not fit into memory: its files have 0.0 GB, and 0.0 GB are free on cpu" in refused(copied)
+    monkeypatch.setattr(hugging_face, "_free_memory", lambda device: size + 1)
+    assert load_pretrained(str(copied), "causal").context == 160
+
+    def fail(*arguments: Any) -> None:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:83] DefaultCPUAllocator: not enough memory")
+
+    monkeypatch.setattr(hugging_face, "_load_weights", fail)
+    assert "does not fit into memory" in refused(copied)

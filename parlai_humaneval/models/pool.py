@@ -111,7 +111,11 @@ class ModelPool:
         atexit.unregister(self.close)
 
     def __enter__(self) -> ModelPool:
-        return self.load()
+        try:
+            return self.load()
+        except BaseException:  # nobody closes what was not entered: the models before the one that failed
+            self.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

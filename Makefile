@@ -14,6 +14,10 @@ BIN := $(VENV)/bin
 # Stamps stand inside of what they vouch for: whoever deletes a folder deletes its stamp.
 INSTALLED := .venv/.installed
 WEB := mephisto_tasks/webapp
+# A real server for tests, which needs a newer transformers than ParlAI can live with.
+SERVER := .venv-server
+SERVER_INSTALLED := .venv-server/.installed
+WITH_TORCH := torch torchgen functorch nvidia triton sympy mpmath networkx filelock
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
 WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
@@ -37,8 +41,8 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-python: install
-	$(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)
+test-python: install $(SERVER_INSTALLED)
+	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)
 
 test-browser: install check-chromium
 	$(BIN)/python -m pytest tests -m browser $(ARGS)
@@ -74,6 +78,17 @@ $(INSTALLED): setup.py pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
+# torch and what only torch needs are those of $(VENV): a second copy would take minutes and gigabytes.
+$(SERVER_INSTALLED): tests/servers/requirements.txt $(INSTALLED)
+	@rm -rf $(SERVER)
+	$(BIN)/python -m venv $(SERVER)
+	$(SERVER)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r $<
+	@packages='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	  from="$$($(BIN)/python -c "$$packages")"; to="$$($(SERVER)/bin/python -c "$$packages")"; \
+	  for name in $(WITH_TORCH); do for found in "$$from/$$name" "$$from/$$name"-*.dist-info; do \
+	    if [ -e "$$found" ]; then ln -s "$$found" "$$to/"; fi; done; done
+	@touch $@
+
 $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --silent --no-audit --no-fund
 	@touch $@
@@ -83,4 +98,4 @@ $(PAGE): $(NPM) $(WEB_SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(SERVER) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -59,12 +59,12 @@ def told(server: Server, error: openai.OpenAIError, requests: int) -> OutsideErr
     if isinstance(error, openai.APIConnectionError):
         cause = server.quote(str(error.__cause__ or error))
         return OutsideError(f"{server}{asked}, cannot be reached or cut the connection, {cause}: is it running there?")
-    return OutsideError(f"{server}{asked}, broke off and says {server.quote(str(error))}")
+    return OutsideError(f"{server}{asked}, broke off and says {server.quote(_said(error) or str(error))}")
 
 
-def _said(error: openai.APIStatusError) -> str:
+def _said(error: openai.OpenAIError) -> str:
     """The server's own words, out of the envelope that most of them use."""
-    body = error.body
+    body = getattr(error, "body", None)
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
     return str(body or "")

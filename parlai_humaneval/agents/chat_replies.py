@@ -22,7 +22,7 @@ class BrokenOff(ValueError):
 class _Read(BaseModel):
     """Servers add fields of their own; only those that are read must be right."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", from_attributes=True)
 
 
 class _Words(_Read):
@@ -97,7 +97,7 @@ def read_whole(body: bytes) -> ChatReply:
 
 
 def read_stream(pieces: Iterable[Any]) -> ChatReply:
-    """A response that comes piece by piece, each a mapping; returns when all are there.
+    """A response that comes piece by piece, each a mapping or an object of the client's; returns when all are there.
 
     Raises:
         ValueError: for a piece of another schema.

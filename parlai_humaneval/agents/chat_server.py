@@ -94,13 +94,13 @@ class ChatServer:
         return self._attempt(messages, sampling, stream, requests)
 
     def _pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
-        """The pieces as plain values, until they take too long."""
+        """The pieces, until they take too long."""
         deadline = time.monotonic() + LONGEST_STREAM * self._timeout_s
         with stream:
             for piece in stream:
                 if time.monotonic() > deadline:
                     raise BrokenOff(f"its reply did not end within {LONGEST_STREAM * self._timeout_s:g} s")
-                yield piece.to_dict(warnings=False) if hasattr(piece, "to_dict") else piece
+                yield piece
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

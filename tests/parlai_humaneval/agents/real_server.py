@@ -1,0 +1,105 @@
+"""A real OpenAI-compatible server that others wrote: ``transformers serve``, with a tiny random chat model.
+
+It needs a newer transformers than ParlAI can live with, so it has an environment of its own (see the Makefile).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).parents[3] / ".venv-server" / "bin" / "transformers"
+MADE_BY_MAKE = "PARLAI_HUMANEVAL_SERVER"
+"""Set by make, which has then built the environment."""
+START_S = 120
+WORDS = "hello hi i you we like love dogs cats music the sea to and a do what how are is good day red blue play"
+TEMPLATE = (
+    "{% for m in messages %}{{ '<' + m['role'] + '>' + m['content'] + '<end>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
+)
+
+
+def program() -> Path:
+    """The server's program; where it is not there, a test without make is skipped, and one of make fails."""
+    if not PROGRAM.exists():
+        sentence = f"{PROGRAM} is not there: `make test-python` builds it, or `make .venv-server/.installed` alone"
+        if os.environ.get(MADE_BY_MAKE):
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    return PROGRAM
+
+
+def save_chat_model(folder: Path) -> Path:
+    """A Llama of random weights with a chat template of three roles, in ``folder``."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    special = ["<unk>", "<end>", "<system>", "<user>", "<assistant>"]
+    pieces = Tokenizer(models.BPE(unk_token="<unk>"))
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=150, special_tokens=special, show_progress=False)
+    pieces.train_from_iterator([WORDS] * 4, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=pieces, unk_token="<unk>", eos_token="<end>", pad_token="<end>", chat_template=TEMPLATE
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": special[2:]})
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    end = tokenizer.eos_token_id
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=2048, eos_token_id=end, pad_token_id=end, **sizes
+    )
+    model = LlamaForCausalLM(config)
+    model.generation_config.do_sample = True
+    model.save_pretrained(folder, safe_serialization=True)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@contextmanager
+def serving(model: Path, log: Path) -> Iterator[str]:
+    """The server's ``base_url``, for as long as the block lasts; ``log`` gets its output."""
+    command: list[Any] = [program(), "serve", "--device", "cpu", "--host", "127.0.0.1", "--port", port := free_port()]
+    alone = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(log.parent / "hub"), "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(part) for part in [*command, model]], stdout=output, stderr=output, env={**os.environ, **alone}
+        )
+        try:
+            wait_until_healthy(process, f"http://127.0.0.1:{port}/health", log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    until = time.monotonic() + START_S
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-2000:]}")

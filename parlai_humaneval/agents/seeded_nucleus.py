@@ -22,7 +22,7 @@ class SeededNucleus(NucleusSampling):
 
     def select_paths(self, logprobs: Tensor, prior_scores: Tensor, current_length: int) -> _PathSelection:
         """The next token of each hypothesis. ``logprobs``: ``(hypotheses, vocabulary)``."""
-        probabilities, tokens = logprobs.softmax(-1).sort(-1, descending=True, stable=True)
+        probabilities, tokens = logprobs.softmax(-1).sort(dim=-1, descending=True, stable=True)
         probabilities = probabilities.masked_fill(self.get_mask(probabilities), 0.0)
         probabilities = probabilities / probabilities.sum(-1, keepdim=True)
         drawn = torch.multinomial(probabilities, 1, generator=self._chance)

@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from mephisto.operations.registry import get_blueprint_from_type
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel
 
 from mephisto_tasks.embedded_models import OVERRIDE, use_embedded
 from mephisto_tasks.engine.blueprint import StudyBlueprint
@@ -95,7 +96,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     confs = task_dir(task) / "hydra_configs" / "conf"
-    config_fields = blueprint_of(task).CONFIG.model_fields
+    config_fields = all_settings(blueprint_of(task).CONFIG)
     embedded = OVERRIDE in overrides
     overrides = [override for override in overrides if override != OVERRIDE]
     for override in overrides:
@@ -165,14 +166,26 @@ def _check_address(config: DictConfig) -> None:
         )
 
 
+def all_settings(config: type[BaseModel]) -> dict[str, str]:
+    """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
+    found: dict[str, str] = {}
+    for name, info in config.model_fields.items():
+        block = info.annotation
+        if isinstance(block, type) and issubclass(block, BaseModel):
+            found |= {f"{name}.{inner}": what for inner, what in all_settings(block).items()}
+        else:
+            found[name] = info.description or ""
+    return found
+
+
 def describe_settings(task: str) -> list[tuple[str, str, str]]:
     """Of every setting: full name, the task's default as text, one line of what it is."""
     composed = compose_config(task, "local")
     blueprint = composed.mephisto.blueprint
     described = []
-    for name, info in blueprint_of(task).CONFIG.model_fields.items():
-        value = None if OmegaConf.is_missing(blueprint, name) else blueprint[name]
-        described.append((BLUEPRINT + name, _as_text(value), (info.description or "").replace("``", "")))
+    for name, what in all_settings(blueprint_of(task).CONFIG).items():
+        value = None if OmegaConf.is_missing(blueprint, name) else OmegaConf.select(blueprint, name)
+        described.append((BLUEPRINT + name, _as_text(value), what.replace("``", "")))
     others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
     return [*described, *others]
 

@@ -120,6 +120,8 @@ def hydra_arguments(model: type[TaskConfig], name: str, blueprint_type: str, bas
 
 
 def _default(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return field(default_factory=value.model_dump)
     if isinstance(value, (list, dict)):
         return field(default_factory=value.copy)
     return field(default=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from mephisto_tasks.engine.building import (
@@ -22,11 +23,14 @@ from mephisto_tasks.results import past_dialogues
 from mephisto_tasks.settings import task_dir
 from mephisto_tasks.unfinished import unfinished_units
 from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo import ModelSpec, load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.contexts import SpeakerContext, load_contexts
 from parlai_humaneval.protocol.materials import load_personas
 from parlai_humaneval.protocol.openers import load_openers, load_topics
 from parlai_humaneval.protocol.practice import Practice, load_practice
+from parlai_humaneval.quality.presentation import Presenter
+from parlai_humaneval.quality.reply_settings import presenter_of
+from parlai_humaneval.quality.response_filter import FilterError
 
 PACKAGED = "packaged"
 
@@ -52,6 +56,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
         allocator=allocator,
         planner=planner,
+        presenter=_presenter(config, specs),
         practice=practice,
         instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun)),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
@@ -77,6 +82,13 @@ def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> d
             for cell in unit.cells
         )
     }
+
+
+def _presenter(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> Presenter:
+    try:
+        return presenter_of(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk)
+    except FilterError as error:
+        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
 
 
 def _file(configured: str) -> Path | None:

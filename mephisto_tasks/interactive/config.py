@@ -12,6 +12,7 @@ from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.interactive.config_rules import check_rules, check_settings
 from parlai_humaneval.protocol.criteria import Criterion, criteria_for
 from parlai_humaneval.protocol.questions import question_for
+from parlai_humaneval.quality.reply_settings import ReplySettings
 
 
 class InteractiveConfig(TaskConfig):
@@ -99,6 +100,9 @@ class InteractiveConfig(TaskConfig):
     model_retries: int = Field(default=2, ge=0)
     """How often a late or failing model is asked again."""
 
+    replies: ReplySettings = Field(default_factory=ReplySettings)
+    """How replies look and when they appear."""
+
     @model_validator(mode="before")
     @classmethod
     def _one_setting(cls, data: Any) -> Any:
@@ -146,6 +150,15 @@ class InteractiveConfig(TaskConfig):
         named = [name for group in self.model_groups() for name in group]
         extra = [self.quality_control_model] if self.quality_control_model else []
         return list(dict.fromkeys([*named, *extra]))
+
+    @property
+    def hides_ai_talk(self) -> bool:
+        """What ``replies.hide_ai_talk`` means where it is not set.
+
+        Where replies are compared, such talk tells whose they are. Where they are rated for humanness, or one partner
+        is rated alone, it is part of what is rated.
+        """
+        return self.group_size > 1 and self.metric != "humanness"
 
     def has_persona(self, model: str) -> bool:
         """Whether this model is given a persona."""

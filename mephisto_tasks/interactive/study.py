@@ -20,6 +20,7 @@ from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
 from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
 from parlai_humaneval.protocol.records import ModelRecord
+from parlai_humaneval.quality.presentation import AS_SAID, Presenter
 
 
 @dataclass(kw_only=True)
@@ -31,6 +32,8 @@ class Study(engine.Study):
     pool: ModelPool
     allocator: Allocator
     planner: Planner
+    presenter: Presenter = AS_SAID
+    """How replies are shown, and which are not."""
     topics: list[str] = field(default_factory=list)
     """Openings that the page offers; empty where it offers none."""
     unfinished: dict[str, UnitPlan] = field(default_factory=dict)
@@ -138,6 +141,7 @@ class Study(engine.Study):
             history=config.history,
             order="fixed" if config.verdict else "balanced",
             personas=plan.context.bot_personas,
+            presenter=self.presenter,
         )
 
     def model_records(self, cell: Cell) -> list[ModelRecord]:

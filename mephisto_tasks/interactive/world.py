@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.interactive import asking
 from mephisto_tasks.interactive.plans import Plan
 from mephisto_tasks.interactive.turns import TurnRating
+from mephisto_tasks.interactive.typing_time import typing_seconds
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.criteria import criterion_records
 from parlai_humaneval.protocol.events import (
@@ -75,6 +77,7 @@ class ConversationWorld:
         self._conversations = conversations
         self.rated_turns = 0
         self.finished = False
+        self._heard_at = 0.0
         self._shown: list[str] = []
         self._suggestions: list[str] = []
 
@@ -201,6 +204,7 @@ class ConversationWorld:
         )
         self.page.say("you", text)
         self.page.wait(PARTNERS_TYPING if self.page.columns else PARTNER_TYPING)
+        self._heard_at = time.monotonic()
         speaker.observe({"id": "Human Speaker", "text": text.strip(), "episode_done": False})
         return None
 
@@ -242,10 +246,22 @@ class ConversationWorld:
         finally:
             waiting.clear()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
+        self._let_type(message["text_candidates"], turn)
         self._shown += [candidate.candidate_id for candidate in candidates]
         self.study.note_shown((candidate.candidate_id, candidate.model) for candidate in candidates)
         self.page.state.append(CandidatesShown(at=time.time(), turn=turn, candidates=candidates))
         return candidates
+
+    def _let_type(self, texts: Sequence[str], turn: int) -> None:
+        """The time that typing takes, counted from the rater's message; of the models' own time it is the rest."""
+        seconds = typing_seconds(self.config.replies, texts, f"{self.plan.seed}:{turn}")
+        left = self._heard_at + seconds - time.monotonic()
+        if left > 0:
+            over = threading.Event()
+            try:
+                self.page.while_open(lambda: over.wait(left))
+            finally:
+                over.set()
 
     def _final(self, verdict: Verdict | None) -> None:
         """What is asked of the whole conversation."""

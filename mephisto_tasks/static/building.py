@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import zlib
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +27,12 @@ from mephisto_tasks.static.practice import unfit
 from mephisto_tasks.static.replaying import CannotReplay, own_settings
 from mephisto_tasks.static.showing import shown_dialogue
 from mephisto_tasks.static.study import Study
+from parlai_humaneval.models.zoo import load_zoo, zoo_dir
 from parlai_humaneval.protocol.item_allocation import ItemAllocator
 from parlai_humaneval.protocol.practice import Practice, load_practice
+from parlai_humaneval.quality.presentation import Presenter
+from parlai_humaneval.quality.reply_settings import presenter_of
+from parlai_humaneval.quality.response_filter import FilterError
 
 OWN = "own"
 """Metric of replays: whatever the dialogue's own rater was asked."""
@@ -78,6 +83,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
         golds=golds,
+        presenter=_presenter(config, {name for item in gathered.items for name in item.cell.models}),
         remarks=_short_units(config, whole),
     )
     restore_practice(study, data_dir, task_name)
@@ -88,6 +94,16 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
             "or judgements_per_group=…"
         )
     return study
+
+
+def _presenter(config: StaticConfig, models: Collection[str]) -> Presenter:
+    """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    options = (zoo[name].options for name in models if name in zoo)
+    try:
+        return presenter_of(config.replies, options, compared=config.hides_ai_talk)
+    except FilterError as error:
+        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
 
 
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.static.config_rules import check_rules
+from parlai_humaneval.quality.reply_settings import ReplyLooks
 
 Show = Literal["pair", "segment", "replay", "turn", "whole"]
 
@@ -75,6 +76,14 @@ class StaticConfig(TaskConfig):
     """Format of ``start_file`` where it holds contexts: ours, or ParlAI's of BlendedSkillTalk or ConvAI2."""
     batch_size: int = Field(default=32, ge=1, le=1024)
     """Dialogues that advance together."""
+
+    replies: ReplyLooks = Field(default_factory=ReplyLooks)
+    """How what models said looks."""
+
+    @property
+    def hides_ai_talk(self) -> bool:
+        """What ``replies.hide_ai_talk`` means where it is not set: whether models are compared, but for humanness."""
+        return self.show in ("pair", "turn") and self.metric != "humanness"
 
     @model_validator(mode="after")
     def _consistent(self) -> StaticConfig:

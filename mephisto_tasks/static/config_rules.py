@@ -17,9 +17,16 @@ def check_rules(config: StaticConfig) -> None:
     Raises:
         ValueError: the first rule that is broken.
     """
-    for rule in (_groups, _sources, _segments, _scales, _golds, _questions):
+    for rule in (_groups, _sources, _segments, _scales, _golds, _questions, _replies):
         rule(config)
     config.check_blocking()
+
+
+def _replies(config: StaticConfig) -> None:
+    if config.replies.filter == "block":
+        raise ValueError(
+            "replies.filter=block has a model asked again, but these dialogues are finished: say filter=mask"
+        )
 
 
 def _groups(config: StaticConfig) -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import uuid4
 
+from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
-from parlai_humaneval.protocol.judgements import ShownDialogue, ShownLine
+from parlai_humaneval.protocol.judgements import ReplayedRating, ShownDialogue, ShownLine
 from parlai_humaneval.protocol.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.panels import Panel, PanelLine
 from parlai_humaneval.protocol.persona_lines import persona_line
-from parlai_humaneval.quality.identity import mask_identity
+from parlai_humaneval.protocol.records import Candidate
+from parlai_humaneval.quality.identity import TALK_MASK
+from parlai_humaneval.quality.presentation import AS_SAID, Presented, Presenter
 
 OTHER = "Partner"
 """What the speaker is called who is not judged."""
 REPLAYED = ("Person", "Partner")
 """What the two speakers of a dialogue with a chatbot are called where it is rated once more."""
 
+Said = TypeVar("Said", ShownLine, Candidate)
 Names = Literal["pair", "segment", "replay"]
 
 
@@ -50,15 +54,34 @@ def shown_dialogue(
     )
 
 
-def masked(shown: ShownDialogue, models: Sequence[str]) -> ShownDialogue:
-    """The same with every name that gives one of ``models``, or a well-known one, away masked in what models say."""
-    lines = [line if shown.entities[line.speaker] == HUMAN else _masked(line, models) for line in shown.lines]
-    return shown.model_copy(update={"lines": lines})
+def masked(shown: ShownDialogue, models: Sequence[str], presenter: Presenter = AS_SAID) -> ShownDialogue:
+    """The same as people may see it: what gives one of ``models``, or a well-known one, away is masked in what models say,
+    and their lines look as ``presenter`` has them look."""
+    lines = [
+        line if shown.entities[line.speaker] == HUMAN else _presented(line, models, presenter) for line in shown.lines
+    ]
+    return shown.model_copy(update={"lines": lines, "replayed": _rated_alike(shown.replayed, models, presenter)})
 
 
-def _masked(line: ShownLine, models: Sequence[str]) -> ShownLine:
-    text, masks = mask_identity(line.text, models)
-    return line.model_copy(update={"text": text, "raw_text": line.text, "masks": masks}) if masks else line
+def _rated_alike(replayed: ReplayedRating | None, models: Sequence[str], presenter: Presenter) -> ReplayedRating | None:
+    """The replies that the own rater chose from look as the lines do, among which they stand."""
+    if replayed is None:
+        return None
+    turns = [
+        turn.model_copy(update={"candidates": [_presented(one, models, presenter) for one in turn.candidates]})
+        for turn in replayed.turns
+    ]
+    return replayed.model_copy(update={"turns": turns})
+
+
+def _presented(said: Said, models: Sequence[str], presenter: Presenter) -> Said:
+    """What a model said, as it is shown; something is shown of every line, though only an emoji stood in it."""
+    found: Presented = presenter.present(said.text, models)
+    if found.text == said.text:
+        return said
+    before = {"raw_text": said.raw_text or said.text, "masks": [*said.masks, *found.masks]}
+    text = TALK_MASK if is_blank(found.text) else found.text
+    return said.model_copy(update={"text": text, **before, "changes": [*said.changes, *found.changes]})
 
 
 def names_of(shown: ShownDialogue, how: Names) -> list[str]:

@@ -22,6 +22,7 @@ from parlai_humaneval.protocol.dialogues import Dialogue
 from parlai_humaneval.protocol.item_allocation import ItemAllocator
 from parlai_humaneval.protocol.items import Item
 from parlai_humaneval.protocol.practice import PairItem, SegmentItem
+from parlai_humaneval.quality.presentation import AS_SAID, Presenter
 
 JUDGING = UnitWords(
     done="answers are",
@@ -43,6 +44,8 @@ class Study(engine.Study):
     items: Mapping[str, Item]
     allocator: ItemAllocator
     golds: GoldDeck
+    presenter: Presenter = AS_SAID
+    """How what models said is shown."""
     _worker_of: dict[str, str] = field(default_factory=dict)
     """Agent → worker, of the units of this launch."""
 
@@ -159,6 +162,7 @@ class Study(engine.Study):
                     seeded=self.config.seed_exchanges,
                 ),
                 self.rated_models,
+                self.presenter,
             )
             for position, (name, judged) in enumerate(order, start=1)
         ]

@@ -23,13 +23,15 @@ Kind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
 class ShownLine(Record):
     """``speaker`` is the index into :attr:`ShownDialogue.entities`.
 
-    ``raw_text``: what was said, where a name that gives a model away was masked in what is shown; offsets are into it.
+    ``raw_text``: what was said, where it is shown otherwise: ``masks`` say what was hidden, ``changes`` what else was
+    done, as in :class:`~parlai_humaneval.protocol.records.Candidate`.
     """
 
     speaker: int
     text: str
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
+    changes: list[str] = Field(default_factory=list)
 
 
 class ReplayedRating(Record):

@@ -13,7 +13,7 @@ from parlai_humaneval.quality.appearance import Appearance, Emoji
 from parlai_humaneval.quality.presentation import SettledPresenter
 from parlai_humaneval.quality.response_filter import ResponseFilter, load_classifier, read_words
 
-Filtering = Literal["off", "mask", "block"]
+Filtering = Literal["none", "mask", "block"]
 Typing = Literal["none", "natural", "fixed"]
 
 
@@ -30,8 +30,8 @@ class ReplyLooks(BaseModel):
     """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
     hide_ai_talk: bool | None = None
     """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
-    filter: Filtering = "off"
-    """Offensive replies: off, mask (the words are hidden), or block (the model is asked again, then left out)."""
+    filter: Filtering = "none"
+    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
     filter_words_file: str = ""
     """Words that the filter finds besides its own list: a text file with one a line."""
     filter_classifier: str = ""
@@ -41,9 +41,9 @@ class ReplyLooks(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.filter == "off" and (self.filter_words_file or self.filter_classifier):
+        if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
             raise ValueError(
-                "filter_words_file and filter_classifier do nothing with filter=off; say filter=mask or block"
+                "filter_words_file and filter_classifier do nothing with filter=none; say filter=mask or block"
             )
         if self.filter_classifier and self.filter != "block":
             raise ValueError("filter_classifier judges whole replies, of which no part can be masked: say filter=block")
@@ -54,7 +54,8 @@ class ReplySettings(ReplyLooks):
     """The same for live replies, with when they appear."""
 
     typing: Typing = "none"
-    """none: replies appear when all are there; natural: not before a time by their length; fixed: nor typing_seconds."""
+    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not before
+    typing_seconds."""
     typing_seconds: float = Field(default=6.0, gt=0, le=120)
     """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait."""
 
@@ -71,7 +72,7 @@ def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compar
         FilterError: the words file or the classifier cannot be used.
     """
     checked = None
-    if looks.filter != "off":
+    if looks.filter != "none":
         words = read_words(Path(looks.filter_words_file).expanduser()) if looks.filter_words_file else []
         classifier = load_classifier(looks.filter_classifier) if looks.filter_classifier else None
         checked = ResponseFilter(words, classifier, looks.filter_threshold)

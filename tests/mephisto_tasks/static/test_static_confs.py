@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.building import instructions_of
 from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.settings import STATIC, compose_config, conf_names, describe_settings, task_dir
+from mephisto_tasks.settings import STATIC, all_settings, compose_config, conf_names, describe_settings, task_dir
 from mephisto_tasks.static import building
 from mephisto_tasks.static.config import StaticConfig
 from mephisto_tasks.static.gathering import Gathered
@@ -161,7 +161,7 @@ def test_studies_have_names_of_their_own() -> None:
 def test_settings_and_confs_are_listed(task: str) -> None:
     listed = CliRunner().invoke(launch, [task, "--list-settings"])
     assert listed.exit_code == 0, listed.output
-    for name in StaticConfig.model_fields:
+    for name in all_settings(StaticConfig):
         assert f"mephisto.blueprint.{name}=" in listed.output
     assert [name for name, _, text in describe_settings(task) if not text] == [], "each one says what it is"
     confs = CliRunner().invoke(launch, [task, "--list-confs"])

@@ -49,13 +49,13 @@ def to_answer(errand: Errand, number: int, mine: Collection[str], waiting: int) 
 def after_reply(answered: PageState, text: str) -> PageState:
     """The same dialogue with the reply, until the next message comes."""
     said = Entry(entry_id=f"{len(answered.transcript)}-sent", speaker="you", text=text)
-    wait = WaitStep(text=words.AFTER_REPLY, slow=True)
+    wait = WaitStep(text=words.AFTER_REPLY, idle=True)
     return answered.model_copy(update={"transcript": [*answered.transcript, said], "step": wait})
 
 
 def idle() -> PageState:
-    """Nothing to do. ``slow``: the page then does not call the wait a long one by itself."""
-    return PageState(version=FIRST_VERSION, phase="task", step=WaitStep(text=words.IDLE, slow=True))
+    """Nothing to do."""
+    return PageState(version=FIRST_VERSION, phase="task", step=WaitStep(text=words.IDLE, idle=True))
 
 
 def ended() -> PageState:

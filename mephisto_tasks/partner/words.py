@@ -10,7 +10,7 @@ NO_LONGER = "The message before needs no reply from you any more."
 ANOTHER = "This is another conversation, with another person."
 BACK = "You are back in conversation {number}."
 OFFENSIVE = "Please say that in other words: “{words}” may offend the person who reads it."
-TOO_MANY = "So many partners are here already that no other one is needed. Please come back later."
+TOO_MANY = "So many people are here already that nobody else is needed. Please come back later."
 ENDED = (
     "Thank you",
     "The study has stopped, so nobody needs a reply any more. You can close this page. If the study goes on later, the same "

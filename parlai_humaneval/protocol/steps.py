@@ -58,11 +58,12 @@ class Notice(Wire):
 
 
 class WaitStep(Wire):
-    """The partner is typing, or something takes longer (``slow``)."""
+    """The partner is typing, or something takes longer (``slow``), or nothing is to be done for now (``idle``)."""
 
     kind: Literal["wait"] = "wait"
     text: str
     slow: bool = False
+    idle: bool = False
 
 
 class Action(Wire):

@@ -3,7 +3,7 @@ import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
 import { store } from "../wire/storage";
-import { type PageState, type Step, staysAtEnd } from "../wire/state";
+import { answerableStepId, type PageState, type Step, staysAtEnd } from "../wire/state";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import { ContextCard } from "./ContextCard";
@@ -17,6 +17,7 @@ import { Panels } from "./Panels";
 import { noticeFirst } from "./scroll";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
+import { useTitle } from "./title";
 import styles from "./Task.module.css";
 
 export interface TaskProps {
@@ -37,6 +38,7 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
   const closed = ended ? null : view.closed;
   const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
   const item = useItem(state);
+  useTitle(config.title, answerableStepId(state.step) !== null && closed === null);
   const first = closed === null && noticeFirst(state, item);
   const [help, setHelp] = useState(() => !ended && store.read(SEEN) === null);
 

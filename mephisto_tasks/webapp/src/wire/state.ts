@@ -33,6 +33,7 @@ const WaitSchema = v.object({
   kind: v.literal("wait"),
   text: v.string(),
   slow: v.optional(v.boolean(), false),
+  idle: v.optional(v.boolean(), false),
 });
 
 const ActionSchema = v.object({

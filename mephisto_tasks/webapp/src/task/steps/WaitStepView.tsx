@@ -7,7 +7,7 @@ import styles from "./Steps.module.css";
 /** After this long a rater deserves words, even when the server has sent none. */
 export const LONG_WAIT_MS = 30_000;
 
-/** The partner is typing; when it takes longer, says so. */
+/** The partner is typing; when it takes longer, says so. An idle wait is never a long one, and nobody is typing. */
 export function WaitStepView({ step }: { step: WaitStep }) {
   const ref = useRef<HTMLElement>(null);
   const [long, setLong] = useState(false);
@@ -16,6 +16,15 @@ export function WaitStepView({ step }: { step: WaitStep }) {
     const timer = setTimeout(() => setLong(true), LONG_WAIT_MS);
     return () => clearTimeout(timer);
   }, []);
+  if (step.idle) {
+    return (
+      <section ref={ref} tabIndex={-1} aria-label="Waiting" className={styles.wait}>
+        <p role="status" className={styles.idle}>
+          {step.text}
+        </p>
+      </section>
+    );
+  }
   return (
     <section ref={ref} tabIndex={-1} aria-label="Waiting" className={styles.wait}>
       <p className={styles.typing}>

@@ -11,7 +11,7 @@ import { LONG_WAIT_MS } from "./WaitStepView";
 
 const FEEDBACK: FeedbackStep = { kind: "feedback", step_id: "f", label: "Anything to tell us?", max_chars: 20 };
 const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit" };
-const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false };
+const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false, idle: false };
 
 describe("feedback", () => {
   it("may be left empty", async () => {
@@ -95,7 +95,17 @@ describe("waiting", () => {
   it("says that the partner is typing", async () => {
     renderTask(pageState(1, WAIT));
     expect(screen.getByText("Partner is typing…")).toBeVisible();
+    expect(document.querySelector(".dots")).toBeVisible();
     expect(await axeViolations()).toEqual([]);
+  });
+
+  it("never calls an idle wait a long one, and shows nobody typing", () => {
+    vi.useFakeTimers();
+    renderTask(pageState(1, { ...WAIT, text: "Nobody needs a reply just now.", idle: true }));
+    pass(LONG_WAIT_MS);
+    expect(screen.getByText("Nobody needs a reply just now.")).toBeVisible();
+    expect(screen.queryByText(/longer than usual/)).toBeNull();
+    expect(document.querySelector(".dots")).toBeNull();
   });
 
   it("announces the server's words when it is slow", () => {

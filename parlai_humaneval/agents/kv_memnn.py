@@ -67,7 +67,8 @@ class KvMemnnAgent(TorchRankerAgent):
                 raise ValueError(f"{option} must be at least {least}, not {opt[option]}")
         # ParlAI's constructor loads the model's file, and with it what is remembered.
         self.memory: ReplyMemory = shared["memory"] if shared else ReplyMemory(opt["memory_limit"])
-        self._said_before: list[set[str]] = []
+        self._said_before: list[set[tuple[int, ...]]] = []
+        self._tokens: dict[str, tuple[int, ...]] = shared["tokens"] if shared else {}
         super().__init__(opt, shared)
         self.id = "KvMemnn"
         self.hops: int = opt["hops"]
@@ -83,8 +84,8 @@ class KvMemnnAgent(TorchRankerAgent):
         return model
 
     def share(self) -> dict[str, Any]:
-        """Clones share the weights and what is remembered."""
-        return {**super().share(), "memory": self.memory}
+        """Clones share the weights, what is remembered, and the candidates' tokens."""
+        return {**super().share(), "memory": self.memory, "tokens": self._tokens}
 
     def state_dict(self) -> dict[str, Any]:
         """What the model's file holds: the weights and the memory."""
@@ -111,7 +112,8 @@ class KvMemnnAgent(TorchRankerAgent):
         obs["full_text"] = heard.said
         obs["text_vec"] = self.dict.txt2vec(heard.said)
         obs[PROFILE_FIELD] = [self.dict.txt2vec(sentence) for sentence in (*heard.own, *heard.partner)]
-        obs[SAID_FIELD] = {line for text in history.history_raw_strings for line in text.split("\n")}
+        lines = [line for text in history.history_raw_strings for line in text.split("\n")]
+        obs[SAID_FIELD] = {tuple(self.dict.txt2vec(line)) for line in lines}
         return super()._set_text_vec(obs, history, truncate)
 
     def batchify(self, obs_batch: list[Message], sort: bool = False) -> Batch:
@@ -194,8 +196,17 @@ class KvMemnnAgent(TorchRankerAgent):
         return output
 
     def block_repeats(self, cand_preds: list[list[str]]) -> list[list[str]]:
-        """Candidates that were not said yet; all, where all were. ParlAI's looks at the history of this clone alone."""
+        """Candidates that were not said yet; all, where all were.
+
+        ParlAI's looks at the history of this clone alone, and for the same characters, where a line that was shown to a
+        person has got its capitals back.
+        """
         return [
-            [text for text in ranked if text not in said] or ranked
+            [text for text in ranked if self._tokens_of(text) not in said] or ranked
             for ranked, said in zip(cand_preds, self._said_before, strict=True)
         ]
+
+    def _tokens_of(self, text: str) -> tuple[int, ...]:
+        if text not in self._tokens:
+            self._tokens[text] = tuple(self.dict.txt2vec(text))
+        return self._tokens[text]

@@ -45,8 +45,15 @@ class ReplyMemory:
         self.forget_vectors()
 
     def candidates(self) -> list[str]:
-        """Every reply once, in the order in which they were met."""
-        return list(dict.fromkeys(self.replies))
+        """Every reply once, in the order in which they were met.
+
+        Of replies with the same words in another order only the first: a bag of words cannot tell them apart, and the
+        rounding of the last digit, which differs from batch to batch, would choose between them.
+        """
+        bags: dict[tuple[int, ...], str] = {}
+        for reply, tokens in zip(self.replies, self.reply_tokens, strict=True):
+            bags.setdefault(tuple(sorted(tokens)), reply)
+        return list(bags.values())
 
     def forget_vectors(self) -> None:
         """The weights have changed."""

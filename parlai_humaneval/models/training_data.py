@@ -31,8 +31,8 @@ def read_folds(prefix: str) -> Folds:
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
         raise MaterialError(
-            f"{prefix}_train.*: there is no such file; expected dialogues to learn from there, and others, if you have them, "
-            f"in {prefix}_valid.* and {prefix}_test.*"
+            f"{prefix}_train.*: there is no such file; expected dialogues to learn from there, and others, "
+            f"if you have them, in {prefix}_valid.* and {prefix}_test.*"
         )
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:

@@ -20,32 +20,77 @@ def own_zoo(tmp_path: Path, tiny_specs: list[ModelSpec]) -> str:
 
 
 def test_list_shows_all_and_own_models(own_zoo: str) -> None:
-    """Guards the table and its JSON, which hold the same models."""
+    """Guards the table and its JSON, which hold the same models, grouped by how one gets them."""
     table = CliRunner().invoke(models, ["list", "--zoo", own_zoo])
     listed = json.loads(CliRunner().invoke(models, ["list", "--zoo", own_zoo, "--json"]).output)
     assert {entry["name"] for entry in listed} == {*load_zoo(), "own"}
-    assert all(entry["name"] in table.output for entry in listed)
+    places = {entry["name"]: table.output.index(f"\n{entry['name']} ") for entry in listed}
+    assert places["eliza"] < places["blender_3B"] < places["liu2023_gpt2xl_bst"] < places["local_vllm"] < places["own"]
+    assert "2.7 billion" in table.output
 
 
 def test_check_tells_ready_from_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Guards the exit status that scripts rely on, and the advice."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
-    good = CliRunner().invoke(models, ["check", "eliza", "blender_9B"])
+    good = CliRunner().invoke(models, ["check", "eliza", "blender_90M"])
     assert good.exit_code == 0
     assert "eliza: ready" in good.output
+    assert "blender_90M: to download" in good.output
     assert "ParlAI downloads it" in good.output
-    bad = CliRunner().invoke(models, ["check", "eliza", "tiny_generator", "--json"])
+    bad = CliRunner(mix_stderr=False).invoke(models, ["check", "eliza", "tiny_generator", "--json"])
     assert bad.exit_code == 1
-    by_name = {result["name"]: result for result in json.loads(bad.output)}
+    by_name = {result["name"]: result for result in json.loads(bad.stdout)}
     assert by_name["eliza"]["ok"] is True
+    assert by_name["tiny_generator"]["state"] == "to train"
     assert "train-tiny" in " ".join(by_name["tiny_generator"]["missing"])
+
+
+def test_check_all_is_a_table_of_the_whole_zoo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards --all: every model is a line with its state, JSON says the same, and what is missing is no failure."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    table = CliRunner(mix_stderr=False).invoke(models, ["check", "--all"])
+    assert table.exit_code == 0, table.exception
+    lines = {line.split()[0]: line for line in table.stdout.splitlines() if line.strip()}
+    assert set(load_zoo()) <= set(lines)
+    assert lines["ji2022_lstm"].rstrip().endswith("to train")
+    assert lines["hosted_gpt-4o-mini"].rstrip().endswith("cannot       key")
+    assert lines["local_ollama"].rstrip().endswith("to serve     http://localhost:11434/v1")
+    listed = CliRunner(mix_stderr=False).invoke(models, ["check", "--all", "--json"])
+    for result in json.loads(listed.stdout):
+        assert result["state"] in lines[result["name"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check"], "Give the names of models, or --all"),
+        (["check", "eliza", "--all"], "Give the names of models, or --all"),
+        (["check", "--all", "--load"], "--load takes names"),
+    ],
+)
+def test_check_wants_names_or_all(words: list[str], said: str) -> None:
+    """Guards against a check of nothing, and against a download of the whole zoo."""
+    result = CliRunner().invoke(models, words)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_check_all_fails_for_a_wrong_zoo_file(tmp_path: Path) -> None:
+    """Guards the one failure of --all, which names file and key."""
+    path = tmp_path / "wrong.yaml"
+    path.write_text("models: {a: {options: {model: x}, trainings: {}}}", encoding="utf-8")
+    result = CliRunner().invoke(models, ["check", "--all", "--zoo", str(path)])
+    assert result.exit_code == 1
+    assert f"{path}: models.a.trainings: unknown key (did you mean training" in result.output
 
 
 def test_check_load_asks_for_a_reply(own_zoo: str) -> None:
     """Guards --load with a real TorchAgent: it must not only load but speak."""
-    result = CliRunner().invoke(models, ["check", "own", "--load", "--zoo", own_zoo, "--json"])
-    assert result.exit_code == 0, result.output
-    (checked,) = json.loads(result.output)
+    result = CliRunner(mix_stderr=False).invoke(models, ["check", "own", "--load", "--zoo", own_zoo, "--json"])
+    assert result.exit_code == 0, result.stderr
+    (checked,) = json.loads(result.stdout)
+    assert checked["state"] == "ready"
     assert checked["reply"]
     assert checked["load_s"] >= 0
 
@@ -74,5 +119,5 @@ def test_train_tiny_makes_a_model_that_speaks(monkeypatch: pytest.MonkeyPatch, t
     made = Path(json.loads(trained.stdout)["model_file"])
     assert made == tmp_path / "models" / "tiny_generator" / "model"
     assert made.stat().st_size < 10_000_000
-    checked = CliRunner().invoke(models, ["check", "tiny_generator", "--load", "--json"])
-    assert json.loads(checked.output)[0]["reply"]
+    checked = CliRunner(mix_stderr=False).invoke(models, ["check", "tiny_generator", "--load", "--json"])
+    assert json.loads(checked.stdout)[0]["reply"]

@@ -1,0 +1,107 @@
+"""What `models check` finds out: states, words on them, and that it looks without touching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parlai_humaneval.models import memory
+from parlai_humaneval.models.checking import check, load_and_ask
+from parlai_humaneval.models.zoo import ModelSpec, Training, load_zoo
+
+CHAT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
+
+
+def spec(**options: object) -> ModelSpec:
+    return ModelSpec(name="mine", options=dict(options))
+
+
+def served(**options: object) -> ModelSpec:
+    return spec(model=CHAT, served_model="m", **options).model_copy(update={"origin": "endpoint"})
+
+
+def test_an_agent_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards against pages of a library's advice (NLTK's), of which the first line says what is missing."""
+    (tmp_path / "wordy.py").write_text(
+        'raise LookupError("\\n*****\\n  No stop words.\\n  Try this.\\n")', encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = check(spec(model="wordy:Agent"))
+    assert (found.state, found.why) == ("cannot", "agent")
+    assert found.missing == ["The agent wordy:Agent cannot be imported: No stop words."]
+
+
+def test_a_wrong_option_is_found_though_the_model_is_not_here_yet() -> None:
+    """Guards a spelling mistake that would show only after gigabytes were downloaded, or a day of training."""
+    blender = load_zoo()["blender_90M"]
+    wrong = blender.model_copy(update={"options": {**blender.options, "beam_sise": 3}})
+    assert (check(wrong).state, check(wrong).why) == ("cannot", "options")
+    assert "no option called beam_sise" in check(wrong).missing[0]
+    untrained = load_zoo()["ji2022_lstm"]
+    wrong = untrained.model_copy(update={"options": {**untrained.options, "topp": "much"}})
+    assert (check(wrong).state, check(wrong).why) == ("cannot", "options")
+    assert "topp" in check(wrong).missing[0]
+
+
+def test_files_of_ones_own_are_looked_for(tmp_path: Path) -> None:
+    """Guards a model file and a folder of Hugging Face's kind that are not where they are said to be."""
+    lost = check(spec(model="transformer/generator", model_file=str(tmp_path / "model")))
+    assert (lost.state, lost.why, lost.missing) == ("cannot", "file", [f"model_file {tmp_path}/model does not exist."])
+    agent = "parlai_humaneval.agents.causal_lm:CausalLmAgent"
+    lost = check(spec(model=agent, hf_model=str(tmp_path / "chat")))
+    assert (lost.state, lost.why, lost.missing) == ("cannot", "file", [f"hf_model {tmp_path}/chat does not exist."])
+    found = check(spec(model=agent, hf_model="no-such-owner/no-such-model"))
+    assert (found.state, found.why) == ("to download", "Hugging Face")
+
+
+def test_too_little_memory_is_told_before_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards a download of gigabytes of weights that this machine cannot hold."""
+    blender = load_zoo()["blender_3B"]
+    monkeypatch.setattr(memory, "_free_bytes", lambda _: ("in this machine", 6.6e9))
+    assert check(blender).state == "to download"
+    monkeypatch.setattr(memory, "_free_bytes", lambda _: ("in this machine", 6.4e9))
+    found = check(blender)
+    assert (found.state, found.why, found.ok) == ("cannot", "memory", False)
+    assert "about 6.5 GB" in found.missing[0]
+
+
+def test_a_server_is_named_with_the_variable_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards an endpoint's check: address and variable are told, a key that is not set is missing, and none is shown."""
+    hosted = served(base_url="https://api.example.org/v1", api_key_env="EXAMPLE_KEY")
+    monkeypatch.delenv("EXAMPLE_KEY", raising=False)
+    without = check(hosted)
+    assert (without.state, without.why, without.ok) == ("cannot", "key", False)
+    assert "EXAMPLE_KEY is not set" in without.missing[0]
+    monkeypatch.setenv("EXAMPLE_KEY", "secret-123")
+    found = check(hosted)
+    assert (found.state, found.why, found.ok) == ("to serve", "https://api.example.org/v1", True)
+    assert "https://api.example.org/v1" in found.asks[0]
+    assert "EXAMPLE_KEY" in found.asks[1]
+    assert "secret-123" not in str(found.as_json())
+
+
+def test_an_untrained_model_names_its_command_and_what_goes_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Guards the advice; and that a model whose file is there is ready, however it is trained."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    own = spec(model="seq2seq", model_file="home:own/model")
+    block = Training(options={"task": "t"}, before=["dialogues in home:data/own.txt"], takes="an hour")
+    own = own.model_copy(update={"origin": "training", "training": block})
+    found = check(own)
+    assert (found.state, found.ok) == ("to train", False)
+    assert found.missing[1:] == [
+        f"Before its training: dialogues in {tmp_path}/models/data/own.txt.",
+        "To train it: `parlai-humaneval models train mine` (an hour).",
+    ]
+    (tmp_path / "models/own").mkdir(parents=True)
+    (tmp_path / "models/own/model").write_bytes(b"")
+    assert check(own).state == "ready"
+
+
+def test_loading_says_how_long_it_took_and_what_it_answers() -> None:
+    """Guards `--load` for a model that needs nothing."""
+    tried = load_and_ask(load_zoo()["dull"])
+    assert tried["reply"] == "I see. Can you tell me a little more about that?"
+    assert tried["load_s"] >= 0

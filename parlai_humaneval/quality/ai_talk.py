@@ -15,8 +15,8 @@ from parlai_humaneval.quality.ai_words import (
     ENDS,
     FROM_BEGINNING,
     HEDGE,
-    INNER,
     I_AM,
+    INNER,
     KIND,
     LACK,
     LACKING,
@@ -38,7 +38,7 @@ def words(text: str) -> frozenset[str]:
 
 
 _NEEDS_KIND = words(
-    "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue neural "
+    "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue conversational neural "
     "machine generative computer"
 )
 _NEEDS_KINDS = words(

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from parlai.core.loader import register_agent
@@ -74,6 +75,18 @@ class CallableAgent(OutsideAgent):
         group.add_argument("--function", type=str, help=f"The function: {EXAMPLES} (beside the zoo file)")
         parser.set_defaults(concurrency=1)  # few models that compute here may be called by two threads at once
         return parser
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
+        """Why the function cannot be called; its module is imported."""
+        where = str(options.get("function") or "")
+        try:
+            OwnFunction(where, find_function(where, folder))
+        except ValueError as error:
+            return [f"{error}."]
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything when it is imported
+            return [f"function: {where} cannot be imported: {type(error).__name__}: {error}."]
+        return []
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import weakref
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,54 +20,61 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.json_contract import GREETING, ContractAgent, from_answer, to_question
-from parlai_humaneval.agents.program import Program, words_of
+from parlai_humaneval.agents.program import Program, lacking, words_of
 from parlai_humaneval.models.own_code import folder_of
+
+START_TIMEOUT_S = 600.0
 
 
 class Programs:
-    """Some processes of one command, each asked by one thread at a time; one that fails is replaced."""
+    """Some processes of one command, each asked by one thread at a time; one that fails is replaced.
 
-    def __init__(self, command: str, folder: Path) -> None:
+    Args:
+        command: the program and its arguments.
+        folder: where it runs.
+        start_timeout_s: how long a fresh one may take to answer a greeting.
+    """
+
+    def __init__(self, command: str, folder: Path, start_timeout_s: float) -> None:
         self._words = words_of(command)
         self._folder = folder
+        self._start_timeout_s = start_timeout_s
         self._idle: queue.SimpleQueue[Program] = queue.SimpleQueue()
         self._all: weakref.WeakSet[Program] = weakref.WeakSet()
         # Whoever forgets to close leaves no process behind: not after the last clone, nor after the interpreter.
         self.close = weakref.finalize(self, _end, self._all)
 
-    def greet(self, number: int, timeout_s: float) -> None:
-        """Start ``number`` processes and wait until each has answered a greeting; :class:`BadAnswer` when one does not."""
-        with ThreadPoolExecutor(number) as starting:
-            programs = list(starting.map(lambda _: self._start(), range(number)))
-            try:
-                for answer in starting.map(lambda program: program.ask(to_question(GREETING), timeout_s), programs):
-                    from_answer(answer)
-            except BaseException:
-                self.close()
-                raise
-        for program in programs:
-            self._idle.put(program)
+    def start(self, number: int) -> None:
+        """Have ``number`` processes that are ready; :class:`BadAnswer` when one of them does not answer a greeting."""
+        try:
+            with ThreadPoolExecutor(number) as starting:
+                for program in starting.map(lambda _: self._fresh(), range(number)):
+                    self._idle.put(program)
+        except BaseException:
+            self.close()
+            raise
 
     def ask(self, question: bytes, timeout_s: float) -> bytes:
         """The next answer of a process that is free, or of a fresh one; :class:`BadAnswer` when there is none."""
-        program = self._free()
+        program = self._free() or self._fresh()
         answer = program.ask(question, timeout_s)  # one that fails at it has ended
         self._idle.put(program)
         return answer
 
-    def _free(self) -> Program:
+    def _free(self) -> Program | None:
         while True:
             try:
                 program = self._idle.get_nowait()
             except queue.Empty:
-                return self._start()
+                return None
             if program.is_waiting():
                 return program
             program.end()
 
-    def _start(self) -> Program:
+    def _fresh(self) -> Program:
         program = Program(self._words, self._folder)
         self._all.add(program)
+        from_answer(program.ask(to_question(GREETING), self._start_timeout_s))
         return program
 
 
@@ -80,8 +88,8 @@ class CommandAgent(ContractAgent):
     """Asks a program that runs in the folder of the zoo file. No shell is involved.
 
     ``concurrency`` processes are started with the model, one unless more are asked for. One that dies, says what the
-    contract does not allow, or is late, is ended and replaced at the next question. What they write to their standard
-    error goes to the log (level info), and its last line into the error.
+    contract does not allow, or is late, is ended and replaced at the next question, by one that was greeted first. What
+    they write to their standard error goes to the log (level info), and its last line into the error.
     """
 
     @classmethod
@@ -92,19 +100,28 @@ class CommandAgent(ContractAgent):
         group.add_argument(
             "--start-timeout-s",
             type=float,
-            default=600.0,
-            help="Longest wait for the first answer of a process, which may have to load its model, in seconds",
+            default=START_TIMEOUT_S,
+            help="Longest wait until a fresh process, which may have to load its model, answers a greeting, in seconds",
         )
         parser.set_defaults(concurrency=1)  # each is a process with a model of its own
         return parser
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
+        """Why the program cannot be started."""
+        try:
+            return lacking(words_of(str(options.get("command") or "")), folder)
+        except ValueError as error:
+            return [f"{error}."]
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         if shared:
             self.programs: Programs = shared["programs"]
             return
-        self.programs = Programs(str(opt.get("command") or ""), folder_of(opt))
-        self.programs.greet(self.concurrency, float(opt.get("start_timeout_s") or 600.0))
+        start_timeout_s = float(opt.get("start_timeout_s") or START_TIMEOUT_S)
+        self.programs = Programs(str(opt.get("command") or ""), folder_of(opt), start_timeout_s)
+        self.programs.start(self.concurrency)
 
     def share(self) -> dict[str, Any]:
         """All clones ask the same processes."""

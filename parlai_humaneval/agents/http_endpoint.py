@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parlai.core.loader import register_agent
@@ -20,6 +22,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
+from parlai_humaneval.agents.outside import CONCURRENCY
 
 if TYPE_CHECKING:
     import httpx
@@ -55,6 +58,10 @@ class Endpoint:
             headers={"Accept": "application/json", **_authorization(authorization_env)},
             transport=httpx.HTTPTransport(retries=connect_retries, limits=limits),
         )
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
 
     def post(self, question: bytes, timeout_s: float) -> bytes:
         """The body of the answer; :class:`BadAnswer` when there is none, or not within ``timeout_s`` seconds."""
@@ -133,18 +140,21 @@ class HttpEndpointAgent(ContractAgent):
         )
         return parser
 
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
+        """What is wrong with the address or the key; the server is not asked."""
+        try:
+            _endpoint(options).close()
+        except ValueError as error:
+            return [f"{error}."]
+        return []
+
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         if shared:
             self.endpoint: Endpoint = shared["endpoint"]
             return
-        retries = opt.get("connect_retries")
-        self.endpoint = Endpoint(
-            str(opt.get("url") or ""),
-            str(opt.get("authorization_env") or ""),
-            self.concurrency,
-            CONNECT_RETRIES if retries is None else int(retries),
-        )
+        self.endpoint = _endpoint(opt)
         self.ask(GREETING)
 
     def share(self) -> dict[str, Any]:
@@ -153,3 +163,17 @@ class HttpEndpointAgent(ContractAgent):
 
     def exchange(self, question: bytes) -> bytes:
         return self.endpoint.post(question, self.request_timeout_s)
+
+    def shutdown(self) -> None:
+        """Close the connections."""
+        self.endpoint.close()
+
+
+def _endpoint(options: Mapping[str, Any]) -> Endpoint:
+    retries = options.get("connect_retries")
+    return Endpoint(
+        str(options.get("url") or ""),
+        str(options.get("authorization_env") or ""),
+        int(options.get("concurrency") or CONCURRENCY),
+        CONNECT_RETRIES if retries is None else int(retries),
+    )

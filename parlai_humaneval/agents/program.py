@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -38,6 +39,13 @@ def words_of(command: str) -> list[str]:
     if not words:
         raise ValueError('command: expected a program and its arguments, such as "python my_bot.py"')
     return words
+
+
+def lacking(words: Sequence[str], folder: Path) -> list[str]:
+    """Whether there is such a program; it is not started."""
+    if shutil.which(str(folder / words[0]) if "/" in words[0] else words[0]):
+        return []
+    return [f"command: there is no program {words[0]!r} that could be started in {folder}."]
 
 
 class Program:

@@ -11,7 +11,7 @@ from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.home import HOME_PREFIX, expand_home
-from parlai_humaneval.models.own_code import make_importable, mistaken
+from parlai_humaneval.models.own_code import Lacks, make_importable, mistaken
 from parlai_humaneval.models.zoo import ModelSpec
 
 PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
@@ -116,10 +116,11 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
     try:
         with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
             warnings.simplefilter("ignore", FutureWarning)
-            load_agent_module(model)
+            agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         return [f"The agent {model} cannot be imported: {_first_line(error)}."]
-    return mistaken(model, spec.folder)
+    lacks: Lacks | None = getattr(agent, "lacks", None)
+    return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
 
 
 def _first_line(error: Exception) -> str:

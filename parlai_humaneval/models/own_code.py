@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 FOLDER_OPTION = "zoo_folder"
 """Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
+Lacks = Callable[[Mapping[str, Any], Path], list[str]]
+"""What a class of agents may offer as ``lacks``: from a model's options and the folder of its zoo file to what this machine
+lacks for it, as sentences. It loads nothing and asks nobody."""
 
 
 def make_importable(folder: Path | None) -> None:

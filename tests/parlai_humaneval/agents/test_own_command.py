@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from own_models import own, said, written
 
+from parlai_humaneval.models.files import missing
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
@@ -132,13 +134,25 @@ def test_one_that_is_late_is_killed_with_all_that_it_started(tmp_path: Path) -> 
     written(tmp_path / "sleeps.py", SLEEPS)
     how = "text == 'Hi!' or __import__('sleeps').fall_asleep(); return text"
     with (
-        ModelPool([program(tmp_path, how, request_timeout_s=0.5)], retries=0) as pool,
-        pytest.raises(ModelFailed, match=r"gave no answer within 0\.5 s and was ended"),
+        ModelPool([program(tmp_path, how, request_timeout_s=2)], retries=0) as pool,
+        pytest.raises(ModelFailed, match=r"gave no answer within 2 s and was ended"),
     ):
         said(pool, "Hello!")
     pids = (tmp_path / "pids").read_text().split()
     assert len(pids) == 2
     eventually(lambda: all(map(is_gone, pids)))
+
+
+def test_a_fresh_one_may_take_its_time(tmp_path: Path) -> None:
+    """Guards a program that loads a model for minutes: when it is started again, its replies' time-out does not end it."""
+    spec = program(tmp_path, "return text", request_timeout_s=1)
+    bot = tmp_path / "bot.py"
+    bot.write_text("import time; time.sleep(2)\n" + bot.read_text())
+    with ModelPool([spec], retries=0) as pool:
+        assert said(pool, "Hello!") == ["Hello!"]
+        (process,) = pool.worker("mine").agent.programs._all
+        process.end()
+        assert said(pool, "Hello!") == ["Hello!"]
 
 
 def test_nothing_is_left_when_the_pool_is_closed(tmp_path: Path) -> None:
@@ -166,7 +180,7 @@ def test_its_standard_error_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     ("code", "sentence"),
     [
         ("import nothing_like_it", r"ended in the middle, with status 1; it last wrote: .ModuleNotFoundError"),
-        ("print('Loading…')\ninput()\nprint('{}')", "not JSON in UTF-8"),
+        ("print('Loading…'); input(); input()", "not JSON in UTF-8"),
         ('input(); print(\'{"text": "a"}\\n{"text": "b"}\', end=\'\')', "said more than one line"),
         ("input(); print('{\"text\": 3}')", '"text" of the answer is not a string'),
         ("input(); print('x' * 10_000_000)", "longer than 1,000,000 bytes"),
@@ -187,13 +201,25 @@ def test_a_program_that_cannot_answer_is_found_when_it_is_loaded(tmp_path: Path,
     [
         ("", "expected a program and its arguments"),
         ("python 'bot.py", "No closing quotation"),
-        ("no-such-program bot.py", "'no-such-program' cannot be started in .*No such file"),
+        ("no-such-program bot.py", "there is no program 'no-such-program'"),
     ],
 )
 def test_a_wrong_command_is_refused(tmp_path: Path, command: str, sentence: str) -> None:
     """Guards the sentence for a command that cannot run."""
+    spec = own("command", tmp_path, command=command)
+    assert re.search(sentence, " ".join(missing(spec))), "models check says it as well"
     with pytest.raises(ZooError, match=f"mine cannot be loaded: .*{sentence}"):
-        load_agent(own("command", tmp_path, command=command))
+        load_agent(spec)
+
+
+def test_checking_starts_nothing(tmp_path: Path) -> None:
+    """Guards `models check` without --load: a program may take minutes and gigabytes; a path is the zoo file's."""
+    bot = written(tmp_path / "bot", "#!/bin/sh\ntouch started\n")
+    spec = own("command", tmp_path, command="./bot")
+    assert missing(spec) == [f"command: there is no program './bot' that could be started in {tmp_path}."]
+    bot.chmod(0o755)
+    assert missing(spec) == []
+    assert not (tmp_path / "started").exists()
 
 
 def test_chatter_between_questions_is_not_taken_for_an_answer(tmp_path: Path) -> None:
@@ -206,11 +232,12 @@ def test_chatter_between_questions_is_not_taken_for_an_answer(tmp_path: Path) ->
         for line in sys.stdin:
             text = json.loads(line)["history"][-1]["text"]
             print(json.dumps({"text": text}))
-            time.sleep(0.1)
-            print(json.dumps({"text": "late"}))
+            if text != "Hi!":
+                time.sleep(0.1)
+                print(json.dumps({"text": "late"}))
         """,
     )
     with ModelPool([own("command", tmp_path, command=f"{sys.executable} bot.py")], retries=0) as pool:
         for number in range(3):
-            time.sleep(0.2)
+            time.sleep(0.5)
             assert said(pool, f"I am {number}") == [f"I am {number}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from own_models import own, said
 
+from parlai_humaneval.models.files import missing
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
@@ -182,6 +184,9 @@ def test_wrong_settings_are_refused_and_tell_no_secret(
 ) -> None:
     """Guards keys: the message says what to do and does not repeat them."""
     monkeypatch.setenv("BAD_KEY", f"Bearer {SECRET}\nX-More: 1")
+    found = " ".join(missing(endpoint(**options)))
+    assert re.search(sentence, found) or "cannot be reached" in sentence, "models check asks no server"
+    assert SECRET not in found
     with pytest.raises(ZooError, match=f"mine cannot be loaded: .*{sentence}") as caught:
         load_agent(endpoint(**options))
     assert SECRET not in str(caught.value)

@@ -141,7 +141,7 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
         ("wrong.py:reply", "SyntaxError.*wrong.py"),
     ],
 )
-def test_a_wrong_function_is_refused_when_the_model_is_loaded(tmp_path: Path, function: str, sentence: str) -> None:
+def test_a_wrong_function_is_refused(tmp_path: Path, function: str, sentence: str) -> None:
     """Guards a study that would begin with a model that can never answer."""
     written(
         tmp_path / "bot.py",
@@ -153,8 +153,10 @@ def test_a_wrong_function_is_refused_when_the_model_is_loaded(tmp_path: Path, fu
     )
     written(tmp_path / "ends.py", "import sys; sys.exit(3)")
     written(tmp_path / "wrong.py", "def reply(:")
+    spec = own("callable", tmp_path, function=function)
+    assert re.search(f"(?s){sentence}", " ".join(missing(spec))), "models check says it as well"
     with pytest.raises(ZooError, match=rf"(?s)mine cannot be loaded: .*{sentence}"):
-        load_agent(own("callable", tmp_path, function=function))
+        load_agent(spec)
 
 
 @pytest.mark.parametrize("where", ["beside the zoo file", "in the current folder"])

@@ -29,6 +29,7 @@ TICK_S = 0.5
 AWAY_S = 10.0
 """A page that is gone for longer has left; a reload takes a second or two."""
 MAX_PARTNERS = 64
+"""At once; of those who have left no more than that are remembered."""
 _STOP_S = 5.0
 
 
@@ -129,6 +130,10 @@ class PartnerRoom:
     def _register(self, data: dict[str, Any]) -> None:
         name = str(data["provider_data"]["worker_name"])
         agent_id = f"partner-{name}"
+        if len(self._partners) >= MAX_PARTNERS:
+            gone = [known for known, partner in self._partners.items() if not partner.here and known != agent_id]
+            for known in gone:
+                del self._partners[known]
         full = agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS
         details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
         if full:

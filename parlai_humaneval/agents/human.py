@@ -6,6 +6,8 @@ writes the replies. Raters cannot tell: a person's reply is masked, shown and ti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from parlai.core.loader import register_agent
@@ -21,8 +23,8 @@ PATIENCE_S = 360.0
 """Longer than the 300 s after which the pool asks again (``running`` in the zoo file): what a partner is writing then
 stays in front of them."""
 NEEDS_LAUNCH = (
-    "its replies are written by people, on the partners' page of a launch (`parlai-humaneval launch …` prints the link). "
-    "It can neither be loaded here nor talk in self-chats."
+    "A launch is needed: people write the replies on the partners' page of a launch, whose link `parlai-humaneval launch …` "
+    "prints. Elsewhere, as in self-chats, there is nobody to ask."
 )
 
 
@@ -47,6 +49,11 @@ class HumanAgent(OutsideAgent):
             help="Seconds until a request that nobody answers is withdrawn",
         )
         return parser
+
+    @classmethod
+    def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
+        """The desk, outside of a launch."""
+        return [] if offered_desk() else [NEEDS_LAUNCH]
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)

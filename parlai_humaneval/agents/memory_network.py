@@ -57,7 +57,8 @@ class MemoryNetwork(nn.Module):
         profile = self.hear(sentences)
         there = sentences.ne(self.padding).any(-1)
         scores = self._sharpness() * torch.einsum("bw,bsw->bs", functional.normalize(query, dim=-1), profile)
-        weights = scores.masked_fill(~there, NO_CANDIDATE).softmax(-1) * there  # without any sentence: nothing is added
+        # Where there is no sentence at all, rows of padding are attended to: their vectors are zero and add nothing.
+        weights = scores.masked_fill(~there, NO_CANDIDATE).softmax(-1)
         return query + torch.einsum("bs,bsw->bw", weights, profile)
 
     def read_memory(self, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, nearest: int) -> torch.Tensor:

@@ -46,11 +46,18 @@ def test_perplexity_on_unseen_dialogues_falls(trained: tuple[ModelSpec, Trained]
     assert trained[1].valid["ppl"] < 0.3 * hardly.valid["ppl"]
 
 
-@pytest.mark.parametrize("pet", PETS)
-def test_the_persona_is_in_its_context(agent: Agent, pet: str) -> None:
-    """Guards the state that the dialogue leaves behind: the pet stands in the persona's line alone."""
-    (message,) = observed(agent, f"your persona: i own a {pet}\nhi , which pet ?")
-    assert agent.batch_act([message])[0]["text"] == f"a {pet} ."
+def test_the_persona_is_in_its_context(agent: Agent) -> None:
+    """Guards the state that the dialogue leaves behind: each persona's line, and nothing else, makes other words likely."""
+    messages = observed(agent, *(f"your persona: i own a {pet}\nhi , which pet ?" for pet in PETS))
+    replies = torch.tensor([agent.dict.txt2vec("a dog .")])
+    likely = []
+    for message, pet in zip(messages, PETS, strict=True):
+        assert agent.dict[pet] in message["text_vec"]
+        with torch.no_grad():
+            scores, _ = agent.model.decode_forced(agent.model.encoder(message["text_vec"].unsqueeze(0)), replies)
+        likely.append(scores[0, 1].log_softmax(-1))
+    gaps = [(one - other).abs().max().item() for one in likely for other in likely if one is not other]
+    assert min(gaps) > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def train(gpt2: Path, dialogues: Path, model_file: Path, **more: Any) -> None:
         "optimizer": "adamw",
         "learningrate": 3e-3,
         "gradient_clip": 1.0,
-        "max_train_steps": 100,
+        "max_train_steps": 150,
         "validation_metric": "ppl",
         "validation_max_exs": 16,
         "short_final_eval": True,

@@ -26,19 +26,16 @@ OFFENSIVE = "What a stupid fucking question."
 
 
 def _launch(folder: Path) -> Study:
-    zoo, contexts = folder / "human.yaml", folder / "contexts.jsonl"
+    contexts = folder / "contexts.jsonl"
     folder.mkdir(parents=True)
-    zoo.write_text("models:\n  wizard:\n    options: {model: 'parlai_humaneval.agents.human:HumanAgent'}\n")
     contexts.write_text(f'{{"context_id": "bees", "bot_persona": ["{PERSONA[0]}", "{PERSONA[1]}"]}}\n')
     settings = [
-        "models=[eliza,wizard]",
-        f"zoo_files=[{zoo}]",
+        "models=[eliza,human]",
         f"turns={TURNS}",
         "dialogues_per_group=9",
         "onboarding_qualification=null",
         "bot_persona=true",
         f"context_file={contexts}",
-        "model_timeout_s=120",
         "seed=3",
     ]
     return Study(folder, "e2e-human", [f"mephisto.blueprint.{setting}" for setting in settings])
@@ -107,17 +104,15 @@ def test_human_against_eliza(visit: Callable[..., Rater], study: Study, tmp_path
         # ELIZA's reply first: the partner then finds a line that is not theirs.
         wanted = texts.index(reply) if turn == TURNS else 1 - texts.index(reply)
         rater.rate(wanted + 1, "It is the better answer of the two.")
-    if hand == "mouse":
-        partner.page.wait_for_timeout(100)
     rater.finish()
     expect(partner.page.get_by_text("Nobody needs a reply just now.")).to_be_visible()
 
     record = study.finished_record_of(f"rater-{hand}")
     assert record.status == "complete"
-    written = [c for turn in record.turns for c in turn.candidates if c.model == "wizard"]
+    written = [c for turn in record.turns for c in turn.candidates if c.model == "human"]
     assert [c.text for c in written] == REPLIES
     assert [written[1].candidate_id] == record.turns[1].selected
-    assert named_models(rater.watch.received, ["eliza", "wizard", "human"]) == []
+    assert named_models(rater.watch.received, ["eliza", "human"]) == []
     assert not any("/partner" in text for text in rater.watch.received + rater.watch.urls)
     problems = {name: look for name, look in looks.looks.items() if any(look.violations.values())}
     assert problems == {}

@@ -10,9 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parlai.core.agents import Agent
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
-from parlai_humaneval.agents.generation import _Drawn
+from parlai_humaneval.agents.generation import _Drawn, generate
 from parlai_humaneval.models.pool import ModelPool
 
 DIALOGUES: tuple[tuple[str, ...], ...] = (
@@ -30,16 +31,25 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("kind", [*CAUSAL, *SEQ2SEQ, "openai-gpt"])
+@pytest.mark.parametrize("kind", [*CAUSAL, *SEQ2SEQ])
 def test_a_batch_gives_what_each_would_get_alone(kind: str, search: str) -> None:
-    """Guards padding: in positions, attention, penalties, lengths of beams, and chance; the last of the architectures
-    counts positions with the padding, and is batched by length."""
+    """Guards padding: in positions, attention, penalties, lengths of beams, and chance."""
+    assert _batch_equals_single(kind, search).pretrained.pads_left
+
+
+@pytest.mark.parametrize("search", ["greedy", "drawn"])
+def test_models_that_mind_padding_are_batched_by_length(search: str) -> None:
+    """Guards architectures that count positions with the padding: it is found out when they are loaded."""
+    assert not _batch_equals_single("openai-gpt", search).pretrained.pads_left
+
+
+def _batch_equals_single(kind: str, search: str) -> Agent:
     agent = agent_of(kind, **SEARCHES[search])
     observations = [heard(agent, *lines, seed=seed) for seed, lines in enumerate(DIALOGUES)]
     together = texts(agent, observations)
     assert together == [texts(agent, [one])[0] for one in observations]
     assert len(set(together)) == len(together), "replies that do not depend on the dialogue would prove nothing"
-    assert agent.pretrained.pads_left == (kind != "openai-gpt")
+    return agent
 
 
 @pytest.mark.parametrize("kind", CAUSAL)
@@ -73,6 +83,16 @@ def test_a_drawn_reply_depends_on_dialogue_and_seed_alone() -> None:
     assert texts(agent, [*others, mine])[-1] == alone
     assert texts(agent_of("gpt2", do_sample=True), [mine]) == [alone], "another process would load the model anew, too"
     assert len({texts(agent, [heard(agent, "Hi!", seed=seed)])[0] for seed in range(6)}) > 3
+
+
+def test_generation_stops_when_every_reply_is_over() -> None:
+    """Guards the time of models that know no end: they would write the person's next turns up to the limit."""
+    agent = agent_of("gpt2", max_new_tokens=100)
+    prompts = [agent._prompt(heard(agent, *lines)) for lines in DIALOGUES]
+    chances = [random.Random(row) for row in range(len(prompts))]
+    new = generate(agent.pretrained, agent._config, prompts, chances, lambda text: len(text) > 9)
+    assert max(len(tokens) for tokens in new) < 20
+    assert all(len(agent.pretrained.tokenizer.decode(tokens)) > 9 for tokens in new)
 
 
 @settings(deadline=None, max_examples=15)

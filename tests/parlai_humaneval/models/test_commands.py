@@ -19,10 +19,12 @@ def own_zoo(tmp_path: Path, tiny_specs: list[ModelSpec]) -> str:
     return str(path)
 
 
-def test_list_shows_all_and_own_models(own_zoo: str) -> None:
+def test_list_shows_all_and_own_models(tmp_path: Path) -> None:
     """Guards the table and its JSON, which hold the same models, grouped by how one gets them."""
-    table = CliRunner().invoke(models, ["list", "--zoo", own_zoo])
-    listed = json.loads(CliRunner().invoke(models, ["list", "--zoo", own_zoo, "--json"]).output)
+    path = tmp_path / "own.yaml"
+    path.write_text("models: {own: {options: {model: repeat_label}}}", encoding="utf-8")
+    table = CliRunner().invoke(models, ["list", "--zoo", str(path)])
+    listed = json.loads(CliRunner().invoke(models, ["list", "--zoo", str(path), "--json"]).output)
     assert {entry["name"] for entry in listed} == {*load_zoo(), "own"}
     places = {entry["name"]: table.output.index(f"\n{entry['name']} ") for entry in listed}
     assert places["eliza"] < places["blender_3B"] < places["liu2023_gpt2xl_bst"] < places["local_vllm"] < places["own"]

@@ -96,7 +96,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         ConfigError: unknown conf, unknown setting, or a required setting that is missing.
     """
     confs = task_dir(task) / "hydra_configs" / "conf"
-    config_fields = all_settings(blueprint_of(task).CONFIG)
+    model = blueprint_of(task).CONFIG
+    config_fields = {**all_settings(model), **model.model_fields}  # a block may be set as a whole
     embedded = OVERRIDE in overrides
     overrides = [override for override in overrides if override != OVERRIDE]
     for override in overrides:

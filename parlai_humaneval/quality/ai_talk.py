@@ -38,8 +38,8 @@ def words(text: str) -> frozenset[str]:
 
 
 _NEEDS_KIND = words(
-    "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue conversational neural "
-    "machine generative computer"
+    "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue neural "
+    "conversational machine generative computer"
 )
 _NEEDS_KINDS = words(
     "ais llms chatbots bots robots androids programs assistants machines computers language chat neural"

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from mephisto_tasks.static.showing import masked, names_of, panel, shown_dialogue, speakers_of
 from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue, SaidLine
+from parlai_humaneval.protocol.judgements import ReplayedRating
+from parlai_humaneval.protocol.records import Candidate, Turn
+from parlai_humaneval.quality.presentation import SettledPresenter
 
 A, B = "model-of-a-kind", "secret-model-b"
 
@@ -46,6 +49,30 @@ def test_only_what_models_say_is_masked() -> None:
     assert [line.text for line in lines] == ["Are you zz_bot?", "Yes, I am [name]!"]
     assert [line.raw_text for line in lines] == [None, "Yes, I am zz_bot!"]
     assert [mask.original for mask in lines[1].masks] == ["zz_bot"]
+
+
+def test_what_models_said_looks_the_same_and_what_people_said_stays() -> None:
+    """Finished dialogues go by the settings of live ones: a bullet or an emoji would tell which model it was."""
+    said = (SaidLine("s1", "**Hello** 😀"), SaidLine("s2", "**Hello** 😀 I'm an AI"), SaidLine("s2", "😀"))
+    shown = shown_dialogue(Dialogue("d", said, (), 1, {"s1": HUMAN, "s2": B}))
+    lines = masked(shown, [B], SettledPresenter(appearance="plain", emoji="strip", ai_talk=True)).lines
+    assert [line.text for line in lines] == ["**Hello** 😀", "Hello I'm […]", "[…]"]
+    assert lines[1].changes == ["markdown", "emoji"]
+    assert [mask.kind for mask in lines[1].masks] == ["ai_disclosure"]
+    assert lines[2].raw_text == "😀"
+
+
+def test_the_replies_of_a_dialogue_that_is_rated_again_look_as_its_lines_do() -> None:
+    """They stand below them as cards; what their own rater saw stays on record."""
+    reply = Candidate(candidate_id="c", model=B, text="**Yes** 😀", position=1, latency_s=0.1)
+    turn = Turn(turn=1, human_text="**Hi**", human_at=0.0, candidates=[reply])
+    rating = ReplayedRating(technique="sata", metric="preference", question="?", turns=[turn])
+    shown = shown_dialogue(dialogue(entities=(HUMAN, B))).model_copy(update={"replayed": rating})
+    again = masked(shown, [B], SettledPresenter(appearance="plain", emoji="strip")).replayed
+    assert again is not None
+    (found,) = again.turns[0].candidates
+    assert (found.text, found.raw_text, again.turns[0].human_text) == ("Yes", "**Yes** 😀", "**Hi**")
+    assert masked(shown, [B]).replayed == rating
 
 
 def test_more_exchanges_than_there_are() -> None:

@@ -19,7 +19,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.agents.json_contract import GREETING, ContractAgent, from_answer, to_question
+from parlai_humaneval.agents.json_contract import GREETING, BadAnswer, ContractAgent, from_answer, to_question
 from parlai_humaneval.agents.program import Program, lacking, words_of
 from parlai_humaneval.models.own_code import folder_of
 
@@ -74,7 +74,11 @@ class Programs:
     def _fresh(self) -> Program:
         program = Program(self._words, self._folder)
         self._all.add(program)
-        from_answer(program.ask(to_question(GREETING), self._start_timeout_s))
+        try:
+            from_answer(program.ask(to_question(GREETING), self._start_timeout_s))
+        except BadAnswer:
+            program.end()
+            raise
         return program
 
 

@@ -66,8 +66,9 @@ def is_gone(pid: str | int) -> bool:
         return True
 
 
-def test_it_gets_the_question_and_its_answer_comes_back(tmp_path: Path) -> None:
+def test_it_gets_the_question_and_its_answer_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the contract over pipes, in the zoo file's folder, with any text and without flushing."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with ModelPool([program(tmp_path, "return json.dumps([question, os.getcwd()])")]) as pool:
         (reply,) = said(pool, "¿Qué\u2028tal? 👍\n$(touch x)", personas={"mine": ["I cook."]})
     question, folder = json.loads(reply)
@@ -153,6 +154,30 @@ def test_a_fresh_one_may_take_its_time(tmp_path: Path) -> None:
         (process,) = pool.worker("mine").agent.programs._all
         process.end()
         assert said(pool, "Hello!") == ["Hello!"]
+
+
+def test_fresh_ones_that_cannot_answer_do_not_pile_up(tmp_path: Path) -> None:
+    """Guards the machine: a program that never comes right is started at each try, and each time ended."""
+    written(
+        tmp_path / "bot.py",
+        """
+        import json, os, sys
+
+        with open("pids", "a") as file:
+            file.write(f"{os.getpid()} ")
+        first = len(open("pids").read().split()) == 1
+        for line in sys.stdin:
+            if "die" in line:
+                os._exit(1)
+            print(json.dumps({"text": "Hello!" if first else 3}))
+        """,
+    )
+    with ModelPool([own("command", tmp_path, command=f"{sys.executable} bot.py")], retries=2) as pool:
+        with pytest.raises(ModelFailed, match="is not a string"):
+            said(pool, "die")
+        pids = (tmp_path / "pids").read_text().split()
+        assert len(pids) == 3
+        eventually(lambda: all(map(is_gone, pids)))
 
 
 def test_nothing_is_left_when_the_pool_is_closed(tmp_path: Path) -> None:

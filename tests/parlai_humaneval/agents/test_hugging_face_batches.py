@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parlai.core.agents import Agent
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
-from parlai_humaneval.agents.generation import _Drawn, generate
+from parlai_humaneval.agents.generation import _Drawn, _Unpadded, generate
 from parlai_humaneval.models.pool import ModelPool
 
 DIALOGUES: tuple[tuple[str, ...], ...] = (
@@ -83,6 +83,15 @@ def test_a_drawn_reply_depends_on_dialogue_and_seed_alone() -> None:
     assert texts(agent, [*others, mine])[-1] == alone
     assert texts(agent_of("gpt2", do_sample=True), [mine]) == [alone], "another process would load the model anew, too"
     assert len({texts(agent, [heard(agent, "Hi!", seed=seed)])[0] for seed in range(6)}) > 3
+
+
+def test_padding_is_no_word_that_was_said() -> None:
+    """Guards penalties where the padding is a word that the model may want, as in GPT-2, which has no token for it."""
+    from transformers.generation.logits_process import RepetitionPenaltyLogitsProcessor
+
+    penalty = _Unpadded(RepetitionPenaltyLogitsProcessor(2.0), [2, 0])
+    scores = penalty(torch.tensor([[1, 1, 3, 4], [1, 2, 3, 4]]), torch.ones(2, 6))
+    assert scores.tolist() == [[1, 1, 1, 0.5, 0.5, 1], [1, 0.5, 0.5, 0.5, 0.5, 1]]
 
 
 def test_generation_stops_when_every_reply_is_over() -> None:

@@ -85,6 +85,15 @@ def test_a_drawn_reply_depends_on_dialogue_and_seed_alone() -> None:
     assert len({texts(agent, [heard(agent, "Hi!", seed=seed)])[0] for seed in range(6)}) > 3
 
 
+def test_beams_of_unequal_ends_do_not_depend_on_the_batch() -> None:
+    """Guards the comparison of beams by length, in which transformers 4.35 counts the padding of the prompt."""
+    agent = agent_of("gpt2", num_beams=4)
+    agent._config.update(eos_token_id=[2, *range(300, 600)], length_penalty=3.0)
+    observations = [heard(agent, *lines) for lines in DIALOGUES]
+    together = texts(agent, observations)
+    assert together == [texts(agent, [one])[0] for one in observations]
+
+
 def test_padding_is_no_word_that_was_said() -> None:
     """Guards penalties where the padding is a word that the model may want, as in GPT-2, which has no token for it."""
     from transformers.generation.logits_process import RepetitionPenaltyLogitsProcessor

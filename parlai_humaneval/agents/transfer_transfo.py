@@ -78,8 +78,8 @@ class TransferTransfoAgent(TorchGeneratorAgent):
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         """ParlAI's options of generators, with other defaults, and our own."""
-        add_transfer_transfo_args(parser)
         super().add_cmdline_args(parser, partial_opt=partial_opt)
+        add_transfer_transfo_args(parser)
         return parser
 
     @staticmethod

@@ -81,7 +81,7 @@ def p_of_chance(report: dict[str, float]) -> float:
 def test_the_multiple_choice_head_learns_to_tell_the_true_reply(trained: Trained) -> None:
     """Guards the second head: held-out dialogues, ranked far above chance by it, and by nothing else that was learnt.
 
-    Of 62 true replies among five, guessing gets 12; 30 would be a chance of 3 in 10⁷.
+    Of 62 true replies, each among five, guessing finds 12; 30 or more it finds 5 times in 10⁷.
     """
     assert p_of_chance(trained.both_report) < 1e-6
     assert trained.both_report["mc_loss"] < 0.75 * log(5)

@@ -48,7 +48,7 @@ SLEEPS = """
 def program(folder: Path, how: str, **options: object) -> ModelSpec:
     """A model whose ``answer(text, question)`` runs ``how``."""
     written(folder / "bot.py", PROGRAM.format(how=how))
-    return own("command", folder, command=f"{sys.executable} bot.py", **options)
+    return own("command", folder, command=f"{sys.executable} bot.py", **{"start_timeout_s": 20, **options})
 
 
 def eventually(true: Callable[[], bool]) -> None:

@@ -62,21 +62,6 @@ class ChatCompletionsAgent(OutsideAgent):
     Nothing is asked while it is loaded. Replies of one dialogue under one seed are the same where the server honours seeds.
     """
 
-    GENERATION_OPTIONS = frozenset(
-        {"system_prompt", "system_role", "alternate_roles", "begin_prompt", "go_on_prompt", "max_tokens", "limit_field"}
-        | {
-            "stop",
-            "send_seed",
-            "extra_body",
-            "stream",
-            "strip_thinking",
-            "price_prompt",
-            "price_completion",
-            "currency",
-        }
-        | set(NUMBERS)
-    )
-
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         super().add_cmdline_args(parser, partial_opt)

@@ -15,7 +15,6 @@ from aiohttp import web
 from faulty_server import FaultyServer, answers, completion, cut_in_mid_body, piece, streams
 
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
-from parlai_humaneval.agents.chat_completions import ChatCompletionsAgent
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
@@ -302,14 +301,18 @@ def test_threads_that_replace_hanging_ones_keep_the_limit(server: FaultyServer, 
     assert (server.most_at_once, len(server.requests)) == (1, 1)
 
 
-def test_one_connection_serves_other_options(server: FaultyServer, chat: MakePool) -> None:
-    """Guards two names of one server: sampling of their own, one limit of requests."""
-    agent = chat(temperature=0.1).worker("m").agent
-    other = ChatCompletionsAgent({**agent.opt, "temperature": 0.9, "system_prompt": "Be kind."}, agent.share())
-    assert other.server is agent.server
-    assert (agent.sampling["temperature"], other.sampling["temperature"]) == (0.1, 0.9)
-    assert other.wording.system_prompt == "Be kind."
-    assert {"temperature", "system_prompt"} <= ChatCompletionsAgent.GENERATION_OPTIONS
+def test_two_names_of_one_server_have_sampling_of_their_own(server: FaultyServer) -> None:
+    """Guards a comparison of settings against a name that gets the other's."""
+    base = {"model": AGENT, "base_url": server.base_url, "served_model": "asked"}
+    own: dict[str, dict[str, Any]] = {
+        "cold": {"temperature": 0.1},
+        "warm": {"temperature": 0.9, "system_prompt": "Hm."},
+    }
+    with ModelPool([ModelSpec(name=name, options={**base, **options}) for name, options in own.items()]) as pool:
+        for name in own:
+            say(pool.speaker([name]))
+    assert [request["temperature"] for request in server.requests] == [0.1, 0.9]
+    assert [len(request["messages"]) for request in server.requests] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,7 @@ def check(spec: ModelSpec) -> Checked:
                 spec, "cannot" if wrong else "to train", "options" if wrong else "", [*wrong, *lacking], [], []
             )
         if lacking:
-            agent = "cannot be imported" in lacking[0]
-            return Checked(spec, "cannot", "agent" if agent else "file", lacking, to_download(spec), [])
+            return Checked(spec, "cannot", _kind(lacking[0]), lacking, to_download(spec), [])
         if wrong := _complaint(_parse, spec):
             return Checked(spec, "cannot", "options", wrong, [], [])
         downloads, asks = to_download(spec), _asks(spec)
@@ -93,6 +92,13 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
         speaker = pool.speaker([spec.name], seed=0)
         speaker.observe({"text": "Hi!", "episode_done": False})
         return {"load_s": round(loaded, 2), "reply": speaker.act()["text"]}
+
+
+def _kind(sentence: str) -> str:
+    """What is missing, in a word: the agent, a file, or what else an agent wants around it."""
+    if "cannot be imported" in sentence:
+        return "agent"
+    return "file" if sentence.split()[0] in (*PATH_OPTIONS, "hf_model") else "set-up"
 
 
 def _complaint(test: Callable[[ModelSpec], object], spec: ModelSpec) -> list[str]:

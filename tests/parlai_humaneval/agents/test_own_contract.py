@@ -21,7 +21,7 @@ HEARD = st.builds(
 def test_a_question_is_one_line_and_holds_all(heard: Heard) -> None:
     """Guards a program that reads by the line: no line break of any alphabet within a text ends the question."""
     question = to_question(heard)
-    assert len(question.decode("ascii").splitlines()) == 1
+    assert question.decode("ascii").splitlines() == [question.decode("ascii")]
     found = json.loads(question)
     assert tuple((turn["speaker"], turn["text"]) for turn in found["history"]) == heard.dialogue
     assert (tuple(found["persona"]), found["seed"]) == (heard.persona, heard.seed)

@@ -82,6 +82,13 @@ def test_two_files_of_one_name_are_two_models(tmp_path: Path, function: str) -> 
         assert {c["model"]: c["text"] for c in speaker.act()["candidates"]} == {"one": "one", "two": "two"}
 
 
+def test_one_thread_at_a_time_calls_it_unless_more_are_asked_for(tmp_path: Path) -> None:
+    """Guards models that compute: few may be called by two threads at once."""
+    written(tmp_path / "bot.py", "def reply(history):\n    return 'x'\n")
+    assert load_agent(own("callable", tmp_path, function="bot.py:reply")).concurrency == 1
+    assert load_agent(own("callable", tmp_path, function="bot.py:reply", concurrency=4)).concurrency == 4
+
+
 def test_asynchronous_calls_share_a_loop(tmp_path: Path) -> None:
     """Guards connections that a client keeps open: they belong to the event loop in which they were opened."""
     written(

@@ -202,7 +202,9 @@ class PartnerRoom:
             last = before or (partner.sent[0] if partner.sent else None)
             known = partner.numbers.get(now.conversation)
             number = partner.numbers.setdefault(now.conversation, len(partner.numbers) + 1)
-            if last is not None and last.conversation != now.conversation:
+            if partner.sent is not None and partner.sent[0].heard == now.heard:
+                said.append(words.NOT_SHOWN)
+            elif last is not None and last.conversation != now.conversation:
                 said.append(words.ANOTHER if known is None else words.BACK.format(number=number))
         partner.errand = now
         notice = Notice(level="info", text=" ".join(said))

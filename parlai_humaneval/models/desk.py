@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,7 +34,8 @@ class Withdrawn(OutsideError):
 class Errand:
     """A reply that is to be written.
 
-    ``errand_id``: the same whenever the same is asked for. ``partner``: who has it in hand; None: it waits.
+    ``errand_id``: the same whenever the same is asked for, until that was answered. ``partner``: who has it in hand; None:
+    it waits.
     """
 
     errand_id: str
@@ -67,6 +69,7 @@ class Desk:
         self._errands: dict[str, Errand] = {}
         self._partners: dict[str, None] = {}
         self._owner: dict[int, str] = {}
+        self._answers: Counter[str] = Counter()
         self._closed = False
         self._lock = threading.Lock()
 
@@ -142,6 +145,7 @@ class Desk:
             if errand is None or errand.partner != partner:
                 return False
             self._settle(errand, text)
+            self._answers[errand_id_of(errand.heard)] += 1
             self._deal()
             return True
 
@@ -166,7 +170,9 @@ class Desk:
         with self._lock:
             if self._closed:
                 raise Withdrawn
-            errand_id = errand_id_of(heard)
+            known = errand_id_of(heard)
+            # What was answered and is asked for again is another errand: that reply may not be shown.
+            errand_id = f"{known}-{self._answers[known]}" if self._answers[known] else known
             errand = self._errands.get(errand_id)
             if errand is None:
                 errand = self._errands[errand_id] = Errand(errand_id, heard)

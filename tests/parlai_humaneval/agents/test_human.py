@@ -136,6 +136,23 @@ def test_the_pool_asks_again_and_the_same_request_is_still_there(desk: Desk) -> 
         assert act.result(5)["text"] == "Sorry, I was typing."
 
 
+def test_what_was_answered_and_is_asked_again_is_another_request(
+    desk: Desk, asking: Callable[..., Future[str]]
+) -> None:
+    """As when a filter lets nobody see the reply: the first answer, sent once more, does not answer the second request."""
+    desk.sit_down("p")
+    first = asking(heard())
+    reply(desk, "p", "not fit to be shown")
+    assert first.result(5) == "not fit to be shown"
+    again = asking(heard())
+    assert in_hand(desk, "p") == heard()
+    assert not desk.answer("p", errand_id_of(heard()), "not fit to be shown")
+    errand = desk.in_hand("p")
+    assert errand is not None
+    assert desk.answer("p", errand.errand_id, "fit")
+    assert again.result(5) == "fit"
+
+
 def test_nobody_answers(desk: Desk, asking: Callable[..., Future[str]]) -> None:
     """The request is withdrawn after the time; the next one is not held up by it."""
     with pytest.raises(NobodyAnswered, match=r"within 0\.05 s"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from parlai_humaneval.agents.outside import OutsideError
 from parlai_humaneval.models.child import Child, Utterance
 from parlai_humaneval.models.worker import NoReply, Request
-from parlai_humaneval.protocol.records import ReplyInfo
+from parlai_humaneval.protocol.records import ReplyInfo, in_all
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Answer:
     """A model's reply and the seconds it took, retries included.
 
     ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
-    ``info``: what a server said of the reply.
+    ``info``: what a server said of the reply, with what all tries for it took.
     """
 
     text: str
@@ -109,6 +109,7 @@ class _Question:
         self.trouble = ""
         self.tries = 0
         self._unfit: Answer | None = None
+        self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
         self._refuse = refuse
         self.requests: list[Request] = []
         self._dialogue = dialogue
@@ -135,7 +136,8 @@ class _Question:
         if stuck and not all(stuck):
             self._try()
             return
-        self.child.renew()
+        # After words that could not be shown, the same chance would choose the same again; after a late try it may.
+        self.child.renew(attempt=self.tries if self._unfit else 0)
         self._ask()
 
     def look(self) -> bool:
@@ -144,12 +146,13 @@ class _Question:
             error = request.future.exception()
             if error is None:
                 reply = request.future.result()
+                self._info = in_all(self._info, reply.info)
                 blocked = self._refuse(reply.text) if self._refuse else None
                 if blocked is None:
-                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=reply.info)
+                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=self._info)
                     return False
                 error = Refused(blocked)
-                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, reply.info))
+                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, self._info))
             else:
                 self._note(error)
             self.requests.remove(request)
@@ -164,7 +167,8 @@ class _Question:
 
     def _note(self, error: BaseException, unfit: Answer | None = None) -> None:
         if isinstance(error, NoReply):
-            unfit = Answer("", time.monotonic() - self._started, failed=True)
+            self._info = in_all(self._info, error.info)
+            unfit = Answer("", time.monotonic() - self._started, failed=True, info=self._info)
         self._unfit = unfit
         trace = None if isinstance(error, OutsideError) else error
         logger.error("%s failed to reply (try %d): %s", self.child.model, self.tries, error, exc_info=trace)

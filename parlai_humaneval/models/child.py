@@ -8,6 +8,7 @@ away and a fresh one hears the dialogue from the start.
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,11 +62,14 @@ class Child:
         """The model's name in the zoo."""
         return self.worker.name
 
-    def renew(self) -> None:
-        """Start again with a fresh clone that has heard nothing."""
+    def renew(self, attempt: int = 0) -> None:
+        """Start again with a fresh clone that has heard nothing; an ``attempt`` over 0 has a chance of its own."""
         self.agent: Agent = self.worker.clone()
         if hasattr(self.agent, "set_seed"):
-            self.agent.set_seed(self._seed)
+            chance = random.Random(f"attempt|{self._seed}|{attempt}")
+            self.agent.set_seed(chance.getrandbits(31) if attempt else self._seed)
+        if hasattr(self.agent, "set_conversation"):  # for those who know conversations by their seeds, whatever the chance
+            self.agent.set_conversation(self._seed)
         self._heard = 0
         self._knows_persona = not self._persona
         self._observation: Any = None

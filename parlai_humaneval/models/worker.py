@@ -32,7 +32,11 @@ CLOSE_S = 2.0
 
 
 class NoReply(RuntimeError):
-    """A model answered with no text that a person could see."""
+    """A model answered with no text that a person could see; ``info``: what a server said of it all the same."""
+
+    def __init__(self, message: str, info: ReplyInfo | None = None) -> None:
+        super().__init__(message)
+        self.info = info
 
 
 @dataclass(frozen=True)
@@ -219,7 +223,7 @@ class ModelWorker:
         for request, message in zip(batch, messages, strict=True):
             text = self._text(message)
             if is_blank(text):
-                _fail(request, NoReply("the model answered with no text"))
+                _fail(request, NoReply("the model answered with no text", message.get(INFO_FIELD)))
             else:
                 _succeed(request, Reply(text, now, message.get(INFO_FIELD)))
         return True

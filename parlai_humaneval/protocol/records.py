@@ -52,6 +52,21 @@ class ReplyInfo(Record):
     requests: int = 1
 
 
+def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
+    """Both tries for one reply together: tokens, money and requests added up, names and reasons of the second."""
+    if first is None or second is None:
+        return second or first
+    counts = {key: _added(getattr(first, key), getattr(second, key)) for key in _COUNTS}
+    return second.model_copy(update={**counts, "currency": second.currency or first.currency})
+
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests")
+
+
+def _added(first: float | None, second: float | None) -> float | None:
+    return second if first is None else first if second is None else first + second
+
+
 class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 

@@ -57,7 +57,7 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
 
     def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
         monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
-        pool = ModelPool([ModelSpec(name=name, options={"model": "made"}) for name in agents], **arguments)
+        pool = ModelPool([ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments)
         pools.append(pool)
         return pool.load()
 

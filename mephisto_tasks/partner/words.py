@@ -5,7 +5,7 @@ from __future__ import annotations
 IDLE = "Nobody needs a reply just now. Stay on this page: the next message appears here by itself."
 AFTER_REPLY = "Your reply was sent. The next message appears here by itself."
 CHARACTER = "Your character"
-NOT_YOURS = "Not written by you"
+NOT_YOURS = "Not in your words"
 NO_LONGER = "The message before needs no reply from you any more."
 NOT_SHOWN = "Your last reply could not be shown to your partner. Please write another one."
 ANOTHER = "This is another conversation, with another person."

@@ -72,6 +72,10 @@ class HumanAgent(OutsideAgent):
         """What a person writes. Raises what :meth:`Desk.ask` raises."""
         return Said(self._desk.ask(heard, patience_s=self._patience_s))
 
+    def set_conversation(self, seed: int) -> None:
+        """Which conversation this is: a person needs no other chance when they are asked again."""
+        self.dialogue_seed = seed
+
     def leave(self) -> None:
         """The conversation is over: whoever was about to write for it need not."""
         self._desk.leave(self.dialogue_seed)

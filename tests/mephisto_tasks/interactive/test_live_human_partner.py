@@ -128,6 +128,21 @@ async def test_bad_replies_are_refused_as_a_raters_are(start: Launch, data_dir: 
         await choose_reply(rater, "Sorry. Hello!")
 
 
+async def test_who_wrote_what_may_not_be_shown_is_asked_for_other_words(start: Launch, data_dir: Path) -> None:
+    """The study's filter blocks the reply: the same message comes back as another request, and the partner is told why."""
+    listed = _made(data_dir) / "words.txt"
+    listed.write_text("gadzooks\n")
+    chosen = settings(data_dir, turns=1, replies={"filter": "block", "filter_words_file": str(listed)})
+    async with start(**chosen) as run, Partner(run) as partner, Rater(run, "w1") as rater:
+        first = (await partner.reply("Gadzooks, what a day!")).step
+        await eventually(lambda: partner.newest.notice is not None)
+        assert partner.newest.notice is not None
+        assert partner.newest.notice.text == words.NOT_SHOWN
+        assert partner.newest.step != first
+        await partner.reply("What a day!")
+        await choose_reply(rater, "What a day!")
+
+
 async def test_a_reload_and_a_repeated_answer_change_nothing(start: Launch, data_dir: Path) -> None:
     """The same step is there again, so the page finds its draft; an answer that is sent twice counts once."""
     async with start(**settings(data_dir)) as run, Rater(run, "w1") as rater:

@@ -52,7 +52,7 @@ class Talkers:
 
     def specs(self, **speeches: Speech) -> list[ModelSpec]:
         self.agents = {name: TalkingAgent(speech) for name, speech in speeches.items()}
-        return [ModelSpec(name=name, options={"model": "scripted"}) for name in speeches]
+        return [ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in speeches]
 
 
 def counting(dialogue: Sequence[Line], rng: random.Random) -> str:

@@ -41,7 +41,7 @@ _TURNS = (
     more("candidate_id", "text", "the candidate, unique within its dialogue"),
     more("text", "text", "the reply as shown"),
     more("raw_text", "text", "the model's own text where it was shown otherwise, or not at all; else empty"),
-    more("masked", "flag", "1: words that named the model or its maker were replaced"),
+    more("masked", "flag", "1: words that gave the model away or were offensive were replaced"),
     more("changes", "text", "what else was changed of the reply before it was shown, joined by ;"),
     more("blocked", "text", "why the response filter let nobody see the reply; empty: it was not refused"),
     more("latency_s", "number", "seconds the model took to reply"),

@@ -68,7 +68,9 @@ class Child:
         if hasattr(self.agent, "set_seed"):
             chance = random.Random(f"attempt|{self._seed}|{attempt}")
             self.agent.set_seed(chance.getrandbits(31) if attempt else self._seed)
-        if hasattr(self.agent, "set_conversation"):  # for those who know conversations by their seeds, whatever the chance
+        if hasattr(
+            self.agent, "set_conversation"
+        ):  # for those who know conversations by their seeds, whatever the chance
             self.agent.set_conversation(self._seed)
         self._heard = 0
         self._knows_persona = not self._persona

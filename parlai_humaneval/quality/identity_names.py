@@ -47,6 +47,9 @@ VERSIONED = (
 )  # fmt: skip
 """Families that are telling with a version that nothing else has (``Llama 3.1``, ``Falcon-40B``, ``phi-2``)."""
 
+ANYBODYS = frozenset({"human", "person", "bot", "chatbot", "model", "assistant", "people", "user", "worker"})
+"""Zoo names that anybody may call themselves, the zoo's ``human`` above all: “I am human” tells nobody's name."""
+
 _TIER = (
     r"(?:[\s-](?:opus|sonnet|haiku|pro|flash|ultra|nano|turbo|mini|lite|instruct|chat|beta|hf|it|base|large|small|xl|xxl)"
     r"\b)"
@@ -99,7 +102,8 @@ def is_telling(name: str) -> bool:
 @lru_cache(maxsize=256)
 def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     """Patterns for zoo ``names`` and the well-known ones; an earlier pattern wins where two overlap."""
-    speaking = [*(name for name in names if not is_telling(name)), *ORDINARY_NAMES]
+    ordinary_zoo = [name for name in names if not is_telling(name) and name.casefold() not in ANYBODYS]
+    speaking = [*ordinary_zoo, *ORDINARY_NAMES]
     telling = [*(name for name in names if is_telling(name)), *TELLING_NAMES]
     makers = [*ORDINARY_MAKERS, *TELLING_MAKERS]
     ordinary, named = _any_of(speaking), _any_of(telling)

@@ -20,7 +20,7 @@ _SHOWN: Columns = (
     ("n_shown", "Shown", "count"),
     ("n_failed", "Blank", "count"),
     ("n_blocked", "Refused", "count"),
-    ("n_masked", "Names hidden", "count"),
+    ("n_masked", "Words hidden", "count"),
     ("n_changed", "Looks changed", "count"),
     ("n_told", "Give-aways shown", "count"),
     ("n_named", "Dialogues where raters named a model", "count"),

@@ -86,3 +86,10 @@ def test_masks_say_exactly_what_was_replaced(text: str) -> None:
     assert rebuilt + text[at:] == shown
     assert "ChatGPT" not in shown
     assert "OpenAI" not in shown
+
+
+@pytest.mark.parametrize("text", ["I am human.", "I'm human, and you?", "My name is not bot."])
+def test_what_anybody_calls_themselves_is_no_name(text: str) -> None:
+    """A person among the candidates is called “human” in the zoo; masking their “I am human” would give them away."""
+    assert mask_identity(text, ["human", "bot", "eliza"]) == (text, [])
+    assert mask_identity("I am Eliza.", ["human", "eliza"])[0] == "I am [name]."

@@ -38,7 +38,8 @@ def test_parlais_own_reader_reads_and_shows_the_file(talkers: Talkers, tmp_path:
     assert read.metadata.self_chat is False
     assert read.metadata.speakers == ["a", "b"]
     assert read.metadata.opt["seed"] == 4
-    assert read.metadata.extra_data["identity"]["models"] == {name: {"model": "scripted"} for name in "ab"}
+    options = {name: {"model": "scripted", "script": name} for name in "ab"}
+    assert read.metadata.extra_data["identity"]["models"] == options
     assert "parlai" in read.metadata.extra_data["runs"][0]
     assert "Speakers: ['a', 'b']" in read.metadata.read()
 

@@ -17,6 +17,7 @@ Talk of being a program (:mod:`~parlai_humaneval.quality.ai_talk`) and instructi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from parlai_humaneval.protocol.records import Mask, MaskKind
 from parlai_humaneval.quality.ai_talk import AI_TALK, LACKS_MORE
@@ -66,6 +67,9 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
     sentences = Sentences(text)
+    needed = _needed(tuple(names))
+    if not prompts and needed is not None and not sentences.hold_any(needed):
+        return []
     found: list[Found] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
     if ai_talk:
         found += _talk(text, sentences)
@@ -73,6 +77,16 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
         spans = spans_of(one.pattern, "name", text, sentences, one.triggers)
         found += [(start, end, one.kind) for start, end in spans]
     return to_masks(text, found)
+
+
+@lru_cache(maxsize=256)
+def _needed(names: tuple[str, ...]) -> frozenset[str] | None:
+    """Words without which no pattern can match: most of what people say holds none, and is passed over at once.
+
+    None: one of ``names`` has no letters, and its pattern must always be tried.
+    """
+    triggers = [needs for needs, _ in AI_TALK] + [one.triggers for one in name_patterns(names)]
+    return frozenset().union(*(sets[0] for sets in triggers)) if all(triggers) else None
 
 
 def _talk(text: str, sentences: Sentences) -> list[Found]:

@@ -26,6 +26,10 @@ class Sentences:
         self._words: list[Set[str]] = [set(_TOKEN.findall(text[start:end].casefold())) for start, end in self._places]
         self._all = frozenset().union(*self._words)
 
+    def hold_any(self, words: frozenset[str]) -> bool:
+        """Whether any of ``words`` stands anywhere in the text."""
+        return not self._all.isdisjoint(words)
+
     def with_words(self, triggers: Triggers) -> Iterator[Window]:
         """The sentences that hold a word of each of ``triggers``, in order; each from the last character before it on,
         by which patterns see that a sentence begins."""

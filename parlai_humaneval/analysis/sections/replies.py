@@ -31,7 +31,8 @@ class ModelReplies(Part):
     Attributes:
         n: replies asked for; ``n_shown`` of them could be rated.
         n_failed: only blanks; ``n_blocked``: refused by the response filter.
-        n_masked: shown with something hidden (a name, talk of being a program, an offensive word); ``n_changed``: shown with other changes, by kind in ``changes``.
+        n_masked: shown with something hidden (a name, talk of being a program, an offensive word).
+        n_changed: shown with other changes, by kind in ``changes``.
         n_told: shown with something in it that gives a model away, ``told_dialogues`` the first of those dialogues.
         n_named: dialogues of this model in which the rater's own words name a model or a maker.
         latency_median, latency_p95: seconds the model took.

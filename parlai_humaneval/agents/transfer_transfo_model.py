@@ -79,7 +79,7 @@ class DoubleHeadsModel(TorchGeneratorModel):
         return self._read(known, 1, past)
 
     def output(self, hidden: Tensor) -> Tensor:
-        """Scores of the next token; those that are no text have none."""
+        """Scores of the next token for ParlAI's search; tokens that are no text have none."""
         scores: Tensor = self.gpt2.lm_head(hidden)
         return scores.index_fill(-1, self.unspoken, neginf(scores.dtype))
 
@@ -94,7 +94,8 @@ class DoubleHeadsModel(TorchGeneratorModel):
         """
         replies = ys.unsqueeze(1) if wrong is None else _side_by_side(ys, wrong, self.NULL_IDX)
         hidden = self._read_replies(context, replies)
-        scores = self.output(hidden[:, 0, : ys.size(1)])
+        # The loss is over the whole vocabulary, as Wolf et al.'s: what cannot be said must be learnt not to be.
+        scores = self.gpt2.lm_head(hidden[:, 0, : ys.size(1)])
         choices = None if wrong is None else self._choose(hidden, replies)
         return scores, scores.max(dim=2).indices, context, choices
 

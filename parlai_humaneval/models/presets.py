@@ -33,7 +33,7 @@ def with_preset_files(args: Sequence[str]) -> list[str]:
         if before in FLAGS:
             found.append(preset_files(word))
         elif equals and flag in FLAGS:
-            found.append(f"{flag}={preset_files(value)}")
+            found += [flag, preset_files(value)]  # in one word ParlAI would turn the path's underscores into hyphens
         else:
             found.append(word)
     return found

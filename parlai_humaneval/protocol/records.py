@@ -40,7 +40,8 @@ class Mask(Record):
 class ReplyInfo(Record):
     """What a server said of a reply. ``served_model``: the name by which it calls the model. ``cost`` in ``currency``.
 
-    ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply.
+    ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
+    without the pool's tries that ended in an error.
     """
 
     served_model: str | None = None

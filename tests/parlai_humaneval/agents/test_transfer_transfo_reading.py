@@ -166,12 +166,24 @@ def test_both_heads_agree_with_transformers_own_forward_pass(agent: Agent) -> No
         expected = reference(agent, contexts[row], chosen, types)
         torch.testing.assert_close(choices[row], expected.mc_logits[0], rtol=1e-4, atol=1e-4)
         begin, length = len(contexts[row]), len(chosen[0])
-        spoken = torch.ones(len(dictionary), dtype=torch.bool)
-        spoken[dictionary.unspoken()] = False
         torch.testing.assert_close(
-            scores[row, :length, spoken], expected.logits[0, 0, begin : begin + length, spoken], rtol=1e-4, atol=1e-4
+            scores[row, :length], expected.logits[0, 0, begin : begin + length], rtol=1e-4, atol=1e-4
         )
-        assert scores[row][:, ~spoken].max() < -1e19
+
+
+def test_the_loss_is_over_all_words_and_the_search_over_those_that_can_be_said(agent: Agent) -> None:
+    """Guards both: perplexity comparable with any GPT-2's, and no special token in a reply."""
+    model, dictionary = agent.model.eval(), agent.dict
+    context, _ = agent._pad_tensor([[dictionary[OWN_TOKENS[0]], *dictionary.txt2vec("I cook.")]])
+    reply, _ = agent._pad_tensor([dictionary.txt2vec("I like dogs.")], is_label=True)
+    spoken = torch.ones(len(dictionary), dtype=torch.bool)
+    spoken[dictionary.unspoken()] = False
+    with torch.no_grad():
+        scores = model(context, ys=reply)[0]
+        searched = model.output(torch.zeros(1, 1, model.gpt2.config.n_embd))
+    assert scores[..., ~spoken].min() > -1e3
+    assert searched[..., ~spoken].max() < -1e19
+    assert searched[..., spoken].min() > -1e3
 
 
 def test_reading_in_steps_equals_reading_at_once(agent: Agent) -> None:

@@ -61,7 +61,7 @@ def test_words_of_a_command_line_are_told_apart() -> None:
     """Guards all spellings of the option, lists, and that nothing else is touched."""
     file, other = str(FOLDER / "gen/blenderbot.opt"), str(FOLDER / "arch/bart_large.opt")
     assert with_preset_files(["-o", "gen/blenderbot", "-m", "gen/blenderbot"]) == ["-o", file, "-m", "gen/blenderbot"]
-    assert with_preset_files(["--init-opt=gen/blenderbot"]) == [f"--init-opt={file}"]
+    assert with_preset_files(["--init-opt=gen/blenderbot"]) == ["--init-opt", file]
     lists = ["--init_opt", "gen/blenderbot,mine.opt,arch/bart_large"]
     assert with_preset_files(lists) == ["--init_opt", f"{file},mine.opt,{other}"]
     unknown = ["-o", "gen/blenderbo", "--beam-size=3", "-o"]
@@ -75,6 +75,15 @@ def test_the_users_own_preset_wins(tmp_path: Path) -> None:
     own.write_text(json.dumps({"topk": 7}), encoding="utf-8")
     assert preset_files("gen/meena") == "gen/meena"
     assert Opt.load_init(preset_files("gen/meena,gen/blenderbot"))["topk"] == 7
+
+
+@pytest.mark.parametrize(
+    "words", [["-o", "gen/blenderbot"], ["--init-opt=gen/blenderbot"], ["--init_opt", "gen/blenderbot"]]
+)
+def test_parlais_parser_reads_every_spelling(words: list[str]) -> None:
+    """Guards the way through ParlAI, which rewrites the underscores of words with “=”, those of our path as well."""
+    opt = ParlaiParser(True, True).parse_args(["-m", "transformer/generator", *with_preset_files(words)])
+    assert (opt["inference"], opt["beam_size"]) == ("beam", 10)
 
 
 def test_an_entry_of_the_zoo_takes_a_preset_and_wins_over_it() -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -36,6 +35,7 @@ from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
 from parlai_humaneval.agents.prices import Prices
 from parlai_humaneval.agents.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.blanks import is_blank
+from parlai_humaneval.models.keys import is_variable_name, not_a_name
 from parlai_humaneval.protocol.records import ReplyInfo
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,6 @@ NUMBERS: Mapping[str, tuple[type, str]] = {
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @register_agent("parlai_humaneval/chat_completions")
@@ -121,7 +120,7 @@ def _connect(opt: Opt, concurrency: int) -> ChatServer:
         raise ValueError(
             "served_model is missing: the name by which the server calls its model (GET /models lists them)"
         )
-    variable = str(opt.get("api_key_env", KEY_VARIABLE) or "")
+    variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
     server = Server(base_url=_address(opt), model=str(model), key_variable=variable, key=_key(variable))
     return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
 
@@ -145,11 +144,8 @@ def _key(variable: str) -> str:
     """What the environment holds; empty where no key is needed."""
     if not variable:
         return ""
-    if not _VARIABLE.fullmatch(variable):
-        # What was given is not told: it may be a key.
-        raise ValueError(
-            "api_key_env must be the NAME of an environment variable that holds the key, not the key itself"
-        )
+    if not is_variable_name(variable):
+        raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
     key = os.environ.get(variable, "").strip()
     if not key and variable != KEY_VARIABLE:
         raise ValueError(f"the environment variable {variable} is not set; api_key_env says that it holds the key")

@@ -23,6 +23,7 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
 from parlai_humaneval.agents.outside import CONCURRENCY
+from parlai_humaneval.models.keys import is_variable_name, not_a_name
 
 if TYPE_CHECKING:
     import httpx
@@ -105,6 +106,8 @@ class Endpoint:
 def _authorization(variable: str) -> dict[str, str]:
     if not variable:
         return {}
+    if not is_variable_name(variable):
+        raise ValueError(not_a_name("authorization_env"))  # what was given is not told: it may be a key
     value = os.environ.get(variable, "").strip()
     if not value:
         raise ValueError(
@@ -173,7 +176,7 @@ def _endpoint(options: Mapping[str, Any]) -> Endpoint:
     retries = options.get("connect_retries")
     return Endpoint(
         str(options.get("url") or ""),
-        str(options.get("authorization_env") or ""),
+        str(options.get("authorization_env") or "").strip(),
         int(options.get("concurrency") or CONCURRENCY),
         CONNECT_RETRIES if retries is None else int(retries),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from parlai_humaneval.models.files import PATH_OPTIONS, missing, to_be_trained, to_download
+from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.loading import parlai_opt
 from parlai_humaneval.models.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
@@ -53,6 +54,8 @@ class Checked:
 
 def check(spec: ModelSpec) -> Checked:
     """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
+    if trouble := key_trouble(spec.options):
+        return Checked(spec, "cannot", "key", [f"options.{trouble}."], [], [])
     with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:

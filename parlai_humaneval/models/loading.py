@@ -11,6 +11,7 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.home import expand_home
+from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.own_code import FOLDER_OPTION, make_importable
 from parlai_humaneval.models.presets import preset_files
@@ -47,8 +48,10 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line.
 
     Raises:
-        ZooError: for an option that the agent does not have, or an ill-typed value.
+        ZooError: for an option that the agent does not have, an ill-typed value, or a key.
     """
+    if trouble := key_trouble(spec.options):
+        raise ZooError(f"{spec.name}: options.{trouble}")
     make_importable(spec.folder)
     parser = ParlaiParser(True, True)
     options = options_of(spec)

@@ -27,7 +27,11 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from parlai_humaneval.models.keys import key_trouble
+
 PACKAGE = Path(__file__).resolve().parents[1]
+FEW = 5
+"""So many names are all shown where none is like the one that was given."""
 DEVICE = r"^(cpu|cuda:\d+)$"
 
 
@@ -136,7 +140,7 @@ def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
 
     Raises:
         ZooError: for a file that cannot be read, an unknown or ill-typed key, a name given
-            twice, or an ``extends`` that leads nowhere or in a circle.
+            twice, an ``extends`` that leads nowhere or in a circle, or a key that stands in the file.
     """
     files = sorted(zoo_dir().glob("*.yaml")) if paths is None else [Path(path) for path in paths]
     entries: dict[str, _Entry] = {}
@@ -161,9 +165,22 @@ def resolve(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpe
 def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
     if name in zoo:
         return zoo[name]
-    near = difflib.get_close_matches(name, zoo, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(zoo) or 'no models'}."
-    raise ZooError(f"no model is called “{name}”; {hint} `parlai-humaneval models list` shows all.")
+    raise ZooError(_no_such(name, zoo))
+
+
+def _no_such(name: str, names: Iterable[str]) -> str:
+    """That no model is called so, and what may have been meant: those like it, or where to find all."""
+    known = list(names)
+    near = (
+        difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        or [one for one in known if name and one.startswith(name)][:3]
+    )
+    shown = near or (known if len(known) <= FEW else [])
+    if shown:
+        return (
+            f"no model is called “{name}”; did you mean {' or '.join(shown)}? `parlai-humaneval models list` shows all"
+        )
+    return f"no model is called “{name}”; `parlai-humaneval models list` shows the {len(known)} that there are"
 
 
 def _read(file: Path) -> _File:
@@ -215,6 +232,9 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
     options = merged.setdefault("options", {})
     if "model" not in options and "model_file" not in options:
         raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
+    for block in ("options", "training"):
+        if trouble := key_trouble(merged.get(block) or {}):
+            raise ZooError(f"{where}.{block}.{trouble}")
     return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
 
 
@@ -234,10 +254,7 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
     seen = [name]
     while (parent := chain[-1].extends) is not None:
         if parent not in entries:
-            raise ZooError(
-                f"{where}.extends: no model is called “{parent}”{_near(parent, entries)}; "
-                f"expected one of {', '.join(entries)}"
-            )
+            raise ZooError(f"{where}.extends: {_no_such(parent, entries)}")
         if parent in seen:
             raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
         seen.append(parent)

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from parlai.core.params import ParlaiParser
 from parlai.core.script import ParlaiScript, register_script
 
+from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.zoo import ModelSpec, load_zoo, resolve, zoo_dir
 from parlai_humaneval.self_chat.counting import GeneratedFile
 from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of
@@ -95,7 +96,7 @@ def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
     """The models that ``--models`` names, or the one of ``-m`` and ``-mf`` with the options that were given.
 
     Raises:
-        SelfChatError: neither is named, or both are.
+        SelfChatError: neither is named, or both are; or an option holds a key.
         ZooError: a name is not in the zoo.
     """
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
@@ -104,6 +105,8 @@ def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
     if bool(names) == single:
         raise SelfChatError("name the models of the zoo (--models eliza,retrieval) or one model (-m or -mf), not both")
     if single:
+        if trouble := key_trouble(given):  # they are written beside the dialogues
+            raise SelfChatError(trouble)
         return [ModelSpec(name=_name_of(given), options=given)]
     extra = [Path(part.strip()).expanduser() for part in (opt.get("zoo") or "").split(",") if part.strip()]
     return resolve(names, load_zoo([*sorted(zoo_dir().glob("*.yaml")), *extra]))

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +23,12 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
-from parlai_humaneval.agents.own_function import EXAMPLES, find_function, wanted
+from parlai_humaneval.agents.outside import Heard, OutsideAgent, OutsideError, Said
+from parlai_humaneval.agents.own_function import EXAMPLES, find_function, own_frames, wanted
 from parlai_humaneval.agents.turns import Turn
 from parlai_humaneval.models.own_code import folder_of
+
+logger = logging.getLogger(__name__)
 
 OFFERED: dict[str, object] = {"persona": [], "seed": 0}
 """Keyword arguments that a function may declare: the sentences it is to play, and the conversation's seed."""
@@ -38,6 +42,7 @@ class OwnFunction:
         self._function = function
         self._wanted = wanted(function, OFFERED)
         self._starting = threading.Lock()
+        self._told: set[str] = set()  # errors whose frames are in the log
 
     def __call__(self, heard: Heard) -> str:
         history = [Turn(speaker, text) for speaker, text in heard.dialogue]
@@ -48,6 +53,17 @@ class OwnFunction:
         if not isinstance(text, str):
             raise TypeError(f"{self.name} answered with {type(text).__name__}, not with a text (str)")
         return text
+
+    def failure(self, error: Exception) -> OutsideError:
+        """What the function raised, in one line; where, in full, is logged once."""
+        frames = own_frames(error, __file__)
+        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        said = f"{type(error).__name__}: {error}{place}"
+        if frames and said not in self._told:
+            self._told.add(said)
+            where = "".join(traceback.format_list(frames)).rstrip()
+            logger.error("%s raised %s: %s\n%s", self.name, type(error).__name__, error, where)
+        return OutsideError(said)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
@@ -100,4 +116,8 @@ class CallableAgent(OutsideAgent):
         return {**super().share(), "function": self.function}
 
     def ask(self, heard: Heard) -> Said:
-        return Said(self.function(heard))
+        try:
+            return Said(self.function(heard))
+        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+            failure = self.function.failure(error)
+        raise failure  # outside of the handler: it drags no traceback of ours along

@@ -48,18 +48,18 @@ def told(server: Server, error: openai.OpenAIError, requests: int) -> OutsideErr
     """``error`` of the client, after ``requests`` requests, as one whose message says all."""
     import openai  # it takes a second
 
-    asked = f", asked {requests} times" if requests > 1 else ""
+    asked = f" ({requests} requests)" if requests > 1 else ""
     if isinstance(error, openai.APIStatusError):
         says = server.quote(_said(error))
         advice = _advice(server, error.status_code)
-        message = f"{server}{asked}, answered with status {error.status_code} and says {says}{advice}"
+        message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
         return OutsideError(message, final=error.status_code in FINAL)
     if isinstance(error, openai.APITimeoutError):
-        return OutsideError(f"{server}{asked}, did not answer in time (request_timeout_s)")
+        return OutsideError(f"{server} did not answer in time (request_timeout_s){asked}")
     if isinstance(error, openai.APIConnectionError):
         cause = server.quote(str(error.__cause__ or error))
-        return OutsideError(f"{server}{asked}, cannot be reached or cut the connection, {cause}: is it running there?")
-    return OutsideError(f"{server}{asked}, broke off and says {server.quote(_said(error) or str(error))}")
+        return OutsideError(f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}")
+    return OutsideError(f"{server} broke off and says {server.quote(_said(error) or str(error))}{asked}")
 
 
 def _said(error: openai.OpenAIError) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
+from parlai_humaneval.agents.outside import Heard, OutsideAgent, OutsideError, Said
 
 MAX_BYTES = 1_000_000
 """Longest answer that is read; a reply of 10,000 words has about 60,000."""
@@ -30,7 +30,7 @@ SHOWN = 120
 GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
 
 
-class BadAnswer(RuntimeError):
+class BadAnswer(OutsideError):
     """The other side gave no answer, or none that the contract allows; the message says what came instead."""
 
 

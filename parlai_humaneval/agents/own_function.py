@@ -8,6 +8,8 @@ import importlib.util
 import inspect
 import operator
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -99,3 +101,16 @@ def wanted(function: Callable[..., Any], offered: Mapping[str, object]) -> froze
 
 def _by_keyword(parameter: inspect.Parameter | None) -> bool:
     return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+
+
+def own_frames(error: BaseException, caller: str) -> list[traceback.FrameSummary]:
+    """Where in the user's code an error came up, outermost first: neither ``caller`` (a file of ours) nor libraries.
+
+    All below ``caller`` where nothing else is left: the function itself is a library's.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [index for index, frame in enumerate(frames) if frame.filename == caller]
+    below = frames[ours[-1] + 1 :] if ours else list(frames)
+    paths = sysconfig.get_paths()
+    libraries = (paths["stdlib"], paths["purelib"], paths["platlib"])
+    return [frame for frame in below if not frame.filename.startswith((*libraries, "<frozen"))] or below

@@ -107,6 +107,7 @@ class _Question:
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self._traced = ""  # the trouble that was last written down with its traceback
         self.tries = 0
         self._unfit: Answer | None = None
         self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
@@ -170,8 +171,19 @@ class _Question:
             self._info = in_all(self._info, error.info)
             unfit = Answer("", time.monotonic() - self._started, failed=True, info=self._info)
         self._unfit = unfit
-        trace = None if isinstance(error, OutsideError) else error
-        logger.error("%s failed to reply (try %d): %s", self.child.model, self.tries, error, exc_info=trace)
+        said = _said(error)
+        trouble = f"{self.child.model} failed: {said}"
+        # One traceback is enough, however often it is tried; what stands outside has none to show.
+        trace = None if isinstance(error, OutsideError) or trouble == self._traced else error
+        self._traced = trouble
+        tries = self.retries + 1
+        logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
-        self.trouble = f"{self.child.model} failed: {type(error).__name__}: {error}"
+        self.trouble = trouble
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, on one line; the message of an :class:`OutsideError` says all."""
+    said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
+    return " ".join(said.split())

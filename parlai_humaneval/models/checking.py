@@ -13,7 +13,7 @@ from parlai_humaneval.models.files import PATH_OPTIONS, missing, to_be_trained, 
 from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.loading import parlai_opt
 from parlai_humaneval.models.memory import check_memory
-from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
+from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 State = Literal["ready", "to download", "to train", "to serve", "cannot"]
@@ -90,7 +90,7 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     from parlai_humaneval.models.pool import ModelPool
 
     started = time.monotonic()
-    with quiet_parlai(), ModelPool([spec]) as pool:
+    with quiet_parlai(), quiet_tries(), ModelPool([spec]) as pool:
         loaded = time.monotonic() - started
         speaker = pool.speaker([spec.name], seed=0)
         speaker.observe({"text": "Hi!", "episode_done": False})

@@ -90,11 +90,11 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
       echo "Hi!" | parlai-humaneval models chat retrieval --json
     """
     from parlai_humaneval.models.pool import ModelFailed, ModelPool
-    from parlai_humaneval.models.quiet import quiet_parlai
+    from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries
 
     spec = named([name], read_zoo(zoo_files))[0]
     try:
-        with quiet_parlai(), ModelPool([spec], seed=seed) as pool:
+        with quiet_parlai(), quiet_tries(), ModelPool([spec], seed=seed) as pool:
             speaker = pool.speaker([name], seed=seed)
             while message := _next_message():
                 speaker.observe({"text": message, "episode_done": False})

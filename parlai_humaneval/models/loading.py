@@ -9,6 +9,7 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.agents.outside import OutsideError
 from parlai_humaneval.models.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.home import expand_home
 from parlai_humaneval.models.keys import key_trouble
@@ -92,4 +93,5 @@ def load_agent(spec: ModelSpec) -> Agent:
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
-        raise ZooError(f"{spec.name} cannot be loaded: {type(error).__name__}: {error}") from error
+        said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
+        raise ZooError(f"{spec.name} cannot be loaded: {said}") from error

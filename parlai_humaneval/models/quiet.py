@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from parlai.utils import logging as parlai_logging
 
+ASKING_LOGGER = "parlai_humaneval.models"
+
 
 @contextlib.contextmanager
 def quiet_parlai(level: int = logging.ERROR) -> Iterator[None]:
@@ -20,6 +22,18 @@ def quiet_parlai(level: int = logging.ERROR) -> Iterator[None]:
         yield
     finally:
         parlai_logging.logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def quiet_tries() -> Iterator[None]:
+    """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
+    logger = logging.getLogger(ASKING_LOGGER)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextlib.contextmanager

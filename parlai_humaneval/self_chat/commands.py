@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -27,8 +25,6 @@ from parlai_humaneval.self_chat import (
     pairs_of,
 )
 from parlai_humaneval.self_chat.settings import StartKind, checked_settings
-
-ASKING_LOGGER = "parlai_humaneval.models"
 
 
 @click.command("self-chat")
@@ -159,6 +155,9 @@ def run_with_bar(
         SelfChatError: also when a model broke or was silent.
         MaterialError, ZooError: as :func:`generate`.
     """
+    # Imported here: ParlAI takes seconds, and --help needs none of it.
+    from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries
+
     # The stream is named now: what a model prints while it is loaded is led elsewhere.
     console = Console(file=sys.stderr)
     columns = (
@@ -169,7 +168,7 @@ def run_with_bar(
         TimeRemainingColumn(),
     )
     done: dict[Path, GenerationProgress] = {}
-    with Progress(*columns, console=console) as bar, _quiet():
+    with Progress(*columns, console=console) as bar, quiet_parlai(), quiet_tries():
         from parlai_humaneval.models.asking import ModelFailed
 
         task = bar.add_task("Starting", total=settings.num_dialogues * len(pairs))
@@ -199,21 +198,6 @@ def run_with_bar(
             raise SelfChatError(
                 f"{error}. The {kept} complete dialogues in {out} are kept; the same command goes on with them."
             ) from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """ParlAI's log is not for people, and the tries at a reply are told by the counts and the error at the end."""
-    from parlai_humaneval.models.quiet import quiet_parlai
-
-    logger = logging.getLogger(ASKING_LOGGER)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        with quiet_parlai():
-            yield
-    finally:
-        logger.setLevel(before)
 
 
 def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from own_models import own, said, written
 
+from parlai_humaneval.models.commands import models
 from parlai_humaneval.models.files import missing
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
@@ -207,3 +210,50 @@ def test_a_file_of_the_users_hides_no_library(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delitem(sys.modules, "this", raising=False)
     with ModelPool([own("callable", tmp_path, function="bot.py:reply")]) as pool:
         assert str(tmp_path) not in said(pool, "Hi!")[0]
+
+
+RAISES = """
+    import json
+
+    def helper():
+        return json.loads("{")
+
+    def reply(history):
+        return helper()
+
+    async def later(history):
+        return helper()
+"""
+
+
+@pytest.mark.parametrize("function", ["reply", "later"])
+@pytest.mark.parametrize("command", [["check", "mine", "--load"], ["chat", "mine"]])
+def test_what_it_raises_is_told_once(
+    command: list[str], function: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Guards whoever mends their bot: one line with the place, their own frames once, and none of ours or a library's."""
+    written(tmp_path / "bot.py", RAISES)
+    options = {"model": "parlai_humaneval/callable", "function": f"bot.py:{function}"}
+    zoo = tmp_path / "zoo.yaml"
+    zoo.write_text(json.dumps({"models": {"mine": {"options": options}}}), encoding="utf-8")
+    result = CliRunner().invoke(models, [*command, "--zoo", str(zoo)], input="Hi!\n")
+    assert result.exit_code == 1
+    assert result.output.count("JSONDecodeError") == 1
+    assert "(bot.py, line 5)" in result.output
+    (logged,) = caplog.records
+    assert logged.exc_info is None
+    assert logged.getMessage().count("File ") == logged.getMessage().count('bot.py", line') == 2
+
+
+def test_a_failed_try_is_a_short_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Guards the log of a launch: which try of how many, what was wrong, on one line."""
+    written(tmp_path / "bot.py", "def reply(history):\n    raise ValueError('bad\\nday')\n")
+    with (
+        ModelPool([own("callable", tmp_path, function="bot.py:reply")], retries=1) as pool,
+        pytest.raises(ModelFailed) as failed,
+    ):
+        said(pool, "Hi!")
+    told = "ValueError: bad day (bot.py, line 2)"
+    assert str(failed.value) == f"no reply from mine: mine failed: {told}"
+    tries = [record.getMessage() for record in caplog.records if record.name == "parlai_humaneval.models.asking"]
+    assert tries == [f"mine: try 1 of 2 failed: {told}", f"mine: try 2 of 2 failed: {told}"]

@@ -15,7 +15,8 @@ Appearance = Literal["as_said", "plain"]
 Emoji = Literal["keep", "strip"]
 
 CHANGES = {
-    "control_characters": "characters without a shape, or that turn the direction of writing around, were removed",
+    "control_characters": "characters without a shape, or that turn the direction of writing around, and a terminal's "
+    "colours were removed",
     "model_tokens": "marks of a model's own format (</s>, <|im_end|>, thoughts between tags) were removed",
     "markdown": "markdown was written as plain text",
     "emoji": "emoji were removed",
@@ -35,6 +36,13 @@ _UNSEEN = re.compile(
 )
 """Unicode's control and format characters but for \\n, \\t, joiners and signs over Arabic numbers; and, in the last row,
 what Unicode counts as letters or signs though it has no shape."""
+_TERMINAL = re.compile(
+    r"(?:\x1b\[|\x9b(?=[\d;?]))[0-?]*[ -/]*[@-~]"  # colours, moves of the cursor
+    r"|(?:\x1b\]|\x9d(?=\d+;))[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # titles, links
+    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)"  # strings to the terminal
+    r"|\x1b(?:[ -/]+[0-~]|[78=>])"  # sets of characters
+)
+"""Escape sequences of terminals (ECMA-48), which leave “[31m” behind if only their first character goes."""
 _JOINERS = "\u200c\u200d"
 """They make shapes in emoji and in Persian or Indic writing, and are taken out elsewhere."""
 
@@ -83,10 +91,13 @@ def looked_over(
 
 
 def without_control(text: str) -> str:
-    """Newlines as ``\\n``; no control, zero-width and direction characters. Joiners stay in emoji and non-Latin words."""
+    """Newlines as ``\\n``; no control, zero-width and direction characters, and no escape sequences of terminals.
+
+    Joiners stay in emoji and non-Latin words.
+    """
     if text.isascii() and text.isprintable():
         return text
-    text = _UNSEEN.sub("", _NEWLINES.sub("\n", text))
+    text = _UNSEEN.sub("", _NEWLINES.sub("\n", _TERMINAL.sub("", text)))
     return _LONE_JOINER.sub("", text) if any(joiner in text for joiner in _JOINERS) else text
 
 

@@ -11,7 +11,8 @@ A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are o
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
 
 Talk of being a program (:mod:`~parlai_humaneval.quality.ai_talk`) and instructions that are repeated
-(:mod:`~parlai_humaneval.quality.prompt_echo`) are masked by ``[…]`` where that is asked for.
+(:mod:`~parlai_humaneval.quality.prompt_echo`) are masked by ``[…]`` where that is asked for. Where talk of being a
+program is hidden, marks are left only where they cannot be helped (:mod:`~parlai_humaneval.quality.clean_cuts`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from functools import lru_cache
 
 from parlai_humaneval.protocol.records import Mask, MaskKind
 from parlai_humaneval.quality.ai_talk import AI_TALK, LACKS_MORE
+from parlai_humaneval.quality.clean_cuts import clean_cuts
 from parlai_humaneval.quality.identity_names import is_telling, name_patterns
 from parlai_humaneval.quality.prompt_echo import prompt_echoes
 from parlai_humaneval.quality.windows import Sentences, spans_of
@@ -50,7 +52,8 @@ def mask_identity(
     Args:
         text: a model's reply.
         names: the zoo names of the models in play.
-        ai_talk: whether talk of being a program is masked, too.
+        ai_talk: whether talk of being a program is masked, too; then whole clauses go, and a name leaves no mark where it
+            can be helped.
         prompts: instructions of the models in play, which must not be repeated.
 
     Returns:
@@ -58,6 +61,7 @@ def mask_identity(
         when nothing gives the model away.
     """
     masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts)
+    masks = clean_cuts(text, masks) if ai_talk else masks
     return masked_text(text, masks), masks
 
 

@@ -131,6 +131,8 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
             rf"{_BEFORE}{speaker}(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
             rf"\b(?:i\s+am|i['’]m|im|as)\s+an?\s+{speaker}(?=\s+{_KIND}\b)",
             rf"{_INTRODUCED}{speaker}(?=,?\s+(?:an?\b|the\b|from\b|by\b|{_MADE}\b)|\s*[.,;:!?]|$)",
+            rf"{_START}as\s+{speaker}(?=\s+i\b)",
+            rf"{_START}i,\s+{speaker}(?=,)",
             rf"{_ADDRESS}{speaker}(?!\w)",
             rf"{_START}{speaker}(?=\s+here\s*(?:[.,;!?]|$)|\s+at\s+your\s+service\b)",
             rf"^\s*{speaker}(?=\s*:)",

@@ -9,6 +9,7 @@ from typing import Protocol
 from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.protocol.records import Mask
 from parlai_humaneval.quality.appearance import Appearance, Emoji, looked_over
+from parlai_humaneval.quality.clean_cuts import clean_cuts
 from parlai_humaneval.quality.identity import Found, giveaways, masked_text, to_masks
 from parlai_humaneval.quality.response_filter import ResponseFilter
 
@@ -39,7 +40,8 @@ class SettledPresenter:
 
     First the looks are seen to, then what gives the model away or is offensive is masked in what is left.
 
-    ``ai_talk``: whether talk of being a program is masked. ``prompts``: instructions that are not to be repeated.
+    ``ai_talk``: whether talk of being a program is masked, without a mark where that can be helped. ``prompts``:
+    instructions that are not to be repeated.
     ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
     """
 
@@ -69,6 +71,8 @@ class SettledPresenter:
             told: list[Found] = [(mask.start, mask.end, mask.kind) for mask in masks]
             offensive: list[Found] = [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
             masks = to_masks(looks, [*offensive, *told])
+        if self.ai_talk:
+            masks = clean_cuts(looks, masks)
         return Presented(masked_text(looks, masks), masks, changes)
 
     def _looks(self, text: str) -> tuple[str, list[str]]:

@@ -56,7 +56,7 @@ def test_what_models_said_looks_the_same_and_what_people_said_stays() -> None:
     said = (SaidLine("s1", "**Hello** 😀"), SaidLine("s2", "**Hello** 😀 I'm an AI"), SaidLine("s2", "😀"))
     shown = shown_dialogue(Dialogue("d", said, (), 1, {"s1": HUMAN, "s2": B}))
     lines = masked(shown, [B], SettledPresenter(appearance="plain", emoji="strip", ai_talk=True)).lines
-    assert [line.text for line in lines] == ["**Hello** 😀", "Hello I'm […]", "[…]"]
+    assert [line.text for line in lines] == ["**Hello** 😀", "Hello", "[…]"]
     assert lines[1].changes == ["markdown", "emoji"]
     assert [mask.kind for mask in lines[1].masks] == ["ai_disclosure"]
     assert lines[2].raw_text == "😀"

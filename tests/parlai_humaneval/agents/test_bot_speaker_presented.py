@@ -36,7 +36,7 @@ def test_what_is_shown_is_what_goes_on(scripted_pool: Any, history: Any) -> None
     )
     speaker.observe(human("Hi"))
     candidate = by_model(speaker.act())["rich"]
-    assert candidate["text"] == "Hello there!\nI'm [name], […] I…"
+    assert candidate["text"] == "Hello there!\nI'm [name], I…"
     assert candidate["raw_text"] == RICH
     assert candidate["changes"] == ["markdown", "emoji", "length"]
     assert [mask["kind"] for mask in candidate["masks"]] == ["name", "ai_disclosure"]

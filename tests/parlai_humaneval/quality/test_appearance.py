@@ -56,6 +56,26 @@ def test_plain_words_stay_as_they_are(text: str) -> None:
     assert looked_over(text, appearance="plain", emoji="strip", max_chars=100) == (text, [])
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[1;38;5;196mred\x1b[K and \x9b31mblue", "red and blue"),
+        ("\x1b]0;a title\x07red \x1b]8;;http://x.y\x1b\\link\x1b]8;;\x1b\\", "red link"),
+        ("\x1b(Bred\x1b7\x1bPq#0\x1b\\", "red"),
+        ("\x1bHello", "Hello"),
+        ("a\x1b]no end of it", "a]no end of it"),
+    ],
+)
+def test_escape_sequences_of_terminals_go_whole(text: str, words: str) -> None:
+    """“[31mred[0m” would be left, which no person writes; what is no sequence loses its control character alone."""
+    assert looked_over(text) == (words, ["control_characters"])
+
+
+def test_brackets_without_an_escape_stay() -> None:
+    assert looked_over("[31m is a colour, [0m is none") == ("[31m is a colour, [0m is none", [])
+
+
 @pytest.mark.parametrize("text", ["**Hi** <b>you</b> 😀\n\n- a  b", "</s>", "- I think so"])
 def test_as_said_changes_nothing_that_can_be_seen(text: str) -> None:
     """Guards the papers' protocols: looks change only where that was asked for."""
@@ -82,7 +102,7 @@ def test_emoji_go_with_their_space(text: str, without: str) -> None:
         ("a\u200bb\u2060c\ufeff", "abc"),
         ("\u202eabc\u202c \u2066d\u2069", "abc d"),
         ("a\r\nb\u2028c\x0bd", "a\nb\nc\nd"),
-        ("\x00\x07z\x1b[31m", "z[31m"),
+        ("\x00\x07z\x1b", "z"),
         ("x\u200dy \u200c", "xy "),
         ("tab\tstays", "tab\tstays"),
         ("👨‍👩‍👧 🏳️‍🌈", "👨‍👩‍👧 🏳️‍🌈"),

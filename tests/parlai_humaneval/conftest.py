@@ -58,7 +58,9 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
         for name, behaviour in behaviours.items():  # not by opt, which every agent copies
             agents[name].behaviour = behaviour
         monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
-        pool = ModelPool([ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in behaviours], **arguments)
+        pool = ModelPool(
+            [ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in behaviours], **arguments
+        )
         pools.append(pool)
         return pool.load()
 

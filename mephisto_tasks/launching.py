@@ -110,6 +110,8 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
+        if desk.used:
+            _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
@@ -157,6 +159,13 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDo
             "human model out, or do not change the architect"
         )
     return partners_door(data_dir, task_name)
+
+
+def _announce_truly(config: DictConfig, study: Study) -> None:
+    """Where people may write the replies, the crowd's site must not announce chatbots: it says what the page says."""
+    for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
+        if "chatbot" in str(config.mephisto.task[key]).lower():
+            config.mephisto.task[key] = words
 
 
 def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from mephisto_tasks.interactive.study import Study, restore_allocation
 from mephisto_tasks.results import past_dialogues
 from mephisto_tasks.settings import task_dir
 from mephisto_tasks.unfinished import unfinished_units
+from parlai_humaneval.agents.human import is_person
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.contexts import SpeakerContext, load_contexts
@@ -49,6 +50,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     specs = resolve(config.model_names(), zoo)
     practice = _practice(config, own)
     planner = _planner(config, seed)
+    person = any(is_person(spec) for spec in specs)
     study = Study(
         config=config,
         seed=seed,
@@ -58,7 +60,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         planner=planner,
         presenter=_presenter(config, specs),
         practice=practice,
-        instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun)),
+        instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun, person)),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
         unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
@@ -157,11 +159,15 @@ def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
     }
 
 
-def _flags(config: InteractiveConfig, begun: bool) -> set[str]:
-    """What is true of the study, for lines of the instructions that hold only then; ``begun``: lines stand there already."""
+def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then.
+
+    ``begun``: lines stand there already. ``person``: one of the models is a person.
+    """
     each = [config.of(setting) for setting in config.settings()]
     flags = {
         "persona": config.persona,
+        "human_partner": person,
         "first_message": begun or bool(config.first_message),
         "rater_ends": config.rater_ends,
         "several_conversations": config.conversations_per_unit > 1,

@@ -136,6 +136,15 @@ class BotSpeakerAgent(Agent):
         for child in self._children:
             child.leave()
 
+    def absent(self) -> bool:
+        """Whether the next line waits for somebody who is not there (people write it, and none is). From any thread."""
+        return any(child.absent() for child in self._children)
+
+    def hold(self, away: bool) -> None:
+        """The person is away from their page, or back: those who wait at theirs come first meanwhile. From any thread."""
+        for child in self._children:
+            child.hold(away)
+
     def observe(self, observation: Mapping[str, Any]) -> Message:
         """Hear the person's message; all models hear it.
 

@@ -75,6 +75,7 @@ class Child:
         self._heard = 0
         self._knows_persona = not self._persona
         self._observation: Any = None
+        self._request: Request | None = None
 
     def hear(self, dialogue: Sequence[Utterance]) -> None:
         """Hear the lines that are new since the last call; a clone that fails at it is replaced."""
@@ -90,7 +91,18 @@ class Child:
         if self._observation is None:  # the Bot Speaker spoke last and is to go on
             with self.worker.observing:
                 self._observe(None, {})
-        return self.worker.submit(self.agent, self._observation)
+        self._request = self.worker.submit(self.agent, self._observation)
+        return self._request
+
+    def absent(self) -> bool:
+        """Whether the next line waits for somebody who is not there, as an agent for whom people write can say."""
+        answered = self._request is not None and self._request.future.done()
+        return not answered and hasattr(self.agent, "partner_absent") and bool(self.agent.partner_absent())
+
+    def hold(self, away: bool) -> None:
+        """The person is away from their page, or back: an agent that asks somebody on their behalf is told so."""
+        if hasattr(self.agent, "person_away"):
+            self.agent.person_away(away)
 
     def leave(self) -> None:
         """The conversation is over: an agent that waits for somebody else on its behalf is told so."""
@@ -104,6 +116,7 @@ class Child:
                 self._heard += 1
 
     def _hear(self, utterance: Utterance) -> None:
+        self._request = None
         if utterance.speaker == "human":
             self._observe(utterance.text, utterance.extra)
             return

@@ -7,7 +7,9 @@ reply, and whoever writes it keeps what is written so far. Conversations are tol
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +23,13 @@ _OFFERED: ContextVar[Desk | None] = ContextVar("desk", default=None)
 
 class NobodyAnswered(OutsideError):
     """No partner wrote a reply in time."""
+
+
+class NobodyThere(OutsideError):
+    """No partner sits at the desk, and has not for a while; whoever waits should not wait on."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no person was there to write a reply for {seconds:g} s", final=True)
 
 
 class Withdrawn(OutsideError):
@@ -46,6 +55,8 @@ class Errand:
     text: str | None = None
     slow: str | None = None
     """A partner who let it wait for the whole time-out: somebody else comes first now."""
+    asked_at: float = field(default_factory=time.monotonic)
+    """When it was first asked for, ``time.monotonic`` seconds."""
 
     @property
     def conversation(self) -> int:
@@ -56,7 +67,8 @@ class Desk:
     """Hands each request to one partner at a time. Thread-safe.
 
     A partner has one request in hand, and keeps their conversations for as long as they sit here. Others are given to
-    whoever is free and has the fewest. Requests are taken up in the order in which they came.
+    whoever is free and has the fewest. Requests are taken up in the order in which they came, those of raters whose pages
+    are away (:meth:`hold`) after all others.
 
     ``on_change`` is called, in any thread and often for nothing, whenever what a partner has in hand may have changed;
     it must not block.
@@ -70,33 +82,58 @@ class Desk:
         self._partners: dict[str, None] = {}
         self._owner: dict[int, str] = {}
         self._answers: Counter[str] = Counter()
+        self._held: set[int] = set()
+        self._empty_since = time.monotonic()
         self._closed = False
         self._lock = threading.Lock()
 
     # -- the models' side
 
-    def ask(self, heard: Heard, *, patience_s: float) -> str:
+    def ask(self, heard: Heard, *, patience_s: float, unattended_s: float = math.inf) -> str:
         """The reply that a person writes; blocks until it is there.
 
         Raises:
             NobodyAnswered: after ``patience_s`` seconds; the request is gone, unless somebody else waits for it, too.
+            NobodyThere: it was asked for ``unattended_s`` seconds ago, and in all that time no partner was here.
             Withdrawn: the conversation is over, or the desk was closed.
         """
         errand = self._enter(heard)
         self.on_change()
-        answered = errand.settled.wait(patience_s)
+        failure = self._wait(errand, patience_s, unattended_s)
         with self._lock:
             errand.waiters -= 1
-            if not answered and errand.waiters == 0 and self._errands.get(errand.errand_id) is errand:
+            if failure is not None and errand.waiters == 0 and self._errands.get(errand.errand_id) is errand:
                 del self._errands[errand.errand_id]
                 self._owner.pop(errand.conversation, None)  # they had their time: the next try is anybody's
                 self._deal()
         self.on_change()
         if errand.text is not None:
             return errand.text
-        if answered:
-            raise Withdrawn
-        raise NobodyAnswered(f"no person wrote a reply within {patience_s:g} s")
+        raise failure or Withdrawn()
+
+    def _wait(self, errand: Errand, patience_s: float, unattended_s: float) -> OutsideError | None:
+        """Until the errand is settled (None), or its time is over."""
+        until = time.monotonic() + patience_s
+        while True:
+            now = time.monotonic()
+            with self._lock:
+                # With somebody here, it is at least so long from now until they would have been away for long enough.
+                alone_since = now if self._partners else max(self._empty_since, errand.asked_at)
+            ends = min(until, alone_since + unattended_s)
+            if errand.settled.wait(max(0.0, ends - now)):
+                return None
+            if now >= until:
+                return NobodyAnswered(f"no person wrote a reply within {patience_s:g} s")
+            if now >= ends:
+                return NobodyThere(unattended_s)
+
+    def hold(self, seed: int, away: bool) -> None:
+        """Whether the rater of a conversation is away from their page: those who are there come first."""
+        with self._lock:
+            if away:
+                self._held.add(seed)
+            else:
+                self._held.discard(seed)
 
     def leave(self, seed: int) -> None:
         """A conversation is over: nobody needs to write for it any more."""
@@ -104,6 +141,7 @@ class Desk:
             for errand in [errand for errand in self._errands.values() if errand.conversation == seed]:
                 self._settle(errand, None)
             self._owner.pop(seed, None)
+            self._held.discard(seed)
             self._deal()
         self.on_change()
 
@@ -126,7 +164,10 @@ class Desk:
     def stand_up(self, partner: str) -> None:
         """A partner has gone: what they had in hand, and their conversations, are anybody's."""
         with self._lock:
+            was_here = partner in self._partners
             self._partners.pop(partner, None)
+            if was_here and not self._partners:
+                self._empty_since = time.monotonic()
             self._owner = {seed: owner for seed, owner in self._owner.items() if owner != partner}
             for errand in self._errands.values():
                 if errand.partner == partner:
@@ -159,6 +200,14 @@ class Desk:
         with self._lock:
             return sum(errand.partner is None for errand in self._errands.values())
 
+    def oldest_wait_s(self) -> float:
+        """How long the oldest of those has waited; 0 where there are none."""
+        with self._lock:
+            now = time.monotonic()
+            return max(
+                (now - errand.asked_at for errand in self._errands.values() if errand.partner is None), default=0.0
+            )
+
     def partners(self) -> int:
         """How many sit here."""
         with self._lock:
@@ -189,7 +238,7 @@ class Desk:
         errand.settled.set()
 
     def _deal(self) -> None:
-        for errand in self._errands.values():
+        for errand in sorted(self._errands.values(), key=lambda errand: errand.conversation in self._held):
             if errand.partner is None:
                 errand.partner = self._taker(errand)
                 if errand.partner is not None:

@@ -30,6 +30,7 @@ FLAGS: Mapping[str, str] = {
     "topic_icebreaker": "a sentence is given as the topic",
     "topic_changes": "raters note new topics with a button",
     "offer_topics": "a button offers topics",
+    "human_partner": "a person is among the models, so that raters may talk to one",
     "several_items": "a unit holds several things to judge",
     "self_chat": "both speakers of what is judged are programs",
     "human_bot": "what is judged are chats between a person and a program",

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from parlai_humaneval.agents.human import HumanAgent
+from parlai_humaneval.agents.human import HumanAgent, is_person
 from parlai_humaneval.agents.outside import Heard
-from parlai_humaneval.models.desk import Desk, NobodyAnswered, Withdrawn, errand_id_of, offered
+from parlai_humaneval.models.desk import Desk, NobodyAnswered, NobodyThere, Withdrawn, errand_id_of, offered
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, Running, ZooError
@@ -59,7 +60,7 @@ def desk() -> Iterator[Desk]:
 def asking(desk: Desk) -> Iterator[Callable[..., Future[str]]]:
     """``asking(heard(…), patience_s=…)``: a model asks, in a thread of its own."""
     with ThreadPoolExecutor(8) as threads:
-        yield lambda what, patience_s=5.0: threads.submit(desk.ask, what, patience_s=patience_s)
+        yield lambda what, patience_s=5.0, **more: threads.submit(desk.ask, what, patience_s=patience_s, **more)
         desk.close()
 
 
@@ -162,6 +163,119 @@ def test_nobody_answers(desk: Desk, asking: Callable[..., Future[str]]) -> None:
     later = asking(heard(text="again"))
     reply(desk, "p", "here")
     assert later.result(5) == "here"
+
+
+def test_nobody_there_is_given_up_soon_and_for_good(desk: Desk, asking: Callable[..., Future[str]]) -> None:
+    """With no partner at all it ends long before the patience, and the pool does not ask again."""
+    with pytest.raises(NobodyThere, match=r"no person was there .* for 0\.05 s") as raised:
+        asking(heard(), unattended_s=0.05).result(5)
+    assert raised.value.final
+    assert desk.waiting() == 0
+
+
+def test_somebody_who_is_there_is_waited_for(desk: Desk, asking: Callable[..., Future[str]]) -> None:
+    """The time without partners counts from when the last one left, and not at all while somebody sits here."""
+    desk.sit_down("p")
+    waiting = asking(heard(), unattended_s=0.1)
+    assert in_hand(desk, "p") == heard()
+    with pytest.raises(TimeoutError):
+        waiting.result(0.4)
+    desk.stand_up("stranger")
+    desk.stand_up("p")
+    with pytest.raises(NobodyThere):
+        waiting.result(5)
+
+
+def test_whoever_comes_in_time_writes_it(desk: Desk, asking: Callable[..., Future[str]]) -> None:
+    """A partner who sits down before the end finds the message."""
+    waiting = asking(heard(), unattended_s=5.0)
+    eventually(lambda: desk.waiting() == 1)
+    desk.sit_down("p")
+    reply(desk, "p", "here I am")
+    assert waiting.result(5) == "here I am"
+
+
+def test_a_pool_gives_up_at_once_where_nobody_is_there(desk: Desk) -> None:
+    """However many tries are left: the rater is to be told, and not kept."""
+    options = {**HUMAN.options, "unattended_s": 0.05}
+    spec = HUMAN.model_copy(update={"options": options, "running": Running(timeout_s=60, retries=50)})
+    with offered(desk):
+        pool = ModelPool([spec]).load()
+    with pool:
+        speaker = pool.speaker(["person"], seed=7)
+        speaker.observe({"text": "Hi!", "episode_done": False})
+        with pytest.raises(ModelFailed, match="no person was there"):
+            speaker.act()
+
+
+def test_raters_who_are_away_come_after_those_who_are_there(desk: Desk, asking: Callable[..., Future[str]]) -> None:
+    """Theirs waits longest, and is taken up last, unless they come back; nothing is lost."""
+    first = asking(heard(1))
+    eventually(lambda: desk.waiting() == 1)
+    second = asking(heard(2))
+    eventually(lambda: desk.waiting() == 2)
+    third = asking(heard(3))
+    eventually(lambda: desk.waiting() == 3)
+    desk.hold(1, True)
+    desk.hold(2, True)
+    desk.sit_down("p")
+    assert in_hand(desk, "p").seed == 3
+    desk.hold(2, False)
+    reply(desk, "p", "to the third")
+    assert in_hand(desk, "p").seed == 2
+    reply(desk, "p", "to the second")
+    reply(desk, "p", "to the first")
+    assert [waiting.result(5) for waiting in (first, second, third)] == [
+        "to the first",
+        "to the second",
+        "to the third",
+    ]
+
+
+def test_the_speaker_knows_whether_a_line_waits_for_somebody_absent(desk: Desk) -> None:
+    """Before it is asked for and while it is; not once it is there, though nobody sits here any more."""
+    with offered(desk):
+        pool = ModelPool([HUMAN]).load()
+    with pool, ThreadPoolExecutor(1) as thread:
+        speaker = pool.speaker(["person"], seed=7)
+        speaker.observe({"text": "Hi!", "episode_done": False})
+        assert speaker.absent()
+        act = thread.submit(speaker.act)
+        eventually(lambda: desk.waiting() == 1)
+        assert speaker.absent()
+        desk.sit_down("p")
+        assert not speaker.absent()
+        reply(desk, "p", "Hello!")
+        assert act.result(5)["text"] == "Hello!"
+        desk.stand_up("p")
+        assert not speaker.absent()
+        speaker.observe({"text": "And now?", "episode_done": False})
+        assert speaker.absent()
+
+
+def test_the_oldest_wait_is_that_of_messages_of_nobody(desk: Desk, asking: Callable[..., Future[str]]) -> None:
+    """What is in hand does not count."""
+    assert desk.oldest_wait_s() == 0
+    asking(heard())
+    eventually(lambda: desk.oldest_wait_s() > 0)
+    desk.sit_down("p")
+    assert desk.oldest_wait_s() == 0
+
+
+def test_who_is_a_person() -> None:
+    """By class, so that one of your own counts; what cannot be imported is none."""
+    assert is_person(HUMAN)
+    for model in ("parlai_humaneval.agents.eliza:ElizaAgent", "no.such.module:Agent", "repeat_query"):
+        assert not is_person(HUMAN.model_copy(update={"options": {"model": model}}))
+    assert not is_person(HUMAN.model_copy(update={"options": {"model_file": "somewhere"}}))
+
+
+@pytest.mark.parametrize("option", ["patience_s", "unattended_s"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_times_must_be_times(desk: Desk, option: str, value: float) -> None:
+    """Said when the model is loaded."""
+    with offered(desk), pytest.raises(ZooError, match=f"{option} must be a number of seconds over 0"):
+        load_agent(HUMAN.model_copy(update={"options": {**HUMAN.options, option: value}}))
 
 
 def test_a_closed_desk_lets_everybody_go(desk: Desk, asking: Callable[..., Future[str]]) -> None:
@@ -268,12 +382,19 @@ class DeskRules(RuleBasedStateMachine):
         eventually(lambda: self.said.get(errand.errand_id) == f"{partner}: {errand.errand_id}")
         assert errand.conversation in self.desk.conversations(partner)
 
+    @rule(seed=seeds, away=st.booleans())
+    def hold(self, seed: int, away: bool) -> None:
+        self.desk.hold(seed, away)
+
     @rule(seed=seeds)
     def leave(self, seed: int) -> None:
         self.desk.leave(seed)
         for errand_id in [key for key, request in self.waiting.items() if request.seed == seed]:
             del self.waiting[errand_id]
-            eventually(lambda errand_id=errand_id: self.said.get(errand_id) == "withdrawn")
+            eventually(partial(self._is_withdrawn, errand_id))
+
+    def _is_withdrawn(self, errand_id: str) -> bool:
+        return self.said.get(errand_id) == "withdrawn"
 
     def _errands(self) -> int:
         return self.desk.waiting() + sum(self.desk.in_hand(partner) is not None for partner in self.here)

@@ -15,7 +15,8 @@ from parlai_humaneval.protocol.instruction_lines import FLAGS, shared_parts, wit
 from parlai_humaneval.protocol.materials import Instructions, load_instructions
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks"
-FILES = sorted(TASKS.glob("*/task_config/instructions*.yaml"))
+FILES = sorted(path for path in TASKS.glob("*/task_config/instructions*.yaml") if path.parts[-3] != "partner")
+"""Of what raters read; partners are no raters."""
 JUDGING = ("pw_dialog", "spot_the_bot", "third_party")
 """Tasks in which raters judge finished chats (self_chat has the words of pw_dialog); in the others they chat."""
 LIVE_FILES = [path for path in FILES if path.parts[-3] not in JUDGING]
@@ -221,3 +222,20 @@ def test_lines_are_short_enough_to_read(path: Path, flags: frozenset[str]) -> No
     sentences = [s for line in lines for s in re.split(r"(?<=[.!?:])\s+", line)]
     assert [s for s in sentences if len(s.split()) > 28] == []
     assert sum(len(s.split()) for s in sentences) / len(sentences) < 15
+
+
+@pytest.mark.parametrize("flags", [frozenset({"human_partner"}), frozenset(FLAGS)], ids=["alone", "with all"])
+@pytest.mark.parametrize("part", ["preview", "instructions"])
+def test_with_a_person_among_the_models_nobody_is_told_of_chatbots_only(
+    part: str, flags: frozenset[str], live: Path
+) -> None:
+    """Whoever reads only one of the two knows that a person may write; no word, the title's included, says otherwise."""
+    words = read(live, flags)
+    assert re.search("(a computer program or (from )?a person)", told(words, part))
+    assert not re.search("chatbot|not a person|not people|No person", told(words))
+
+
+def test_without_one_no_person_is_spoken_of(live: Path) -> None:
+    """In a study of chatbots the words are those of before."""
+    assert "or a person" not in told(read(live, NONE))
+    assert "or from a person" not in told(read(live, NONE))

@@ -62,7 +62,6 @@ from parlai_humaneval.protocol.steps import (
 
 POLL_S = 0.25
 """How often a waiting world looks whether its rater is still there."""
-
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""
 
@@ -70,7 +69,6 @@ _GONE = ("disconnect", "returned", "timeout", "expired")
 
 T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
-
 S = TypeVar("S", WriteStep, ChooseStep, TickStep, RateStep, FormStep, RankStep, TopicStep, FeedbackStep)
 
 Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | FormStep | RankStep | TopicStep | FeedbackStep
@@ -169,8 +167,14 @@ class PageSession:
             client_io = self._agent.get_live_run().client_io
             client_io.send_live_update(self._agent.get_agent_id(), update)
 
-    def wait(self, text: str, *, slow: bool = False) -> None:
-        self.show(WaitStep(text=text, slow=slow))
+    def wait(self, text: str, *, slow: bool = False, idle: bool = False) -> None:
+        self.show(WaitStep(text=text, slow=slow, idle=idle))
+
+    def is_here(self) -> bool:
+        """Whether the rater's page is connected at this moment; True also where the router cannot tell."""
+        run = self._agent.get_live_run() if self._agent.agent_in_active_run() else None
+        ask = getattr(getattr(run, "architect", None), "is_here", None)
+        return ask is None or bool(ask(self._agent.get_agent_id()))
 
     def end(self, title: str, text: str, next_: Literal["submit", "submit_onboarding", "stay"]) -> None:
         """The last step: nothing is asked any more."""
@@ -258,8 +262,9 @@ class PageSession:
         time.sleep(0.01)
         return self.state.final_submission is not None
 
-    def while_open(self, work: Callable[[], T]) -> T:
+    def while_open(self, work: Callable[[], T], meanwhile: Callable[[], None] = lambda: None) -> T:
         """Run what may hang (a model, say) in a thread of its own; neither an ending launch nor a rater's leaving waits.
+        Every :data:`POLL_S` seconds ``meanwhile`` is called.
 
         Raises:
             mephisto.data_model.exceptions.AbsentAgentError: the launch ended meanwhile, or the rater left.
@@ -286,6 +291,7 @@ class PageSession:
                 raise AgentShutdownError(self._agent.db_id)
             if self._agent.db_status == "disconnect":
                 raise AgentDisconnectedError(self._agent.db_id)
+            meanwhile()
 
     def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:
         self._refused_stored += 1

@@ -17,11 +17,11 @@ from mephisto_tasks.interactive import asking
 from mephisto_tasks.interactive.plans import Plan
 from mephisto_tasks.interactive.turns import TurnRating
 from mephisto_tasks.interactive.typing_time import typing_seconds
+from mephisto_tasks.interactive.waiting import Waiting
 from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.criteria import criterion_records
 from parlai_humaneval.protocol.events import (
     CandidatesShown,
-    Delayed,
     Failed,
     FinalRated,
     Finished,
@@ -43,9 +43,6 @@ from parlai_humaneval.protocol.steps import (
 if TYPE_CHECKING:
     from mephisto_tasks.interactive.study import Study
 
-PARTNER_TYPING = "Your partner is typing…"
-PARTNERS_TYPING = "Your partners are typing…"
-PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
 SUGGESTIONS = 12
 """Topics offered behind the button, a random part of the file."""
 
@@ -87,6 +84,7 @@ class ConversationWorld:
         self._start()
         speaker = self.study.speaker(self.plan, self.config)
         rating = TurnRating(self.config, self.plan, self.page, speaker)
+        self._waiting = Waiting(self.page, speaker)
         try:
             self._set_scene()
             given = self._open(speaker)
@@ -203,7 +201,7 @@ class ConversationWorld:
             HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
         )
         self.page.say("you", text)
-        self.page.wait(PARTNERS_TYPING if self.page.columns else PARTNER_TYPING)
+        self._waiting.begin(turn)
         self._heard_at = time.monotonic()
         speaker.observe({"id": "Human Speaker", "text": text.strip(), "episode_done": False})
         return None
@@ -233,18 +231,11 @@ class ConversationWorld:
         self.page.topic = text
 
     def _candidates(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
-        waiting = threading.Event()
-        waiting.set()
-
-        def on_delay(reason: str) -> None:
-            if waiting.is_set():  # a model that hangs may report when this dialogue has long ended
-                self.page.state.append(Delayed(at=time.time(), turn=turn, reason=reason))
-                self.page.wait(PARTNER_SLOW, slow=True)
-
+        waiting = self._waiting
         try:
-            message = self.page.while_open(lambda: speaker.act(on_delay=on_delay))
+            message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed), waiting.look)
         finally:
-            waiting.clear()
+            waiting.end()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
         self._let_type(message["text_candidates"], turn)
         self._shown += [candidate.candidate_id for candidate in candidates]

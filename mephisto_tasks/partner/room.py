@@ -214,7 +214,8 @@ class PartnerRoom:
         errand = partner.errand
         if errand is not None:
             mine = partner.written.get(errand.conversation, set())
-            state = view.to_answer(errand, partner.numbers[errand.conversation], mine, self._desk.waiting())
+            queue = words.Queue(self._desk.waiting(), self._desk.oldest_wait_s())
+            state = view.to_answer(errand, partner.numbers[errand.conversation], mine, queue)
         elif partner.sent and partner.sent[0].conversation in self._desk.conversations(partner.agent_id):
             state = partner.sent[1]
         else:

@@ -24,13 +24,13 @@ FIRST_VERSION = 0
 """Of the states made here; who sends them counts on."""
 
 
-def to_answer(errand: Errand, number: int, mine: Collection[str], waiting: int) -> PageState:
+def to_answer(errand: Errand, number: int, mine: Collection[str], queue: words.Queue) -> PageState:
     """A message that waits for this partner's reply.
 
     Args:
         number: of the conversation, among this partner's.
         mine: what this partner wrote in it.
-        waiting: how many other messages wait.
+        queue: the other messages, which wait.
     """
     heard = errand.heard
     turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
@@ -42,7 +42,7 @@ def to_answer(errand: Errand, number: int, mine: Collection[str], waiting: int) 
         within=Progress(unit="turn", current=max(turns, 1), total=None),
         context=Context(title=words.CHARACTER, lines=persona) if persona else None,
         transcript=_lines(number, heard.dialogue, mine),
-        step=MessageStep(step_id=errand.errand_id, label=words.label(turns, waiting)),
+        step=MessageStep(step_id=errand.errand_id, label=words.label(turns, queue)),
     )
 
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The messages that nobody has in hand: how many wait, and how many seconds the oldest has waited."""
+
+    waiting: int = 0
+    oldest_s: float = 0.0
+
+
 IDLE = "Nobody needs a reply just now. Stay on this page: the next message appears here by itself."
 AFTER_REPLY = "Your reply was sent. The next message appears here by itself."
 CHARACTER = "Your character"
@@ -19,9 +30,19 @@ ENDED = (
 )
 
 
-def label(turns: int, waiting: int) -> str:
-    """Above the field: what to write, and how many messages wait besides."""
+def label(turns: int, queue: Queue) -> str:
+    """Above the field: what to write, how many messages wait besides, and for how long the oldest has."""
     what = "Write your reply" if turns else "Write the first message"
-    if waiting == 0:
+    if queue.waiting == 0:
         return what
-    return f"{what} ({waiting} more {'message waits' if waiting == 1 else 'messages wait'})"
+    if queue.waiting == 1:
+        return f"{what} (1 more message waits, for {_minutes(queue.oldest_s)})"
+    return f"{what} ({queue.waiting} more messages wait, the oldest for {_minutes(queue.oldest_s)})"
+
+
+def _minutes(seconds: float) -> str:
+    """In whole minutes, lest the page change every second."""
+    minutes = int(seconds // 60)
+    if minutes == 0:
+        return "less than a minute"
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"

@@ -139,6 +139,10 @@ class HumanevalLocalArchitect(Architect):
         callbacks = (on_channel_open, on_catastrophic_disconnect, on_message)
         return [InProcessChannel(name, *callbacks, router=self._router)]
 
+    def is_here(self, agent_id: str) -> bool:
+        """Whether a page speaks for the agent at this moment. Thread-safe."""
+        return self._router.is_here(agent_id)
+
     def download_file(self, filename: str, save_dir: str) -> None:
         """Raters cannot upload files. Raises NotImplementedError."""
         raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")

@@ -67,7 +67,8 @@ def create_app(
 
 def _add_headers(app: web.Application, headers: dict[str, str]) -> None:
     async def add(_: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(headers)
+        for name, value in headers.items():
+            response.headers.setdefault(name, value)  # a page may have a stricter policy of its own
         response.headers.popall(hdrs.SERVER, None)
 
     app.on_response_prepare.append(add)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import yaml
+from live import Rater
 from typing_extensions import Self
 
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.page_client import PageClient
-from parlai_humaneval.protocol.steps import MessageStep, PageState
+from parlai_humaneval.protocol.steps import ChooseStep, MessageStep, PageState
 
 
-def human_zoo(folder: Path, timeout_s: float = 30.0, *, patience_s: float = 60.0, retries: int = 2) -> Path:
+def human_zoo(folder: Path, timeout_s: float = 30.0, *, retries: int = 2, **times: float) -> Path:
     """A zoo file of ``person``, who is asked again after ``timeout_s``, and the scripted model ``alpha``."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "human.yaml"
-    options = {"model": "parlai_humaneval.agents.human:HumanAgent", "patience_s": patience_s}
+    options = {"model": "parlai_humaneval.agents.human:HumanAgent", **times}
     running = {"timeout_s": timeout_s, "retries": retries}
     alpha = {"options": {"model": "scripted_models:ScriptedAgent", "script": "alpha"}}
     models = {"alpha": alpha, "person": {"options": options, "running": running}}
@@ -67,3 +69,24 @@ class Partner:
         step = (await self.asked(about)).step
         assert isinstance(step, MessageStep)
         return await self.client.answer({"kind": "message", "step_id": step.step_id, "text": text})
+
+
+def settings(data_dir: Path, **changed: Any) -> dict[str, Any]:
+    """PW-Turn of ``alpha``, which is scripted, and a person."""
+    times = {"patience_s": 60.0} | {key: changed.pop(key) for key in ("patience_s", "unattended_s") if key in changed}
+    zoo = str(human_zoo(data_dir, changed.pop("timeout_s", 30.0), retries=changed.pop("retries", 2), **times))
+    return {"models": ["alpha", "person"], "zoo_files": [zoo], **changed}
+
+
+async def choose_reply(rater: Rater, text: str) -> PageState:
+    step = (await rater.state()).step
+    assert isinstance(step, ChooseStep), step
+    place = next(place for place, card in enumerate(step.cards) if card.text == text)
+    return await rater.choose(place)
+
+
+async def say(rater: Rater, text: str) -> None:
+    """Send a message; the replies to it need not be there yet."""
+    step = (await rater.state()).step
+    assert isinstance(step, MessageStep), step
+    await rater.send(kind="message", step_id=step.step_id, text=text)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import json
 import logging
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 import scripted_models
 from live import Launch, Rater, eventually, records
-from partner_hands import Partner, human_zoo
+from partner_hands import Partner, choose_reply, say, settings
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.partner import room, words
@@ -37,13 +38,6 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "AWAY_S", 0.6)
 
 
-def settings(data_dir: Path, **changed: Any) -> dict[str, Any]:
-    """PW-Turn of ``alpha``, which is scripted, and a person."""
-    timeout_s, patience_s = changed.pop("timeout_s", 30.0), changed.pop("patience_s", 60.0)
-    zoo = str(human_zoo(data_dir, timeout_s, patience_s=patience_s, retries=changed.pop("retries", 2)))
-    return {"models": ["alpha", "person"], "zoo_files": [zoo], **changed}
-
-
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -51,20 +45,6 @@ def _made(folder: Path) -> Path:
 
 def said(state: PageState) -> list[tuple[str, str]]:
     return [(entry.speaker, entry.text) for entry in state.transcript]
-
-
-async def choose_reply(rater: Rater, text: str) -> PageState:
-    step = (await rater.state()).step
-    assert isinstance(step, ChooseStep), step
-    place = next(place for place, card in enumerate(step.cards) if card.text == text)
-    return await rater.choose(place)
-
-
-async def say(rater: Rater, text: str) -> None:
-    """Send a message; the replies to it need not be there yet."""
-    step = (await rater.state()).step
-    assert isinstance(step, MessageStep), step
-    await rater.send(kind="message", step_id=step.step_id, text=text)
 
 
 async def test_a_person_writes_one_of_the_two_replies(start: Launch, data_dir: Path) -> None:
@@ -188,7 +168,7 @@ async def test_one_partner_serves_two_raters_in_turn(start: Launch, data_dir: Pa
         async with Partner(run) as partner:
             state = await partner.asked()
             assert isinstance(state.step, MessageStep)
-            assert "1 more message waits" in state.step.label
+            assert "(1 more message waits, for less than a minute)" in state.step.label
             assert state.progress is not None
             assert state.progress.current == 1
             await partner.reply("to the first")
@@ -266,6 +246,12 @@ async def test_nobody_at_the_desk_is_told_once_and_ends_the_dialogue_fairly(star
     assert "person" in record.failure
 
 
+def _style_digest(page: str) -> str:
+    """As a policy names the one style that it lets in."""
+    style = page.split("<style>")[1].split("</style>")[0]
+    return f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+
+
 async def test_a_wrong_link_is_refused_in_a_sentence(start: Launch, data_dir: Path) -> None:
     """Pages, files, requests and websockets: 403, and nothing else; without its slash the right one leads on."""
     async with start(**settings(data_dir)) as run, aiohttp.ClientSession() as session:
@@ -277,6 +263,7 @@ async def test_a_wrong_link_is_refused_in_a_sentence(start: Launch, data_dir: Pa
                 text = await response.text()
                 assert "<h1>Wrong link</h1>" in text
                 assert WRONG_LINK.split(".")[0] in text
+                assert _style_digest(text) in response.headers["Content-Security-Policy"]
         async with session.post(f"{run.url}/partner/wrong/request_agent", json={}) as response:
             assert response.status == 403
         with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):

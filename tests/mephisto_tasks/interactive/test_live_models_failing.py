@@ -13,7 +13,7 @@ from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.engine.explain import PAUSED
 from mephisto_tasks.engine.words import STOPPED
-from mephisto_tasks.interactive.world import PARTNER_SLOW
+from mephisto_tasks.interactive.waiting import PARTNER_SLOW
 from mephisto_tasks.launching import StudyBroken
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.steps import EndStep, WaitStep

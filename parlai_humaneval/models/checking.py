@@ -14,7 +14,7 @@ from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.loading import parlai_opt
 from parlai_humaneval.models.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.zoo import ModelSpec
 
 State = Literal["ready", "to download", "to train", "to serve", "cannot"]
 """What is left to do: nothing; the first load downloads; its training is run; its server is started; or more than that."""
@@ -59,13 +59,13 @@ def check(spec: ModelSpec) -> Checked:
     with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:
-            wrong = _complaint(_parse, spec)
+            wrong = _complaint(_parse, spec) or _complaint(_parse_training, spec)
             return Checked(
                 spec, "cannot" if wrong else "to train", "options" if wrong else "", [*wrong, *lacking], [], []
             )
         if lacking:
             return Checked(spec, "cannot", _kind(lacking[0]), lacking, to_download(spec), [])
-        if wrong := _complaint(_parse, spec):
+        if wrong := _complaint(_parse, spec) or _complaint(_parse_training, spec):
             return Checked(spec, "cannot", "options", wrong, [], [])
         downloads, asks = to_download(spec), _asks(spec)
         if wrong := _complaint(check_memory, spec):
@@ -107,7 +107,7 @@ def _kind(sentence: str) -> str:
 def _complaint(test: Callable[[ModelSpec], object], spec: ModelSpec) -> list[str]:
     try:
         test(spec)
-    except ZooError as error:
+    except ValueError as error:  # ZooError, TrainingError
         return [str(error)]
     return []
 
@@ -119,6 +119,13 @@ def _parse(spec: ModelSpec) -> None:
         parlai_opt(spec.model_copy(update={"options": options}))
     elif not to_download(spec):
         parlai_opt(spec)
+
+
+def _parse_training(spec: ModelSpec) -> None:
+    if spec.training is not None and spec.training.options:
+        from parlai_humaneval.models.training import check_options
+
+        check_options(spec)
 
 
 def _address(spec: ModelSpec) -> str:

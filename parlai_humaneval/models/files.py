@@ -32,7 +32,6 @@ HUGGING_FACE_WEIGHTS = tuple(
 
 def missing(spec: ModelSpec) -> list[str]:
     """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
-    make_importable(spec.folder)
     found = _missing_agent(spec)
     for key in PATH_OPTIONS:
         value = spec.options.get(key)
@@ -116,6 +115,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
     try:
         with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
             warnings.simplefilter("ignore", FutureWarning)
+            make_importable(spec.folder, model)
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         return [f"The agent {model} cannot be imported: {_first_line(error)}."]

@@ -53,7 +53,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     """
     if trouble := key_trouble(spec.options):
         raise ZooError(f"{spec.name}: options.{trouble}")
-    make_importable(spec.folder)
+    make_importable(spec.folder, spec.options.get("model"))
     parser = ParlaiParser(True, True)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+SHORT_NAME = re.compile(r"parlai_humaneval/\w+")
 FOLDER_OPTION = "zoo_folder"
 """Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
 Lacks = Callable[[Mapping[str, Any], Path], list[str]]
@@ -14,11 +18,16 @@ Lacks = Callable[[Mapping[str, Any], Path], list[str]]
 lacks for it, as sentences. It loads nothing and asks nobody."""
 
 
-def make_importable(folder: Path | None) -> None:
+def make_importable(folder: Path | None, model: object = None) -> None:
     """From now on, modules in ``folder`` and in the current one can be imported.
 
-    They come after all that is installed, so that no file there takes a library's place.
+    They come after all that is installed, so that no file there takes a library's place. ``model``: an agent that may be
+    called by its short name (``parlai_humaneval/lstm``), which ParlAI knows only once its module is imported.
     """
+    if isinstance(model, str) and SHORT_NAME.fullmatch(model):
+        module = f"parlai_humaneval.agents.{model.partition('/')[2]}"
+        if importlib.util.find_spec(module):
+            importlib.import_module(module)
     for place in (folder, Path.cwd()):
         if place is not None and str(place) not in sys.path:
             sys.path.append(str(place))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,15 +65,16 @@ def train(
       parlai-humaneval models train ji2022_lstm
       parlai-humaneval models train ji2022_lstm --data my_dialogues --set batchsize=16 --seconds 3600
     """
-    from parlai_humaneval.models.training import command_line, plan_training
+    with _interruptible() as begun, _clear_errors():
+        from parlai_humaneval.models.training import command_line, plan_training
 
-    spec = named([name], read_zoo(zoo_files))[0]
-    over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
-    with _clear_errors():
+        spec = named([name], read_zoo(zoo_files))[0]
+        over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
         plan = plan_training(spec, folder=Path(out) if out else None, data=data, settings=over)
         if print_command:
             click.echo(command_line(plan))
             return
+        begun.append(plan)
         started = time.monotonic()
         trained = _train(plan, verbose)
     took = round(time.monotonic() - started, 1)
@@ -89,13 +91,17 @@ def _train(plan: Plan, verbose: bool) -> Trained:
     from parlai_humaneval.models.training import train as train_model
 
     training = plan.spec.training
+
+    def resumes(where: str) -> None:
+        click.echo(f"An interrupted training of {plan.spec.name} goes on from its checkpoint: {where}.", err=True)
+
     if training is not None and training.takes:
         click.echo(f"It takes {training.takes}.", err=True)
     if verbose:
         logging.getLogger("parlai").setLevel(logging.INFO)
-        return train_model(plan, quiet=False)
+        return train_model(plan, quiet=False, on_resume=resumes)
     with working(f"Training {plan.spec.name}") as how_far:
-        return train_model(plan, progress=how_far)
+        return train_model(plan, progress=how_far, on_resume=resumes)
 
 
 def _settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -128,7 +134,7 @@ def _try_it(name: str, out: str | None, trained: Trained) -> str:
 @contextmanager
 def _clear_errors() -> Iterator[None]:
     """What can go wrong, in one line and without a traceback."""
-    from parlai_humaneval.models.training import TrainingError
+    from parlai_humaneval.models.training_options import TrainingError
     from parlai_humaneval.protocol.materials import MaterialError
 
     try:
@@ -137,5 +143,42 @@ def _clear_errors() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{error.filename or 'the model'}: cannot be written ({error.strerror})") from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[Plan]]:
+    """Ctrl-C becomes a sentence on what is kept. What is yielded gets the plan, once the training begins."""
+    begun: list[Plan] = []
+    try:
+        yield begun
     except KeyboardInterrupt as error:
-        raise click.ClickException("interrupted; the same command goes on with what was learned so far") from error
+        raise click.ClickException(_interrupted(begun[0] if begun else None)) from error
+
+
+def _interrupted(plan: Plan | None) -> str:
+    words = click.get_current_context().command_path.split() + _given(click.get_current_context())
+    command = f"the same command goes on: {shlex.join(words)}"
+    if plan is None:
+        return f"interrupted before the training began; {command}"
+    from parlai_humaneval.models.training import checkpoint_of
+
+    where = checkpoint_of(plan)
+    if where is None:
+        again = f"the same command begins anew: {shlex.join(words)}"
+        return f"interrupted before the first checkpoint, so nothing is kept; {again}"
+    return f"interrupted; what was learned up to the last checkpoint ({where}) is kept in {plan.work}; {command}"
+
+
+def _given(ctx: click.Context) -> list[str]:
+    """The arguments that the command was given, as words."""
+    words: list[str] = []
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words.insert(0, str(value))
+        elif value is True:
+            words.append(parameter.opts[0])
+        elif value not in (None, False, ()):
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(one)]
+    return words

@@ -17,8 +17,8 @@ from parlai.core.params import ParlaiParser
 from parlai.scripts.train_model import TrainLoop, TrainModel, set_seed
 from parlai.utils.io import PathManager
 
-CHECKPOINT = ".checkpoint"
-"""Ending of the file that an interrupted training goes on from."""
+from parlai_humaneval.models.training import CHECKPOINT
+
 FOR_TRAINING_ONLY = (
     "optimizer",
     "optimizer_type",

@@ -13,7 +13,7 @@ from typing import Any
 
 from parlai_humaneval.models.home import HOME_PREFIX, expand_home
 from parlai_humaneval.models.loading import device_options
-from parlai_humaneval.models.own_code import make_importable
+from parlai_humaneval.models.training_options import TrainingError, named_task, parsed
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
 DEFAULTS: Mapping[str, Any] = {
@@ -27,11 +27,9 @@ DEFAULTS: Mapping[str, Any] = {
 LIMITS = frozenset({"num_epochs", "max_train_time", "max_train_steps", "save_every_n_secs", "log_every_n_secs"})
 """Options that may change when an interrupted training goes on."""
 SETTINGS = "settings.json"
+CHECKPOINT = ".checkpoint"
+"""Ending of the file that an interrupted training goes on from."""
 DIALOGUES = "dialogues"
-
-
-class TrainingError(ValueError):
-    """A model cannot be trained; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +117,10 @@ def command_line(plan: Plan) -> str:
     from parlai_humaneval.models.training_data import read_folds, write_folds
 
     options = {**plan.options(), "model_file": str(plan.made)}
+    named_task(plan.spec, options)
     if plan.data is not None:
         options |= write_folds(plan.made.with_name(DIALOGUES), read_folds(plan.data))
-    _parsed(plan, options)
+    parsed(plan.spec, options)
     command = parser()
     words = command._kwargs_to_str_args(**options)
     # ParlAI takes the last name of each option, which is a short one; the longest says what it is.
@@ -129,28 +128,37 @@ def command_line(plan: Plan) -> str:
     return shlex.join(["parlai-humaneval", "parlai", "train_model", *(names.get(word, word) for word in words)])
 
 
-def train(plan: Plan, *, quiet: bool = True, progress: Callable[[str], None] | None = None) -> Trained:
-    """Train a model. What is interrupted is gone on with by the same call.
+def train(
+    plan: Plan,
+    *,
+    quiet: bool = True,
+    progress: Callable[[str], None] | None = None,
+    on_resume: Callable[[str], None] | None = None,
+) -> Trained:
+    """Train a model. What is interrupted is gone on with by the same call; ``on_resume`` is told from where.
 
     Raises:
         TrainingError: for wrong options, data that is missing, or a model that is there already.
         MaterialError: when one's own dialogues cannot be read.
         OSError: when the folder cannot be written.
     """
-    # Imported here: ParlAI takes seconds.
-    from parlai_humaneval.models.train_loop import keep_for_inference
-    from parlai_humaneval.models.training_data import read_folds, write_folds
-
+    named_task(plan.spec, plan.options())
     if plan.made.exists():
         raise TrainingError(
             f"{plan.spec.name} is trained already: {plan.made}. To train it anew, move that folder away or name another "
             "with --out"
         )
+    # Imported here: ParlAI takes seconds.
+    from parlai_humaneval.models.train_loop import keep_for_inference
+    from parlai_humaneval.models.training_data import read_folds, write_folds
+
     folds = read_folds(plan.data) if plan.data is not None else None
     options = plan.options()
     _there(plan, options)
-    opt = _parsed(plan, options)
+    opt = parsed(plan.spec, options)
     resumed = _prepare(plan, options)
+    if resumed and on_resume:
+        on_resume(checkpoint_of(plan) or "")
     if folds is not None:
         write_folds(plan.work / DIALOGUES, folds)
     report = _run(plan, opt, quiet, progress)
@@ -190,32 +198,30 @@ def _before(plan: Plan) -> str:
     return f" Needed first: {'; '.join(before)}." if before else ""
 
 
-def _parsed(plan: Plan, options: Mapping[str, Any]) -> Any:
-    """The options, each checked by ParlAI's and the agent's own command line."""
-    from parlai_humaneval.models.quiet import silent_parlai
-    from parlai_humaneval.models.train_loop import parser
+def check_options(spec: ModelSpec) -> None:
+    """Have ParlAI's command line read the options of a ``training`` block; nothing is trained, no data are looked for.
 
-    make_importable(plan.spec.folder)
-    if options["lr_scheduler"] == "reduceonplateau":
-        raise TrainingError(
-            f"{plan.spec.name}: lr_scheduler: ParlAI's reduceonplateau does not run on this torch; use fixed or invsqrt"
-        )
+    Raises:
+        TrainingError: for an option that the agent does not have, an ill-typed value, or an unknown task.
+    """
+    plan = plan_training(spec, folder=Path())
+    parsed(spec, plan.options())
+
+
+def checkpoint_of(plan: Plan) -> str | None:
+    """How far the checkpoint of an interrupted training is, in words; None where there is no checkpoint."""
+    checkpoint = plan.work / f"model{CHECKPOINT}"
+    if not checkpoint.exists():
+        return None
     try:
-        with silent_parlai():
-            return parser().parse_kwargs(**options)
-    except KeyError as error:
-        unknown = str(error.args[0]).rpartition(": ")[2]
-        raise TrainingError(
-            f"{plan.spec.name}: neither ParlAI's training nor the agent has an option called {unknown}"
-        ) from error
-    except (ValueError, TypeError, ImportError, AttributeError) as error:
-        raise TrainingError(f"{plan.spec.name}: {error}") from error
+        stats = json.loads(checkpoint.with_name(f"{checkpoint.name}.trainstats").read_text(encoding="utf-8"))
+        return f"step {stats['train_steps']}, epoch {stats['total_epochs']:.1f}"
+    except (OSError, ValueError, KeyError, TypeError):  # it ended while it wrote them
+        return "its last step"
 
 
 def _prepare(plan: Plan, options: Mapping[str, Any]) -> bool:
     """Make the folder of the training; whether an interrupted one is there to go on with."""
-    from parlai_humaneval.models.train_loop import CHECKPOINT
-
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS

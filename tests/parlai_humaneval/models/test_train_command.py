@@ -99,7 +99,8 @@ def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "interrupted; the same command goes on" in errors
+    assert "interrupted; what was learned up to the last checkpoint (step " in errors
+    assert f"the same command goes on: parlai-humaneval models train mine --zoo {shop.zoo}" in errors
     assert not shop.model_file.exists()
     steps = json.loads((work / "model.checkpoint.trainstats").read_text(encoding="utf-8"))["train_steps"]
 
@@ -109,12 +110,73 @@ def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["resumed"]
+    assert f"An interrupted training of mine goes on from its checkpoint: step {steps}, epoch " in done.stderr
     assert told["valid"]["total_train_updates"] == steps + 5
     assert "checkpoint" not in Path(f"{shop.model_file}.opt").read_text(encoding="utf-8").replace(
         "load_from_checkpoint", ""
     )
     checked = CliRunner().invoke(models, ["check", "mine", "--load", "--zoo", str(shop.zoo)])
     assert checked.exit_code == 0, checked.output
+
+
+def test_an_interruption_before_the_first_checkpoint(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards Ctrl-C in the seconds in which ParlAI is imported or data are read: that nothing is kept is said."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    shop = Shop(home, *AGENTS["kv_memnn"])
+    monkeypatch.setattr("parlai_humaneval.models.training.parsed", interrupt)
+    done = shop.train("--set", "batchsize=4", "--seconds", "9")
+    assert done.exit_code == 1
+    assert "interrupted before the first checkpoint, so nothing is kept; the same command begins anew: " in done.stderr
+    assert done.stderr.strip().endswith(f"--zoo {shop.zoo} --data {shop.data} --set batchsize=4 --seconds 9.0")
+    monkeypatch.setattr("parlai_humaneval.models.training.plan_training", interrupt)
+    assert "interrupted before the training began" in shop.train().stderr
+
+
+@pytest.mark.parametrize("args", [[], ["--print-command"]])
+def test_nothing_to_learn_from_is_said(args: list[str], home: Path) -> None:
+    """Guards an entry without a task: what to give is said before anything heavy is done."""
+    shop = Shop(home, "lstm", {"num_epochs": 1})
+    path = json.loads(shop.zoo.read_text(encoding="utf-8"))
+    path["models"]["mine"]["training"]["options"].pop("task", None)
+    shop.zoo.write_text(json.dumps(path), encoding="utf-8")
+    done = shop.train(*args, data=False)
+    assert done.exit_code == 1
+    assert "give --data with dialogues of your own, or training.options.task" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"task": "no_such_task"}, "ParlAI finds no task “no_such_task”"),
+        ({"batchsize": "many"}, "invalid int value: 'many'"),
+        ({"batchsise": 3}, "has an option called batchsise"),
+    ],
+)
+def test_a_check_finds_wrong_options_of_a_training(wrong: dict[str, Any], words: str, home: Path) -> None:
+    """Guards a training that would end with a word of complaint after it was waited for."""
+    shop = Shop(home, "lstm", wrong)
+    result = CliRunner().invoke(models, ["check", "mine", "--zoo", str(shop.zoo), "--json"])
+    (checked,) = json.loads(result.output)
+    assert (result.exit_code, checked["state"], checked["why"]) == (1, "cannot", "options")
+    assert words in checked["missing"][0]
+    assert words in shop.train(data=False).stderr
+
+
+def test_an_agent_by_its_short_name(home: Path) -> None:
+    """Guards zoo files that call an agent of this package as ParlAI's commands do; checked in a fresh process."""
+    zoo = home / "short.yaml"
+    entry = {"options": {"model": "parlai_humaneval/callable", "function": "bot.py:reply"}}
+    zoo.write_text(json.dumps({"models": {"mine": entry}}), encoding="utf-8")
+    (home / "bot.py").write_text("def reply(history):\n    return 'Hello!'\n", encoding="utf-8")
+    program = str(Path(sys.executable).parent / "parlai-humaneval")
+    done = subprocess.run(
+        [program, "models", "check", "mine", "--load", "--zoo", str(zoo)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "answers “Hi!” with: Hello!" in done.stdout
 
 
 def test_ctrl_c_is_as_before_afterwards(home: Path) -> None:

@@ -16,6 +16,8 @@ FOLDER = "partners"
 """In the data directory."""
 NAME = "partner"
 """Of the page, in its address."""
+PRIVATE = 0o600
+"""For the owner's eyes only."""
 HERE = Path(__file__).parent
 SCRIPT = HERE.parent / "router" / "static" / "partner_crowd_source.js"
 
@@ -38,9 +40,11 @@ def link_token(data_dir: Path, task_name: str) -> str:
     except FileNotFoundError:
         known = ""
     if known:
+        path.chmod(PRIVATE)  # it may have been copied here
         return known
     token = new_token()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        os.fchmod(descriptor, PRIVATE)  # it may have been there, and empty
         file.write(token)
     return token

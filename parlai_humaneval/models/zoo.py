@@ -26,8 +26,10 @@ from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from yaml.composer import ComposerError
 
 from parlai_humaneval.models.keys import key_trouble
+from parlai_humaneval.models.unique_keys import UniqueKeys
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FEW = 5
@@ -185,9 +187,11 @@ def _no_such(name: str, names: Iterable[str]) -> str:
 
 def _read(file: Path) -> _File:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        data = yaml.load(file.read_text(encoding="utf-8"), UniqueKeys)
     except OSError as error:
         raise ZooError(f"{file}: cannot be read ({error.strerror}); expected a YAML file of models") from error
+    except ComposerError as error:
+        raise ZooError(f"{file}: {error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ZooError(f"{file}: is not YAML: {error}") from error
     try:

@@ -31,7 +31,15 @@ def test_blenderbot_speaks_with_the_papers_settings() -> None:
         "inference": "beam", "beam_size": 10, "beam_min_length": 20, "beam_block_ngram": 3, "beam_context_block_ngram": 3,
         "beam_block_full_context": False, "skip_generation": False,
     }  # fmt: skip
-    for name in ("blender_90M", "blender_400Mdistill", "blender_1B", "blender_3B", "blender_9B", "reddit_3B"):
+    for name in (
+        "blender_90M",
+        "blender_400Mdistill",
+        "blender_1B",
+        "blender_3B",
+        "blender_9B",
+        "reddit_3B",
+        "reddit_9B",
+    ):
         options = dict(zoo[name].options)
         assert options.pop("model") == "transformer/generator"
         assert options.pop("model_file").startswith("zoo:blender/")
@@ -112,6 +120,8 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
         ("models: {a: {extends: b}}", r"models\.a\.extends: no model is called “b”; did you mean a\?"),
         ("models: {a: {extends: b}, b: {extends: a}}", r"models\.a\.extends: leads in a circle \(a → b → a\)"),
         ("models: [", "is not YAML"),
+        ("models: {a: {options: {model: x}}, a: {options: {model: y}}}", r"“a” stands twice.*\n.*line 1, column 36"),
+        ("models: {a: {options: {model: x, model: y}}}", "“model” stands twice"),
         ("", "expected a mapping"),
     ],
 )
@@ -121,6 +131,20 @@ def test_a_wrong_file_is_told_file_key_and_what_was_expected(tmp_path: Path, tex
     with pytest.raises(ZooError, match=said) as error:
         load_zoo([path])
     assert str(path) in str(error.value)
+
+
+def test_a_key_laid_over_a_merged_one_stands_once(tmp_path: Path) -> None:
+    """Guards YAML's own merging of mappings, in which a key is given anew on purpose."""
+    path = write(
+        tmp_path,
+        """
+models:
+  a: {options: &most {model: x, beam_size: 3}}
+  b: {options: &more {<<: *most, beam_size: 4}}
+  c: {options: {<<: *more, beam_size: 5}}
+""",
+    )
+    assert [spec.options["beam_size"] for spec in load_zoo([path]).values()] == [3, 4, 5]
 
 
 def test_a_missing_file_and_a_name_given_twice_are_told(tmp_path: Path) -> None:

@@ -16,7 +16,10 @@ PAPERS = {
         for model in ("biencoder", "polyencoder", "kvmemnn", "seq2seq", "lstm")
         for persona in ("", "_persona")
     },
-    "ma2023": {"seq2seq", "dialogpt", "blenderbot_3B", "blenderbot_90M", "plato_xl"},
+    "ma2023": {
+        *("seq2seq", "dialogpt", "blenderbot_3B", "blenderbot_90M", "plato_xl"),  # English
+        *("cdial_gpt", "eva2", "plato_2", "xdai", "glm_dialog"),  # Chinese
+    },
     "deriu2020": {
         *(f"dailydialog_{model}" for model in ("gpt", "br", "s2", "dr")),
         *(f"empathetic_{model}" for model in ("gpt", "br", "s2", "dr", "bl")),

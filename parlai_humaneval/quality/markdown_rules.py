@@ -20,7 +20,12 @@ _QUOTE = re.compile(r">[ \t]+(?![\d=<>]?[\d=])\S|>[ \t]*$")
 _HEADING = re.compile(r"(?P<signs>#{1,6})[ \t]+(?P<words>\S.*)")
 _GAP = re.compile(r"_{4,}\s*")
 _NUMBER_OF = re.compile(r"of\b", re.IGNORECASE)
-_ADDRESS = re.compile(r"\s*(?:$|<|#|www\.|[\w.+-]+:|[^\s\"'(]*[/.@])")
+_ADDRESS = re.compile(
+    r"\s*<?(?:$|>|[#/.?]|www\.|[\w.+-]+://|(?:mailto|tel|sms|data|file|javascript):|[^\s\"'(]*(?:@|\.[a-z]\w))",
+    re.IGNORECASE,
+)
+_DEEPEST = 12
+"""markdown-it drops the text that is deeper than its own limit, 20."""
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^\s<>]*|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>", re.IGNORECASE)
 _ESCAPED = "*_`[]<>~|$&#"
 _SHRUG = "¯"
@@ -47,7 +52,7 @@ def chat_markdown() -> Any:
     """A parser of markdown that is sure of it. Indented lines, “[a]: b” and underlined titles are no markdown to it, and
     HTML is nothing but the tags that there are."""
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import blockquote, fence, heading, hr, table
+    from markdown_it.rules_block import blockquote, fence, heading, hr, list_block, table
     from markdown_it.rules_inline import escape, image, link
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -57,6 +62,7 @@ def chat_markdown() -> Any:
     blocks.at("fence", _block_if(_is_fence, fence), everywhere)
     blocks.at("blockquote", _block_if(_is_quote, blockquote), everywhere)
     blocks.at("hr", _block_if(_is_rule, hr), everywhere)
+    blocks.at("list", _block_if(_is_shallow, list_block), {"alt": ["paragraph", "reference", "blockquote"]})
     blocks.at("heading", _block_if(_is_heading, heading), {"alt": ["paragraph", "reference", "blockquote"]})
     blocks.at("table", _table_without_loss(table), {"alt": ["paragraph", "reference"]})
     words = parser.inline.ruler
@@ -91,7 +97,11 @@ def _is_fence(line: str, state: Any, start: int, end: int) -> bool:
 
 
 def _is_quote(line: str, state: Any, start: int, end: int) -> bool:
-    return _QUOTE.match(line) is not None  # neither “>:(” nor “> 5” nor “>>>”
+    return _QUOTE.match(line) is not None and state.level < _DEEPEST  # neither “>:(” nor “> 5” nor “>>>”
+
+
+def _is_shallow(line: str, state: Any, start: int, end: int) -> bool:
+    return bool(state.level < _DEEPEST)
 
 
 def _is_rule(line: str, state: Any, start: int, end: int) -> bool:

@@ -9,7 +9,12 @@ from typing import Any
 from parlai_humaneval.quality.markdown_rules import chat_markdown
 
 _SIGNS = re.compile(r"[*_`#>\[\]|~<&\\]|^\s*(?:[-+]|\d+[.)])\s|^\s*-+\s*$|https?:", re.MULTILINE)
-_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_BREAK = re.compile(
+    r"</?(?:address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|fig\w+|footer|form|h[1-6r]|head(?:er)?"
+    r"|html|legend|li|main|nav|ol|option|p|pre|section|summary|table|t[bdhr]\w*|title|ul)\b",
+    re.IGNORECASE,
+)
+"""Tags between which words do not touch."""
 _LIST_ENDS = ("bullet_list_open", "bullet_list_close")
 
 
@@ -82,21 +87,26 @@ def _is_lone(tokens: list[Any], at: int) -> bool:
     while tokens[last].level > level:
         last += 1
     items = sum(token.type == "list_item_open" and token.level == level + 1 for token in tokens[at:last])
-    neighbours = [token.type for token in (*tokens[max(0, at - 1) : at], *tokens[last + 1 : last + 2])]
-    return items == 1 and not any(neighbour in _LIST_ENDS for neighbour in neighbours)
+    signs = [
+        token.markup
+        for token in (*tokens[max(0, at - 1) : at], *tokens[last + 1 : last + 2])
+        if token.type in _LIST_ENDS
+    ]
+    # “- 5” and “+ 3” below each other are a sum.
+    return items == 1 and not any("+" not in (sign, tokens[at].markup) for sign in signs)
 
 
 def _words(token: Any) -> str:
     if token.type == "fence":
         return str(token.content).rstrip("\n")
-    return "".join(_inline(child) for child in token.children or [])
+    return "".join(_inline(child) for child in token.children or []).strip("\n")
 
 
 def _inline(token: Any) -> str:
     if token.type in ("softbreak", "hardbreak"):
         return "\n"
     if token.type == "html_inline":
-        return "\n" if _BREAK.fullmatch(token.content) else ""
+        return "\n" if _BREAK.match(token.content) else ""
     if token.type == "image":
         return _words(token)
     return str(token.content)  # of text and code; what opens and closes has none

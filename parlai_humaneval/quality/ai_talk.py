@@ -141,8 +141,8 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     # what a program lacks
     (
         (
+            _NEEDS_INNER | _NEEDS_BODY,  # the rarer words first: identity._needed takes those
             _NEEDS_LACK,
-            _NEEDS_INNER | _NEEDS_BODY,
         ),
         _compiled(rf"(?:{LACK})(?P<hidden>{LACKING})(?!\s+(?:with|for|about|of|left)\b)"),
     ),

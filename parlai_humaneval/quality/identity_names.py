@@ -110,23 +110,23 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{_any_of(makers)})"
 
     def of_maker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_first_words(makers), _compiled(one), "maker") for one in expressions]
+        return [NamePattern(_telling_words(makers), _compiled(one), "maker") for one in expressions]
 
     def of_speaker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_first_words(speaking), _compiled(one), "name") for one in expressions]
+        return [NamePattern(_telling_words(speaking), _compiled(one), "name") for one in expressions]
 
     return (
         *of_maker(rf"{_ME}{_MAKING}{maker}\b"),
         NamePattern(
-            (*_first_words(makers), *_first_words([*speaking, *telling])),
+            (*_telling_words(makers), *_telling_words([*speaking, *telling])),
             _compiled(rf"\b(?:{ordinary}|{named}){_VERSION},?\s+(?:(?:{_MAKING})|(?:from|by)\s+){maker}\b"),
             "maker",
         ),
         *of_maker(rf"(?<!\w){maker}(?=\s+{_MADE}\s+me\b)"),
-        NamePattern(_first_words(TELLING_MAKERS), _whole(_any_of(TELLING_MAKERS)), "maker"),
+        NamePattern(_telling_words(TELLING_MAKERS), _whole(_any_of(TELLING_MAKERS)), "maker"),
         NamePattern((frozenset({"anthropic"}),), _compiled(_ANTHROPIC), "maker"),
-        NamePattern(_first_words(VERSIONED), _whole(f"{_any_of(VERSIONED)}{_FAMILY_VERSION}"), "name"),
-        NamePattern(_first_words(telling), _whole(named + _VERSION), "name"),
+        NamePattern(_telling_words(VERSIONED), _whole(f"{_any_of(VERSIONED)}{_FAMILY_VERSION}"), "name"),
+        NamePattern(_telling_words(telling), _whole(named + _VERSION), "name"),
         *of_speaker(
             rf"{_BEFORE}{speaker}(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
             rf"\b(?:i\s+am|i['’]m|im|as)\s+an?\s+{speaker}(?=\s+{_KIND}\b)",
@@ -140,13 +140,14 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     )
 
 
-def _first_words(names: Sequence[str]) -> Triggers:
-    """What a sentence must hold to name one of ``names``; nothing, where one of them has no letters."""
+def _telling_words(names: Sequence[str]) -> Triggers:
+    """What a sentence must hold to name one of ``names``: of each its longest word, which is rarer than the others;
+    nothing, where one of them has no letters."""
     runs = [re.findall(r"[^\W\d_]+", name.casefold()) for name in names]
     if not all(runs):
         return ()
-    first = {run[0] for run in runs}
-    return (frozenset(first | {word + letter for word in first for letter in "vr"}),)  # “GPTv2”
+    longest = {max(run, key=len) for run in runs}
+    return (frozenset(longest | {word + letter for word in longest for letter in "vr"}),)  # “GPTv2”
 
 
 def _whole(expression: str) -> re.Pattern[str]:

@@ -76,9 +76,11 @@ class Wanted:
             document = self._document(tables, ", ".join(report.tasks) or report.technique, report)
             written = self._write(document)
         if not self.as_json:
+            from parlai_humaneval.analysis.document.terminal import print_replies
             from parlai_humaneval.analysis.reports.study import render
 
             render(report, console())
+            print_replies(tables, console())
         if document is not None:
             self._tell(document, written)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 ABSENT = "–"
 """Stands where a number cannot be given."""
 
@@ -50,6 +52,14 @@ def seconds_words(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     return f"{whole} s" if whole < 120 else f"{whole // 60} min {whole % 60} s"
+
+
+def money_words(amount: float | None) -> str:
+    """“12.40”, “0.00034”: two decimals, or of less than a tenth two significant digits; or the dash."""
+    if amount is None:
+        return ABSENT
+    digits = 2 if abs(amount) >= 0.1 or amount == 0 else 1 - math.floor(math.log10(abs(amount)))
+    return f"{amount:,.{digits}f}"
 
 
 def counted(count: int, noun: str) -> str:

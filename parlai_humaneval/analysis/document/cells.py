@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from parlai_humaneval.analysis.sections.views import Cell, CellKind, DataTable, TableColumn
-from parlai_humaneval.analysis.wording import ABSENT, number_words, p_cell, percent, percent_range, seconds_words
+from parlai_humaneval.analysis.wording import (
+    ABSENT,
+    money_words,
+    number_words,
+    p_cell,
+    percent,
+    percent_range,
+    seconds_words,
+)
 
 MINUS = "−"
 INTERVAL = "interval"
@@ -124,7 +132,9 @@ def cell_text(value: Cell, kind: CellKind) -> str:
         return value
     if kind == "count":
         return f"{round(value):,}".replace("-", MINUS)
-    text = {"share": percent, "p": p_cell, "seconds": seconds_words}.get(kind, _number)(float(value))
+    text = {"share": percent, "p": p_cell, "seconds": seconds_words, "money": money_words}.get(kind, _number)(
+        float(value)
+    )
     return text.replace("-", MINUS)
 
 

@@ -11,8 +11,9 @@ from rich.text import Text
 from parlai_humaneval.analysis.document.cells import Layout, laid_out
 from parlai_humaneval.analysis.document.model import Document
 from parlai_humaneval.analysis.document.words import data_words, raters_words
+from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.printing import heading, titled_table
-from parlai_humaneval.analysis.sections.base import Section
+from parlai_humaneval.analysis.sections.base import Options, Section
 from parlai_humaneval.analysis.sections.views import DataTable
 from parlai_humaneval.analysis.wording import counted
 
@@ -37,6 +38,20 @@ def print_document(document: Document, console: Console) -> None:
         console.print(Text.assemble((f"{label}: ", "dim"), words))
     for section in document.sections.values():
         _print_section(section, console)
+
+
+def print_replies(tables: Tables, console: Console) -> None:
+    """Below a technique's own report: whether raters were told whose replies they saw, and what models cost, if known."""
+    from parlai_humaneval.analysis.sections.replies import build
+
+    section = build(tables, Options())
+    lines = [] if section is None else section.in_short()
+    if section is None or not lines:
+        return
+    console.print()
+    console.print(heading(section.TITLE))
+    for line in lines:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def _print_section(section: Section, console: Console) -> None:

@@ -88,6 +88,22 @@ def p_cells(results: Iterable[Result], of: Result) -> list[str]:
     return [p_cell(of.p_value), *(p_cell(of.p_holm) for _ in holm_title(results))]
 
 
+def span_title(first_turn: int, last_turn: int | None) -> str:
+    """“All turns”, “Turns 2–10”, “Turn 2”, or “Turns from 2 on” where there is none of them."""
+    if first_turn == 1:
+        return "All turns"
+    if last_turn is None or last_turn < first_turn:
+        return f"Turns from {first_turn} on"
+    return f"Turn {first_turn}" if last_turn == first_turn else f"Turns {first_turn}–{last_turn}"
+
+
+def none_answered(first_turn: int) -> Text:
+    """Why nothing is said of the turns from ``first_turn`` on."""
+    return Text(
+        f"No answer that counts was given from turn {first_turn} on: nothing can be estimated there.", style="dim"
+    )
+
+
 def place_table(rows: list[PlaceRow], anchoring: Result) -> Table:
     """How often each position was chosen."""
     table = titled_table(f"By position shown; {anchoring.method}: {p_words(anchoring.p_value)}")

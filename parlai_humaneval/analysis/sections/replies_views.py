@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from parlai_humaneval.analysis.sections.part_tables import Columns, part_table
 from parlai_humaneval.analysis.sections.views import DataTable, Method
+from parlai_humaneval.analysis.wording import money_words
 
 if TYPE_CHECKING:
     from parlai_humaneval.analysis.sections.replies import ModelReplies
@@ -32,9 +33,9 @@ _SERVED: Columns = (
     ("n_cut", "Cut off by its length limit", "count"),
     ("prompt_tokens", "Tokens read", "count"),
     ("completion_tokens", "Tokens written", "count"),
-    ("cost", "Cost", "number"),
+    ("cost", "Cost", "money"),
     ("currency", "Currency", "text"),
-    ("cost_per_dialogue", "A dialogue", "number"),
+    ("cost_per_dialogue", "A dialogue", "money"),
 )
 
 
@@ -45,6 +46,24 @@ def data_tables(models: Sequence[ModelReplies]) -> list[DataTable]:
     if known:
         tables.append(part_table("replies_served", "What did the models take?", _SERVED, known))
     return tables
+
+
+def in_short(models: Sequence[ModelReplies]) -> list[str]:
+    """What each model took, a line each: “my_server: 2,100 tokens read, 42 written, 0.00034 USD”; often nothing."""
+    return [f"{one.model}: {', '.join(parts)}" for one in models if (parts := list(_taken(one)))]
+
+
+def _taken(one: ModelReplies) -> Iterator[str]:
+    if one.prompt_tokens is not None:
+        yield f"{one.prompt_tokens:,} tokens read"
+    if one.completion_tokens is not None:
+        yield (
+            f"{one.completion_tokens:,} written"
+            if one.prompt_tokens is not None
+            else f"{one.completion_tokens:,} tokens written"
+        )
+    if one.cost is not None:
+        yield f"{money_words(one.cost)} {one.currency or ''}".rstrip()
 
 
 def methods() -> list[Method]:

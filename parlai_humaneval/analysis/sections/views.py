@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Cell = float | int | str | None
-CellKind = Literal["text", "number", "share", "p", "count", "seconds"]
-"""How a cell is written: ``share`` is 0–1 and written in percent, ``number`` with three decimals, ``p`` as a p-value."""
+CellKind = Literal["text", "number", "share", "p", "count", "seconds", "money"]
+"""How a cell is written: ``share`` is 0–1 and written in percent, ``number`` with three decimals, ``p`` as a
+p-value, ``money`` so that small amounts have digits."""
 
 
 class View(BaseModel):

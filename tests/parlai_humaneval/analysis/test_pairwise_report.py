@@ -203,6 +203,19 @@ def test_all_ties():
     assert "–" in printed(report)
 
 
+def test_one_answered_turn_says_nothing_of_later_ones():
+    """No p of 1, no “0 : 0 : 0” and no turns “2–1” where there is nothing: dashes, and why."""
+    record = dialogue("d1", "r--", "w1", status="partial")
+    report = pairwise_report(tables([record]), include_partial=True)
+    lines = printed(report).splitlines()
+    assert any("All turns" in line and "Turns from 2 on" in line for line in lines)
+    (won,) = (line.split() for line in lines if "won : lost" in line)
+    (clustered,) = (line.split() for line in lines if "p, clustered" in line)
+    (paper,) = (line.split() for line in lines if "p, binomial" in line)
+    assert (won[-1], clustered[-2:], paper[-2:]) == ("–", ["–", "–"], ["1", "–"])
+    assert "No answer that counts was given from turn 2 on" in " ".join(printed(report).split())
+
+
 @pytest.mark.parametrize(
     ("records", "words"),
     [

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from make_live_records import make_choice, make_choices
+from rich.console import Console
 
 from parlai_humaneval.analysis.choice_tests import cochran_q_test, mcnemar_test
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.sata.build import build_report
+from parlai_humaneval.analysis.reports.study import render
 
 
 def group_of(records, **more):
@@ -216,3 +220,15 @@ def test_whatever_was_picked(dialogues, seed):
         assert one.difference.estimate == pytest.approx(two.difference.estimate)
         assert (one.difference.p_value or 0) == pytest.approx(two.difference.p_value or 0)
         assert one.paper.p_value == pytest.approx(two.paper.p_value)
+
+
+def test_one_answered_turn_says_nothing_of_later_ones():
+    """No heading “Turns 2–1”, no empty table of pairs; the reason instead."""
+    report = build_report(tables([make_choice("d1", [("a",)])]))
+    stream = StringIO()
+    render(report.model_copy(update={"technique": "sata"}), Console(file=stream, width=80))
+    screen = " ".join(stream.getvalue().split())
+    assert "Turns from 2 on" in screen
+    assert "2–" not in screen
+    assert screen.count("difference in points of win rate") == 1
+    assert "No answer that counts was given from turn 2 on" in screen

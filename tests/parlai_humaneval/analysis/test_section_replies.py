@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from typing import cast
+
 import pytest
 from make_records import make_record, make_study, make_turn
+from rich.console import Console
 
 from parlai_humaneval.analysis.columns import TABLES, typed
+from parlai_humaneval.analysis.document.latex import to_latex
+from parlai_humaneval.analysis.document.terminal import print_replies
 from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.sections.base import Options
 from parlai_humaneval.analysis.sections.catalogue import sections
@@ -13,6 +19,13 @@ from parlai_humaneval.analysis.sections.replies import ModelReplies, Replies, bu
 from parlai_humaneval.protocol.records import DialogueRecord, Mask, ReplyInfo
 
 SHOWN = ("eliza", "my_bot")
+
+
+def printed(records: list[DialogueRecord]) -> str:
+    """What the terminal is told below a report, on one line."""
+    console = Console(width=80, file=StringIO())
+    print_replies(tables(records), console)
+    return " ".join(cast(StringIO, console.file).getvalue().split())
 
 
 def study(*texts: str, human: str = "What do you like?", reason: str | None = "nicer") -> list[DialogueRecord]:
@@ -117,6 +130,36 @@ def test_tokens_money_and_names_of_servers() -> None:
     assert any("its server called it m-0 and m-1" in remark for remark in section.remarks)
     eliza = model(section, "eliza")
     assert (eliza.cost, eliza.prompt_tokens, eliza.cost_per_dialogue) == (None, None, None)
+
+
+def test_small_amounts_of_money_have_digits() -> None:
+    """A third of a thousandth of a dollar is not 0.000: in tables of every form, and in the terminal's line."""
+    records = study("I like tea.")
+    records[0].turns[0].candidates[1].info = ReplyInfo(
+        prompt_tokens=2100, completion_tokens=42, cost=0.00034, currency="USD"
+    )
+    section = of(records)
+    (served,) = (table for table in section.data_tables() if table.key == "replies_served")
+    assert "0.00034" in to_latex(served)
+    assert "0.000 " not in to_latex(served)
+    assert section.in_short() == ["my_bot: 2,100 tokens read, 42 written, 0.00034 USD"]
+
+
+def test_the_terminal_is_told_who_was_given_away_and_nothing_where_there_is_nothing() -> None:
+    """Blindness must not need a page to be seen; a study without findings is not made longer."""
+    told = printed(study("I am ChatGPT."))
+    assert "raters were told who speaks" in told
+    assert "my_bot: 1 of 2 replies that were shown" in told
+    assert printed(study("I like tea.")) == ""
+
+
+def test_tokens_without_a_price_and_a_price_without_tokens() -> None:
+    """What a server did not report is not made up."""
+    records = study("I like tea.")
+    first, second = (turn.candidates for turn in records[0].turns)
+    first[0].info = ReplyInfo(completion_tokens=1200)
+    second[1].info = ReplyInfo(cost=2.5)
+    assert of(records).in_short() == ["eliza: 1,200 tokens written", "my_bot: 2.50"]
 
 
 def test_several_currencies_have_no_sum() -> None:

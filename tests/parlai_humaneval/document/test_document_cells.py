@@ -27,6 +27,13 @@ from parlai_humaneval.analysis.sections.views import DataTable, TableColumn
         (0.0432, "p", ".043"),
         (0.00001, "p", "< .0001"),
         (200.0, "seconds", "3 min 20 s"),
+        (0.00034, "money", "0.00034"),
+        (0.000000345, "money", "0.00000034"),
+        (0.0996, "money", "0.100"),
+        (0.5, "money", "0.50"),
+        (1234.5, "money", "1,234.50"),
+        (0, "money", "0.00"),
+        (None, "money", "–"),
         ("<b>", "text", "<b>"),
         ("none", "number", "none"),
         (2, "text", "2.000"),
@@ -37,7 +44,7 @@ def test_a_cell_is_written_by_its_kind(value: object, kind: str, words: str) -> 
     assert cell_text(value, kind) == words
 
 
-@given(st.floats(-1e9, 1e9) | st.none(), st.sampled_from(["number", "share", "p", "count", "seconds"]))
+@given(st.floats(-1e9, 1e9) | st.none(), st.sampled_from(["number", "share", "p", "count", "seconds", "money"]))
 def test_no_cell_shows_a_nan_or_a_hyphen(value: float | None, kind: str) -> None:
     """Whatever the number: a minus is “−”, nothing is “–”."""
     words = cell_text(abs(value) if value is not None and kind in ("p", "seconds") else value, kind)

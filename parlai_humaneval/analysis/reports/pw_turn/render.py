@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.reports.printing import titled_table
+from parlai_humaneval.analysis.reports.printing import none_answered, span_title, titled_table
 from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PairwiseReport, Rate, TurnRange
 from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, percent, percent_range
 
@@ -27,6 +27,9 @@ def _pair_tables(pair: PairReport) -> Iterator[RenderableType]:
     basis = f"{counted(pair.n_dialogues, 'dialogue')}, {counted(pair.n_workers, 'worker')}"
     yield Text(f"{leader} against {other}: {pair.metric} ({basis})", style="bold underline")
     yield _rates(pair, leader)
+    later = pair.win_rates[leader].turns_2_to_last
+    if not later.n_turns:
+        yield none_answered(later.first_turn)
     if pair.by_turn:
         yield _turns(pair, leader, other)
     if any(row.n for row in pair.by_position):
@@ -39,7 +42,7 @@ def _rates(pair: PairReport, leader: str) -> Table:
     table = titled_table(f"Win rate of {leader}, 95 % interval clustered by worker")
     table.add_column("")
     for part in (whole, later):
-        table.add_column(_range_title(part), justify="right")
+        table.add_column(span_title(part.first_turn, part.last_turn), justify="right")
         table.add_column("95 %", justify="right")
     for label, key in (("Lin", "lin"), ("Sqr", "sqr"), ("WTA", "wta")):
         table.add_row(label, *_cells(getattr(whole, key)), *_cells(getattr(later, key)))
@@ -48,10 +51,10 @@ def _rates(pair: PairReport, leader: str) -> Table:
         table.add_row(f"{label}, bootstrap", *_check_cells(getattr(whole, key)), *_check_cells(getattr(later, key)))
     table.add_section()
     table.add_row("won : lost : tied", _won(whole), "", _won(later), "")
-    table.add_row("p, clustered (Lin)", p_cell(whole.lin.p_value), "", p_cell(later.lin.p_value), "")
+    table.add_row("p, clustered (Lin)", _clustered_p(whole), "", _clustered_p(later), "")
     if pair.p_holm is not None:
         table.add_row("p, Holm", p_cell(pair.p_holm), "", "", "")
-    table.add_row("p, binomial (paper's)", p_cell(whole.binomial_p), "", p_cell(later.binomial_p), "")
+    table.add_row("p, binomial (paper's)", _binomial_p(whole), "", _binomial_p(later), "")
     return table
 
 
@@ -64,12 +67,16 @@ def _check_cells(rate: Rate) -> tuple[str, str]:
 
 
 def _won(part: TurnRange) -> str:
-    return f"{part.wins} : {part.losses} : {part.ties}"
+    return f"{part.wins} : {part.losses} : {part.ties}" if part.n_turns else ABSENT
 
 
-def _range_title(part: TurnRange) -> str:
-    last = ABSENT if part.last_turn is None else str(part.last_turn)
-    return "All turns" if part.first_turn == 1 else f"Turns {part.first_turn}–{last}"
+def _clustered_p(part: TurnRange) -> str:
+    """The dash where no turn was decided: its p of 1 is no finding."""
+    return p_cell(part.lin.p_value if part.wins + part.losses else None)
+
+
+def _binomial_p(part: TurnRange) -> str:
+    return p_cell(part.binomial_p if part.wins + part.losses else None)
 
 
 def _turns(pair: PairReport, leader: str, other: str) -> Table:

@@ -12,16 +12,17 @@ from parlai_humaneval.analysis.reports.printing import (
     group_heading,
     holm_title,
     model_column,
+    none_answered,
     number_columns,
     p_cells,
     place_table,
     share_cells,
+    span_title,
     titled_table,
 )
 from parlai_humaneval.analysis.reports.sata.types import SataGroup, SataReport, TurnSpan
 from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.analysis.wording import (
-    ABSENT,
     number_words,
     p_words,
     points_range,
@@ -35,19 +36,19 @@ def parts(report: SataReport) -> Iterator[RenderableType]:
         yield Text()
         yield group_heading(group.setting, group.metric, group.all_turns.n_dialogues, group.all_turns.n_workers)
         yield _wins(group)
-        for part in (group.all_turns, group.turns_2_to_last):
+        spans = [span for span in (group.all_turns, group.turns_2_to_last) if span.n_turns]
+        for part in spans:
             if part.test is not None:
-                yield Text(f"{span_title(part)}: {test_words(part.test)}")
-        for part in (group.all_turns, group.turns_2_to_last):
+                yield Text(f"{_title(part)}: {test_words(part.test)}")
+        for part in spans:
             yield _pairs(part)
+        if not group.turns_2_to_last.n_turns:
+            yield none_answered(group.turns_2_to_last.first_turn)
         yield place_table(group.by_position, group.anchoring)
 
 
-def span_title(span: TurnSpan) -> str:
-    """“All turns”, “Turns 2–10”."""
-    if span.first_turn == 1:
-        return "All turns"
-    return f"Turns {span.first_turn}–{ABSENT if span.last_turn is None else span.last_turn}"
+def _title(span: TurnSpan) -> str:
+    return span_title(span.first_turn, span.last_turn)
 
 
 def test_words(test: Result) -> str:
@@ -61,7 +62,7 @@ def _wins(group: SataGroup) -> Table:
     table = titled_table("Share of turns in which the reply was chosen, clustered by worker")
     model_column(table)
     for span in (whole, later):
-        number_columns(table, span_title(span), "95 %", "n")
+        number_columns(table, _title(span), "95 %", "n")
     later_rows = {row.model: row for row in later.models}
     for row in sorted(whole.models, key=lambda row: -(row.win_rate.estimate or 0)):
         cells = [*share_cells(row.win_rate), f"{row.shown:,}"]
@@ -78,9 +79,7 @@ def _wins(group: SataGroup) -> Table:
 
 
 def _pairs(span: TurnSpan) -> Table:
-    table = titled_table(
-        f"{span_title(span)}, difference in points of win rate; p clustered by worker, and the paper's"
-    )
+    table = titled_table(f"{_title(span)}, difference in points of win rate; p clustered by worker, and the paper's")
     model_column(table, "Pair")
     gaps, papers = [pair.difference for pair in span.pairs], [pair.paper for pair in span.pairs]
     number_columns(table, "Points", "95 %", "p", *holm_title(gaps), "p, paper", *holm_title(papers))

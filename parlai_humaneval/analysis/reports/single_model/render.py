@@ -13,9 +13,11 @@ from parlai_humaneval.analysis.reports.printing import (
     group_heading,
     holm_title,
     model_column,
+    none_answered,
     number_columns,
     p_cells,
     share_cells,
+    span_title,
     titled_table,
 )
 from parlai_humaneval.analysis.reports.single_model.types import (
@@ -47,7 +49,10 @@ def parts(report: SingleModelReport) -> Iterator[RenderableType]:
         if group.all_turns.rates:
             yield _rates(group.all_turns, "All turns")
             later = group.later_turns
-            yield _rates(later, f"Turns {later.first_turn}–{ABSENT if later.last_turn is None else later.last_turn}")
+            if later.n_turns:
+                yield _rates(later, span_title(later.first_turn, later.last_turn))
+            else:
+                yield none_answered(later.first_turn)
         if group.tick_pairs:
             yield _share_pairs(group.tick_pairs)
         if group.ratings:

@@ -6,23 +6,9 @@ from importlib import import_module
 
 import click
 
-PLUGIN_MODULES = (
-    "parlai_humaneval.agents.bot_speaker",
-    "parlai_humaneval.agents.eliza",
-    "parlai_humaneval.agents.retrieval",
-    "parlai_humaneval.agents.degraded",
-    "parlai_humaneval.agents.transfer_transfo",
-    "parlai_humaneval.agents.kv_memnn",
-    "parlai_humaneval.agents.lstm",
-    "parlai_humaneval.agents.causal_lm",
-    "parlai_humaneval.agents.seq2seq_lm",
-    "parlai_humaneval.agents.chat_completions",
-    "parlai_humaneval.agents.callable",
-    "parlai_humaneval.agents.command",
-    "parlai_humaneval.agents.http_endpoint",
-    "parlai_humaneval.agents.human",
-    "parlai_humaneval.self_chat.script",
-)
+from parlai_humaneval.agents.names import AGENT_MODULES
+
+PLUGIN_MODULES = (*AGENT_MODULES.values(), "parlai_humaneval.self_chat.script")
 """Importing them registers the short names; ParlAI has no entry points for that."""
 
 

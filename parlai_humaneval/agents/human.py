@@ -104,9 +104,10 @@ class HumanAgent(OutsideAgent):
 
 def is_person(spec: ModelSpec) -> bool:
     """Whether people write the replies of a model. An agent that cannot be imported is for its loading to complain of."""
-    make_importable(spec.folder)
+    model = str(spec.options.get("model"))
     with suppress(Exception):  # a module may raise anything when it is imported
-        return issubclass(load_agent_module(str(spec.options.get("model"))), HumanAgent)
+        make_importable(spec.folder, model)
+        return issubclass(load_agent_module(model), HumanAgent)
     return False
 
 

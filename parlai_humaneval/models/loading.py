@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from parlai.core.agents import Agent, create_agent
@@ -53,15 +54,16 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     """
     if trouble := key_trouble(spec.options):
         raise ZooError(f"{spec.name}: options.{trouble}")
-    make_importable(spec.folder, spec.options.get("model"))
-    parser = ParlaiParser(True, True)
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:
-        opt = parser.parse_kwargs(**options)
+        make_importable(spec.folder, _agent(options))
+        opt = _parsed(options, spec)
     except KeyError as error:
         unknown = str(error.args[0]).rpartition(": ")[2]
         raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {unknown}") from error
+    except ZooError:
+        raise
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise ZooError(f"{spec.name}: options: {error}") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
@@ -74,6 +76,32 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     if spec.folder is not None:
         opt[FOLDER_OPTION] = str(spec.folder)
     return opt
+
+
+def _agent(options: Mapping[str, Any]) -> object:
+    """The agent's name as the options have it, else as it was saved with the trained model."""
+    saved = Path(f"{options.get('model_file') or ''}.opt")
+    if "model" in options or not saved.is_file():
+        return options.get("model")
+    return Opt.load(str(saved)).get("model")
+
+
+def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
+    """The options as the agent's command line reads them, without the device where it takes none and needs none.
+
+    Raises:
+        ZooError: for a GPU that it does not take.
+        KeyError: for another option that it does not have; and whatever else ParlAI raises.
+    """
+    placed = device_options(spec.device).keys() - spec.options.keys()
+    try:
+        return ParlaiParser(True, True).parse_kwargs(**options)
+    except KeyError as error:
+        if not placed or not any(key in str(error) for key in placed):
+            raise
+        if spec.device != "cpu":
+            raise ZooError(f"{spec.name} cannot be put on a device: its agent takes none") from error
+    return ParlaiParser(True, True).parse_kwargs(**{key: options[key] for key in options.keys() - placed})
 
 
 def load_agent(spec: ModelSpec) -> Agent:

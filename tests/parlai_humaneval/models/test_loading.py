@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from parlai.core.loader import AGENT_REGISTRY
+from parlai.core.opt import Opt
 
+from parlai_humaneval.agents.names import AGENT_MODULES
 from parlai_humaneval.models.files import missing, to_download
 from parlai_humaneval.models.home import models_home
 from parlai_humaneval.models.loading import load_agent, options_of, parlai_opt
@@ -79,3 +84,61 @@ def test_whatever_a_constructor_raises_names_the_model(tmp_path: Path) -> None:
     broken.write_bytes(b"not a model")
     with pytest.raises(ZooError, match="mine cannot be loaded"):
         load_agent(spec(model="transformer/generator", model_file=str(broken), no_cuda=True))
+
+
+FOR_ITS_CHECK: dict[str, dict[str, object]] = {
+    "callable": {"function": "math:fsum"},
+    "command": {"command": "sh"},
+    "http_endpoint": {"url": "http://127.0.0.1:9/"},
+}
+"""What some agents want to be given, before they find nothing missing."""
+
+
+@pytest.mark.parametrize("name", ["eliza", "chat_completions"])
+def test_a_short_name_of_this_package_needs_no_import_before(name: str, tmp_path: Path) -> None:
+    """Guards the names that the help of `parlai-humaneval parlai` lists, in a fresh process that imported no agent."""
+    (tmp_path / "zoo.yaml").write_text(f"models: {{mine: {{options: {{model: parlai_humaneval/{name}}}}}}}")
+    code = (
+        "import pathlib\n"
+        "from parlai_humaneval.models.zoo import load_zoo\n"
+        "from parlai_humaneval.models.loading import parlai_opt\n"
+        f"print(parlai_opt(load_zoo([pathlib.Path({str(tmp_path / 'zoo.yaml')!r})])['mine'])['model'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == [f"parlai_humaneval/{name}"], done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("name", AGENT_MODULES)
+def test_a_short_name_is_that_of_its_module(name: str) -> None:
+    """Guards the list of names: an agent that is called otherwise would not be found by its name."""
+    found = missing(spec(model=f"parlai_humaneval/{name}", **FOR_ITS_CHECK.get(name, {})))
+    assert not any("cannot be imported" in sentence for sentence in found)
+    assert f"parlai_humaneval/{name}" in AGENT_REGISTRY
+
+
+def test_a_misspelt_short_name_gets_a_suggestion() -> None:
+    """Guards against ParlAI's own words for it, which name a module that nobody wrote."""
+    (found,) = missing(spec(model="parlai_humaneval/elisa"))
+    assert "no agent is called so; did you mean parlai_humaneval/eliza" in found
+    with pytest.raises(ZooError, match="did you mean parlai_humaneval/eliza"):
+        parlai_opt(spec(model="parlai_humaneval/elisa"))
+
+
+def test_the_short_name_that_a_training_saved_is_known_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards a model trained by `parlai train_model -m parlai_humaneval/…` and named by its file alone."""
+    Opt({"model": "parlai_humaneval/eliza"}).save(str(tmp_path / "model.opt"))
+    (tmp_path / "model").touch()
+    monkeypatch.delitem(sys.modules, "parlai_humaneval.agents.eliza", raising=False)
+    monkeypatch.delitem(AGENT_REGISTRY, "parlai_humaneval/eliza", raising=False)
+    parlai_opt(spec(model_file=str(tmp_path / "model")))
+    assert "parlai_humaneval/eliza" in AGENT_REGISTRY
+
+
+def test_an_agent_without_a_device_is_on_the_processor_anyway() -> None:
+    """Guards `device: cpu` for every model of a zoo file; a GPU that is asked for in vain is told."""
+    eliza = load_zoo()["eliza"]
+    assert "no_cuda" not in parlai_opt(eliza.model_copy(update={"device": "cpu"}))
+    with pytest.raises(ZooError, match=r"^eliza cannot be put on a device: its agent takes none$"):
+        parlai_opt(eliza.model_copy(update={"device": "cuda:0"}))
+    with pytest.raises(ZooError, match="has no option called no_cuda"):
+        parlai_opt(eliza.model_copy(update={"options": {**eliza.options, "no_cuda": True}, "device": "cpu"}))

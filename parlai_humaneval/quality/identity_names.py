@@ -11,8 +11,8 @@ from parlai_humaneval.protocol.records import MaskKind
 from parlai_humaneval.quality.windows import Triggers
 
 TELLING_NAMES = (
-    "ChatGPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR", "Godel-large",
-    "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
+    "ChatGPT", "Chat GPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR",
+    "Godel-large", "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
     "Vicuna-7B", "Vicuna-13B", "Code Llama", "DeepSeek", "Qwen", "QwQ", "ChatGLM", "Mixtral", "Bing Chat",
     "EVA2.0", "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
     "ERNIE Bot", "OpenAssistant", "Open Assistant", "HuggingChat", "StableLM", "WizardLM", "FLAN-T5", "Baichuan",

@@ -40,6 +40,13 @@ def test_nothing_without_a_shape_saves_a_name(hidden: str) -> None:
     assert shown.changes == ["control_characters"]
 
 
+@pytest.mark.parametrize("space", " \xa0\u202f\u2007\u2009")
+def test_no_kind_of_space_saves_a_name(space: str) -> None:
+    """Guards masks: a no-break space is seen, and stays where it stands; it counts as a space within a name."""
+    shown = SettledPresenter().present(f"I am Chat{space}GPT.\xa0Oui\u202f!", ["tiny"])
+    assert (shown.text, shown.changes) == ("I am [name].\xa0Oui\u202f!", [])
+
+
 def test_nothing_of_unicode_that_is_to_be_ignored_stays_in_a_word() -> None:
     """Guards the rules against Unicode itself."""
     ignored = regex.compile(r"\p{Default_Ignorable_Code_Point}")

@@ -29,6 +29,7 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
     if not masks or any(sign in text for sign in SIGNS):
         return list(masks)
     draft = _Draft(text, masks)
+    draft.drop_sentences()
     while sum(draft.cut_all(pattern) for pattern in CUTS):  # each cut takes a mask away, so that this ends
         pass
     draft.drop_sentences()

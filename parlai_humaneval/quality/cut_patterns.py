@@ -58,7 +58,8 @@ _THEN = rf"(?:,?\s+(?:and\s+so|so|but|and)\s+(?={_SUBJECT})|,\s+(?:so|but|and)\s
 
 
 def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression, re.IGNORECASE)
+    # Longer gaps stand between no two words; else a reply of thousands of spaces takes seconds.
+    return re.compile(expression.replace(r"\s+", r"\s{1,4}").replace(r"\s*", r"\s{0,4}"), re.IGNORECASE)
 
 
 CUTS = tuple(
@@ -86,7 +87,7 @@ CUTS = tuple(
             # I'm just a program and cannot love.
             rf"\bI(?P<gone>(?:\s+am|['’]m)\s+{HEDGE}{{0,3}}{ONE}{_BY}?,?\s+(?:and|but|so))(?=\s+{_VERB})",
             # …, because I'm an AI.
-            rf"(?<=\w)(?P<gone>(?:,?\s+(?:{_BECAUSE}|but|so|and|for)\s+|[,;]\s+|\s+[–—-]\s+){_IT_IS}){_ENDS}",
+            rf"(?<=\w)(?<!\bwell)(?<!\bremember)(?P<gone>(?:,?\s+(?:{_BECAUSE}|but|so|and|for)\s+|[,;]\s+|\s+[–—-]\s+){_IT_IS}){_ENDS}",
             # Hi, I'm ChatGPT.
             rf"\b(?:hi|hello|hey)(?:\s+there)?(?P<gone>,?\s+{_I_AM}(?:{ONE}|{_NAMED}){_BY}?){_ENDS}",
             # I'm Max, an AI assistant.
@@ -103,7 +104,7 @@ _EMPTY_WORDS = words(
     i am im m ve well oh remember just only merely simply actually really still also basically essentially of course my
     name is s the this was were have been being by from at and or but so a an not do don t cannot can lack possess
     experience feel hold form any you are re now talking speaking chatting to with they call me called known as made
-    built trained created developed designed programmed run on team people researchers engineers folks sorry based
+    built trained created developed designed programmed run on team people researchers engineers folks based
     here afraid after all truly lol haha
     """
 )

@@ -79,6 +79,11 @@ def test_a_clause_that_names_the_speaker_goes_whole(text: str, left: str) -> Non
         ("Nice tea. I'm just a computer program. Do you like it?", "Nice tea. Do you like it?"),
         ("Do you like it?\nI'm an AI.", "Do you like it?"),
         ("I like it. I'm an AI. I'm ChatGPT.", "I like it."),
+        (
+            "Well, as an AI, I don't have personal opinions. However, many people like tea!",
+            "However, many people like tea!",
+        ),
+        ("Thanks! I'm just a program, so I don't have feelings, but I'm here to help.", "Thanks! I'm here to help."),
     ],
 )
 def test_nothing_tells_that_something_was_hidden(text: str, left: str) -> None:
@@ -91,6 +96,7 @@ def test_nothing_tells_that_something_was_hidden(text: str, left: str) -> None:
     [
         ("I'm ChatGPT and I like tea", "I'm [name] and I like tea"),
         ("I'm an AI.", "I'm […]."),
+        ("Remember, I'm an AI!", "Remember, I'm […]!"),
         ("I'm an AI. I'm ChatGPT.", "I'm […]. I'm [name]."),
         ("I'm a conversational agent that likes sports.", "I'm […] that likes sports."),
         ("My knowledge cutoff is September 2021.", "[…]."),
@@ -135,6 +141,11 @@ def test_an_offensive_word_keeps_its_mark_and_its_sentence() -> None:
     found = presenter.present("As an AI, pineapple is new to me. I'm an AI.", ZOO)
     assert found.text == "[…] is new to me."
     assert [mask.kind for mask in found.masks] == ["ai_disclosure", "offensive", "ai_disclosure"]
+
+
+def test_a_reply_of_spaces_takes_no_longer_than_one_of_words() -> None:
+    """Patterns look at gaps of a few spaces only: else this takes half a minute."""
+    assert shown("I'm an AI. Hi" + " " * 60_000 + "you") == "Hi" + " " * 60_000 + "you"
 
 
 def test_letters_for_private_use_in_a_reply_do_no_harm() -> None:

@@ -28,9 +28,7 @@ def without_markdown(text: str) -> str:
     if not _SIGNS.search(text):
         return text
     shown = "\n".join(_Blocks(_parser().parse(text)).texts)
-    if shown.split() == text.split() or (not shown.strip() and not any(map(str.isalnum, text))):
-        return text
-    return shown
+    return text if shown.split() == text.split() else shown
 
 
 @lru_cache(maxsize=1)

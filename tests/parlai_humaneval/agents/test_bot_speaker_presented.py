@@ -17,7 +17,7 @@ from parlai_humaneval.quality.response_filter import ResponseFilter
 
 PLAIN = SettledPresenter(appearance="plain", emoji="strip", max_chars=40, ai_talk=True)
 BLOCKING = SettledPresenter(response_filter=ResponseFilter(["pineapple"]), block=True)
-RICH = "**Hello** 😀 there!\n\n- I'm ChatGPT, as an AI I like lists"
+RICH = "**Hello** 😀 there!\n\n- I'm ChatGPT, as an AI I like lists\n- and tables"
 
 
 def human(text: str) -> dict[str, Any]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parlai_humaneval.agents.outside import OutsideError
+from parlai_humaneval.models.keys import without_key
 
 if TYPE_CHECKING:
     import openai
 
 QUOTED = 200
 """Characters of what a server says that are told; a proxy may answer with a whole page."""
-SHORTEST_KEY = 8
-"""A shorter “key” is a placeholder (``none``, ``EMPTY``), and may be a word of any reply."""
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
 """Answers that stay the same, however often one asks."""
 
@@ -36,7 +35,7 @@ class Server:
 
     def without_key(self, text: str) -> str:
         """``text`` with the key blotted out, wherever a server repeats it."""
-        return text.replace(self.key, "[key]") if len(self.key) >= SHORTEST_KEY else text
+        return without_key(text, self.key)
 
     def quote(self, text: str) -> str:
         """What the server says, on one line, cut, and without tags and key."""

@@ -12,6 +12,7 @@ from parlai_humaneval.agents.chat_errors import Server, told
 from parlai_humaneval.agents.chat_messages import ChatMessage
 from parlai_humaneval.agents.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
 from parlai_humaneval.agents.outside import OutsideError
+from parlai_humaneval.models.quiet import quiet_http_log
 
 if TYPE_CHECKING:
     import openai
@@ -38,6 +39,7 @@ class ChatServer:
     def __init__(self, server: Server, *, timeout_s: float, retries: int, concurrency: int) -> None:
         import openai  # it takes a second, which the command line need not pay
 
+        quiet_http_log()
         self.server = server
         self._timeout_s = timeout_s
         self._client = openai.OpenAI(

@@ -22,8 +22,9 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.agents.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
-from parlai_humaneval.agents.outside import CONCURRENCY
-from parlai_humaneval.models.keys import is_variable_name, not_a_name
+from parlai_humaneval.agents.outside import CONCURRENCY, Heard, Said
+from parlai_humaneval.models.keys import is_variable_name, key_in_address, not_a_name, without_key
+from parlai_humaneval.models.quiet import quiet_http_log
 
 if TYPE_CHECKING:
     import httpx
@@ -48,15 +49,14 @@ class Endpoint:
             raise ValueError(f"url: not an address: {error}") from error
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise ValueError("url: expected an address that begins with http:// or https://")
-        if self._url.userinfo:
-            raise ValueError(
-                "url: it holds a name or password, which would be written down with every dialogue; "
-                "put the whole header into an environment variable and name that in authorization_env"
-            )
-        self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key
+        if trouble := key_in_address(url):
+            raise ValueError(f"url: {trouble}")
+        self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key all the same
+        self._key = _authorization(authorization_env)
+        quiet_http_log()
         limits = httpx.Limits(max_connections=concurrency)
         self._client = httpx.Client(
-            headers={"Accept": "application/json", **_authorization(authorization_env)},
+            headers={"Accept": "application/json", **({"Authorization": self._key} if self._key else {})},
             transport=httpx.HTTPTransport(retries=connect_retries, limits=limits),
         )
 
@@ -65,7 +65,23 @@ class Endpoint:
         self._client.close()
 
     def post(self, question: bytes, timeout_s: float) -> bytes:
-        """The body of the answer; :class:`BadAnswer` when there is none, or not within ``timeout_s`` seconds."""
+        """The body of the answer; :class:`BadAnswer` when there is none, or not within ``timeout_s`` seconds.
+
+        The key is blotted out where a server repeats it.
+        """
+        try:
+            return self.without_key(self._post(question, timeout_s).decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
+        except BadAnswer as error:
+            message = self.without_key(str(error))
+        raise BadAnswer(message)  # outside of the handler: what httpx raised may hold what the server said
+
+    def without_key(self, text: str) -> str:
+        """``text`` with the key blotted out."""
+        return without_key(text, self._key)
+
+    def _post(self, question: bytes, timeout_s: float) -> bytes:
         import httpx
 
         headers = {"Content-Type": "application/json"}
@@ -100,12 +116,14 @@ class Endpoint:
             return
         if response.has_redirect_location:
             raise BadAnswer(f"{self.name} sends on to another address (status {status}); give that as the url")
-        raise BadAnswer(f"{self.name} answered with status {status} {response.reason_phrase}: {shown(body)}")
+        said = self.without_key(body.decode("utf-8", "replace")).encode()  # before it is cut
+        raise BadAnswer(f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said)}")
 
 
-def _authorization(variable: str) -> dict[str, str]:
+def _authorization(variable: str) -> str:
+    """The header that the environment holds; empty where none is asked for."""
     if not variable:
-        return {}
+        return ""
     if not is_variable_name(variable):
         raise ValueError(not_a_name("authorization_env"))  # what was given is not told: it may be a key
     value = os.environ.get(variable, "").strip()
@@ -115,7 +133,7 @@ def _authorization(variable: str) -> dict[str, str]:
         )
     if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
         raise ValueError(f"authorization_env: {variable} holds characters that no header may hold")
-    return {"Authorization": value}
+    return value
 
 
 @register_agent("parlai_humaneval/http_endpoint")
@@ -158,11 +176,18 @@ class HttpEndpointAgent(ContractAgent):
             self.endpoint: Endpoint = shared["endpoint"]
             return
         self.endpoint = _endpoint(opt)
-        self.ask(GREETING)
+        try:
+            self.ask(GREETING)
+        except BaseException:
+            self.endpoint.close()
+            raise
 
     def share(self) -> dict[str, Any]:
         """All clones share the connections."""
         return {**super().share(), "endpoint": self.endpoint}
+
+    def ask(self, heard: Heard) -> Said:
+        return Said(self.endpoint.without_key(super().ask(heard).text))  # JSON has several spellings for a key
 
     def exchange(self, question: bytes) -> bytes:
         return self.endpoint.post(question, self.request_timeout_s)

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
 
 NAME_OPTION = "_env"
 """Ending of the options that hold the NAME of an environment variable."""
@@ -20,6 +22,16 @@ _KEY_OPTION = re.compile(
     r"|key|token|bearer|authorization",
     re.IGNORECASE,
 )
+_KEY_PARAMETER = re.compile(
+    r"(.*[_-])?(key|apikey|token|secret|password|passwd|pwd|sig|signature|auth|authorization)|code", re.I
+)
+"""What the parameters of an address are called that let one in."""
+_KEY_VALUE = re.compile(
+    r"\b(sk-[\w-]{12,}|hf_\w{16,}|gh[opsu]_\w{20,}|xox[abp]-[\w-]{10,}|AKIA[0-9A-Z]{16}|(Bearer|Basic)\s+[\w.~+/=-]{16,})"
+)
+"""How the keys of the common makers look, wherever they stand."""
+SHORTEST_KEY = 8
+"""A shorter “key” is a placeholder (``none``, ``EMPTY``), and may be a word of any reply."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -48,6 +60,36 @@ def not_a_name(option: str) -> str:
     return f"{option} takes the NAME of an environment variable, such as MY_SERVER_KEY, not the key"
 
 
+def without_key(text: str, key: str) -> str:
+    """``text`` with ``key`` blotted out, whole and, where it is a header (``Bearer …``), word by word."""
+    for secret in sorted({key, *key.split()}, key=len, reverse=True):
+        if len(secret) >= SHORTEST_KEY:
+            text = text.replace(secret, "[key]")
+    return text
+
+
+def key_in_address(address: str) -> str | None:
+    """What is wrong with an address that holds a key or password; None where nothing is. The key is not repeated."""
+    if "://" not in address:
+        return None
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return None
+    if "@" in parts.netloc:
+        return f"the address holds a name or password, which would be recorded with every dialogue; {_CURE}"
+    named = (name for text in (parts.query, parts.fragment) for name, value in parse_qsl(text) if value)
+    found = next((name for name in named if _KEY_PARAMETER.fullmatch(name)), None)
+    if found is None:
+        return None
+    return f"“{found}” in the address looks like a key, which would be recorded with every dialogue; {_CURE}"
+
+
+_CURE = (
+    "put it into an environment variable and name that in authorization_env (or api_key_env, where a model has that)"
+)
+
+
 def _troubles(options: Mapping[str, Any], above: str) -> Iterator[str]:
     for name, value in options.items():
         option = f"{above}{name}"
@@ -63,14 +105,32 @@ def _troubles(options: Mapping[str, Any], above: str) -> Iterator[str]:
                 f"{option}: keys do not belong in zoo files: put it in an environment variable and name that in "
                 "api_key_env (or authorization_env, where a model has that)"
             )
-        elif _holds_password(value):
-            yield f"{option}: the address holds a name or password, which would be recorded with every dialogue"
+        else:
+            yield from _troubles_within(value, option)
 
 
-def _holds_password(value: Any) -> bool:
-    if not isinstance(value, str) or "://" not in value:
-        return False
+def _troubles_within(value: Any, option: str) -> Iterator[str]:
+    """Of a value that is no mapping itself: a list, an address, a JSON object as text, or words with a key among them."""
+    if isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            yield from _troubles({str(number): part}, f"{option}.")
+    if not isinstance(value, str):
+        return
+    if trouble := key_in_address(value):
+        yield f"{option}: {trouble}"
+    elif value.lstrip().startswith("{"):
+        yield from _troubles(_mapping(value), f"{option}.")
+    if _KEY_VALUE.search(value):
+        yield (
+            f"{option}: something in it looks like a key, and keys do not belong in zoo files: put it in an environment "
+            "variable"
+        )
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    """A JSON object that stands in a text; empty where it is none."""
     try:
-        return "@" in urlsplit(value.strip()).netloc
-    except ValueError:
-        return False
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return {}
+    return found if isinstance(found, Mapping) else {}

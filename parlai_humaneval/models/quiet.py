@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from parlai.utils import logging as parlai_logging
 
+HTTP_LOGGERS = ("httpx", "httpx2")
 ASKING_LOGGER = "parlai_humaneval.models"
 
 
@@ -48,3 +49,11 @@ def silent_parlai() -> Iterator[None]:
     ):
         warnings.simplefilter("ignore")
         yield
+
+
+def quiet_http_log() -> None:
+    """The clients' own line for each request, with its whole address, is no longer logged; a level that was set stays."""
+    for name in HTTP_LOGGERS:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Any
@@ -174,7 +175,8 @@ SECRET = "s3cret-word"
         ({"url": "ftp://127.0.0.1/"}, "begins with http:// or https://"),
         ({"url": "http://"}, "begins with http:// or https://"),
         ({"url": f"http://me:{SECRET}@127.0.0.1/"}, "environment variable and name that in authorization_env"),
-        ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
+        ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
+        ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
         ({"url": "http://127.0.0.1:1/", "authorization_env": "NO_SUCH_KEY"}, "the environment has no NO_SUCH_KEY"),
         ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY holds characters that no header"),
     ],
@@ -187,7 +189,7 @@ def test_wrong_settings_are_refused_and_tell_no_secret(
     found = " ".join(missing(endpoint(**options)))
     assert re.search(sentence, found) or "cannot be reached" in sentence, "models check asks no server"
     assert SECRET not in found
-    with pytest.raises(ZooError, match=f"mine cannot be loaded: .*{sentence}") as caught:
+    with pytest.raises(ZooError, match=f"mine.*{sentence}") as caught:
         load_agent(endpoint(**options))
     assert SECRET not in str(caught.value)
 
@@ -207,6 +209,28 @@ def test_a_key_from_the_environment_is_sent_and_never_logged(
     assert all(f"Bearer {SECRET}" in head for head, _ in server.requests)
     assert len(server.requests) == 3
     assert SECRET not in caplog.text + str(caught.value) + json.dumps(agent.opt, default=str)
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_key_that_the_server_repeats_is_blotted_out(
+    server: Server, escaped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Guards dialogues, errors and logs against a server that echoes headers, also in its status line and JSON escapes."""
+    monkeypatch.setenv("MY_KEY", f"Bearer {SECRET}")
+    caplog.set_level(logging.INFO)
+    key = "".join(f"\\u{ord(letter):04x}" for letter in SECRET) if escaped else SECRET
+    with ModelPool([endpoint(server.url + "?v=2", authorization_env="MY_KEY")], retries=0) as pool:
+        server.behaviour = lambda q, c: ok(f'{{"text": "You sent {key} to me."}}'.encode())
+        assert said(pool, "Hi!") == ["You sent [key] to me."]
+        error = f"HTTP/1.1 403 {SECRET}\r\nContent-Length: 150\r\n\r\n{'x' * 115}{SECRET}".ljust(300)
+        for broken in (error.encode(), ok(f'{{"reply": "{SECRET}"}}'.encode()), f"no HTTP, {SECRET}\r\n\r\n".encode()):
+            server.behaviour = lambda q, c, broken=broken: broken
+            with pytest.raises(ModelFailed) as failed:
+                said(pool, "Hi!")
+            assert SECRET not in "".join(traceback.format_exception(failed.value))
+            assert SECRET[:5] not in str(failed.value)
+    assert SECRET not in caplog.text
+    assert "HTTP Request" not in caplog.text
 
 
 def test_requests_of_conversations_run_at_once(server: Server) -> None:

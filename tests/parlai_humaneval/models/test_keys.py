@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from parlai_humaneval.models.checking import check
 from parlai_humaneval.models.commands import models
-from parlai_humaneval.models.keys import is_variable_name, key_trouble
+from parlai_humaneval.models.keys import is_variable_name, key_in_address, key_trouble, without_key
 from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo
 
 CHAT = "parlai_humaneval/chat_completions"
@@ -52,6 +52,12 @@ def test_a_variable_that_is_set_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"token": KEY}, "token: keys do not belong in zoo files"),
         ({"Password": KEY}, "Password: keys do not belong in zoo files"),
         ({"extra_body": {"api-key": KEY}}, "extra_body.api-key: keys do not belong in zoo files"),
+        ({"extra_body": json.dumps({"headers": {"X-Api-Key": KEY}})}, "X-Api-Key: keys do not belong in zoo files"),
+        ({"extra_body": [{"Authorization": KEY}]}, "extra_body.0.Authorization: keys do not belong in zoo files"),
+        ({"url": f"https://example.org/chat?v=2&api_key={KEY}"}, "url: “api_key” in the address looks like a key"),
+        ({"url": f"https://example.org/chat?sig={KEY}"}, "name that in authorization_env"),
+        ({"command": f"python bot.py --key {KEY}"}, "command: something in it looks like a key"),
+        ({"system_prompt": f"Say Bearer {KEY}"}, "system_prompt: something in it looks like a key"),
         ({"base_url": f"https://me:{KEY}@example.org/v1"}, "base_url: the address holds a name or password"),
     ],
 )
@@ -83,3 +89,17 @@ def test_a_check_of_a_spec_that_no_file_holds() -> None:
     assert (found.state, found.why) == ("cannot", "key")
     assert "takes the NAME" in found.missing[0]
     assert KEY not in json.dumps(found.as_json())
+
+
+@pytest.mark.parametrize(
+    "address", ["https://example.org/chat?version=2&stream=", "no address?key=7", "https://e.org/key"]
+)
+def test_an_address_without_a_key_passes(address: str) -> None:
+    """Guards parameters that a server needs, and that everybody may read."""
+    assert key_in_address(address) is None
+
+
+def test_a_key_is_blotted_out_whole_and_without_its_scheme() -> None:
+    """Guards a server that repeats the header, or only the key in it; short placeholders are words like others."""
+    assert without_key(f"got Bearer {KEY}, that is {KEY}", f"Bearer {KEY}") == "got [key], that is [key]"
+    assert without_key("none of it", "none") == "none of it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -13,6 +14,7 @@ from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
 from mephisto_tasks.interactive import waiting
+from mephisto_tasks.launching import Launched
 from mephisto_tasks.partner import room, words
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, WaitStep
 
@@ -36,23 +38,41 @@ def wait_words(rater: Rater) -> str:
     return step.text if isinstance(step, WaitStep) else ""
 
 
+def watched(run: Launched) -> list[str]:
+    """The words of every wait that is sent to a rater from now on."""
+    shown: list[str] = []
+    send = run.live_run.client_io.send_live_update
+
+    def spy(agent_id: str, update: dict[str, Any]) -> None:
+        step = update["state"]["step"]
+        if step["kind"] == "wait":
+            shown.append(step["text"])
+        send(agent_id, update)
+
+    run.live_run.client_io.send_live_update = spy
+    return shown
+
+
 async def test_nobody_is_said_to_be_typing_who_is_not_there(start: Launch, data_dir: Path) -> None:
     """The words change when the partner comes, and when they go again; never a word of typing before."""
-    async with start(**settings(data_dir)) as run, Rater(run, "w1") as rater:
-        await eventually(lambda: wait_words(rater) == waiting.PARTNER_AWAY)
-        step = rater.newest.step
-        assert isinstance(step, WaitStep)
-        assert (step.idle, step.slow) == (True, False)
-        async with Partner(run) as partner:
-            await partner.asked()
-            await eventually(lambda: wait_words(rater) == waiting.PARTNER_TYPING)
-        await eventually(lambda: wait_words(rater) == waiting.PARTNER_AWAY)
-        async with Partner(run, "p2") as partner:
-            await partner.reply("hello")
-            await choose_reply(rater, "hello")
-            await say(rater, "and you?")
-            await partner.asked("and you?")
-            assert wait_words(rater) == waiting.PARTNER_TYPING
+    async with start(**settings(data_dir)) as run:
+        shown = watched(run)
+        async with Rater(run, "w1") as rater:
+            await eventually(lambda: wait_words(rater) == waiting.PARTNER_AWAY)
+            assert set(shown) == {waiting.PARTNER_AWAY}
+            step = rater.newest.step
+            assert isinstance(step, WaitStep)
+            assert (step.idle, step.slow) == (True, False)
+            async with Partner(run) as partner:
+                await partner.asked()
+                await eventually(lambda: wait_words(rater) == waiting.PARTNER_TYPING)
+            await eventually(lambda: wait_words(rater) == waiting.PARTNER_AWAY)
+            async with Partner(run, "p2") as partner:
+                await partner.reply("hello")
+                await choose_reply(rater, "hello")
+                await say(rater, "and you?")
+                await partner.asked("and you?")
+                assert wait_words(rater) == waiting.PARTNER_TYPING
     (state,) = run.data_dir.glob("data/runs/NO_PROJECT/*/*/*/state.json")
     assert '"event": "delayed"' not in state.read_text()
 

@@ -59,6 +59,7 @@ setup(
         "openai>=1.30",  # the client of every OpenAI-compatible server
         "httpx>=0.27,<1",
         "emoji>=2",
+        "regex>=2022.1",  # graphemes (\\X), which re does not know
         "markdown-it-py>=2.2",
         "aiohttp>=3.9,<4",
         "click>=7.1,<8",

@@ -60,6 +60,7 @@ class Errand:
 
     @property
     def conversation(self) -> int:
+        """The seed of the conversation: what tells it from all others."""
         return self.heard.seed
 
 

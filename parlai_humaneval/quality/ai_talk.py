@@ -34,6 +34,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def words(text: str) -> frozenset[str]:
+    """The words of a list that is written with spaces, for :data:`Triggers`."""
     return frozenset(text.split())
 
 

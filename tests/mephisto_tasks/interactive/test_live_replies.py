@@ -76,6 +76,7 @@ async def test_in_a_study_of_humanness_talk_of_programs_stays(start: Launch) -> 
 
 
 async def test_an_offensive_reply_is_masked_and_recorded(start: Launch, words_file: str) -> None:
+    """Raters see the mark; the record has the word and its place."""
     always({"alpha": "I like pineapple.", "beta": "I like tea."})
     async with start(turns=1, replies={"filter": "mask", "filter_words_file": words_file}) as run:
         async with Rater(run) as rater:
@@ -148,6 +149,7 @@ async def test_a_wait_ends_with_the_launch(start: Launch) -> None:
 
 
 async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
+    """No thread waits for somebody who has gone."""
     async with start(disconnect_after_s=1, replies={"typing": "fixed", "typing_seconds": LATE}) as run:
         async with Rater(run) as rater:
             await rater.client.next_state()
@@ -173,6 +175,7 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
     ],
 )
 def test_wrong_settings_of_replies(tmp_path: Path, task: str, setting: str, said: str) -> None:
+    """Guards the launch: a setting that cannot be is named before anything is deployed."""
     overrides = [f"mephisto.blueprint.{one}" for one in setting.split()]
     done = CliRunner().invoke(launch, [task, *overrides, "--data-dir", str(tmp_path / "data")])
     assert done.exit_code in (1, 2)
@@ -181,6 +184,7 @@ def test_wrong_settings_of_replies(tmp_path: Path, task: str, setting: str, said
 
 
 def test_a_words_file_that_is_not_there(tmp_path: Path) -> None:
+    """Guards the launch: the file is read before anything is deployed."""
     settings = ["replies.filter=mask", f"replies.filter_words_file={tmp_path}/absent.txt"]
     overrides = [f"mephisto.blueprint.{setting}" for setting in settings]
     done = CliRunner().invoke(launch, ["pw_turn", *overrides, "--data-dir", str(tmp_path / "data")])

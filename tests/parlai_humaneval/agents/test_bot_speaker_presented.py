@@ -78,6 +78,7 @@ def test_what_stays_blocked_is_recorded_and_never_shown(scripted_pool: Any) -> N
 
 
 def test_with_nothing_left_to_compare_the_turn_fails(scripted_pool: Any) -> None:
+    """Guards against a comparison with one card."""
     pool = scripted_pool({"bad": lambda _: "Pineapple!", "b": str.upper}, retries=0)
     speaker = pool.speaker(["bad", "b"], seed=0, presenter=BLOCKING)
     speaker.observe(human("Hi"))
@@ -92,6 +93,7 @@ def options(*words: str) -> Any:
 
 
 def test_the_command_line_has_the_same_settings(scripted_pool: Any, tmp_path: Path) -> None:
+    """Guards `parlai interactive`: every setting of a conf has its option."""
     file = tmp_path / "words.txt"
     file.write_text("pineapple\n", encoding="utf-8")
     opt = options(
@@ -113,6 +115,7 @@ def test_the_command_line_has_the_same_settings(scripted_pool: Any, tmp_path: Pa
 
 
 def test_the_command_line_changes_nothing_unasked(scripted_pool: Any) -> None:
+    """Guards replies as ParlAI's users know them: without options they stay as said."""
     presenter = presenter_from(options(), scripted_pool({"a": str.upper}))
     text = "**As an AI** 😀 " + "word " * 5000
     assert presenter.present(text, []).text == text
@@ -127,6 +130,7 @@ def test_the_command_line_changes_nothing_unasked(scripted_pool: Any) -> None:
     ],
 )
 def test_wrong_options_are_refused_with_what_to_do(scripted_pool: Any, words: list[str], said: str) -> None:
+    """Guards the start: an option that cannot be used is named."""
     with pytest.raises(ZooError, match=said):
         presenter_from(options(*words), scripted_pool({"a": str.upper}))
 

@@ -62,8 +62,10 @@ def test_a_model_that_cannot_fit_is_not_even_begun() -> None:
 
 def test_what_fits_and_what_nobody_knows_is_loaded() -> None:
     """No figure, no verdict."""
-    check_memory(spec_of(memory_gb=0.001, device="cpu"))
-    check_memory(spec_of())
+    for spec in (spec_of(memory_gb=0.001, device="cpu"), spec_of()):
+        check_memory(spec)
+        with ModelPool([spec]) as pool:
+            assert pool.worker("big").agent.getID() == "RepeatLabelAgent"
 
 
 def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ def shouting(text: str) -> float:
 
 
 def breaking(text: str) -> float:
+    """A classifier whose model is not there."""
     raise RuntimeError("no model loaded")
 
 
@@ -35,6 +36,7 @@ def scorers(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_masks_hide_the_words_and_keep_the_rest() -> None:
+    """Words of both lists, phrases and endings are hidden, and so are names; nothing is refused."""
     presenter = SettledPresenter(response_filter=ResponseFilter(["pineapple", "odd phrase", "foul*"]))
     shown = presenter.present("Shit, an odd  phrase: Pineapples, pineapple and foulness of ChatGPT.", [])
     assert shown.text == "[…], an […]: Pineapples, […] and […] of [name]."
@@ -43,6 +45,7 @@ def test_masks_hide_the_words_and_keep_the_rest() -> None:
 
 
 def test_blocking_refuses_with_the_words() -> None:
+    """The record says which words; innocent words that hold them pass."""
     presenter = SettledPresenter(response_filter=ResponseFilter(), block=True)
     assert presenter.refuse("What a sh1t day, shit") == "offensive: sh1t, shit"
     assert presenter.refuse("I read Moby Dick on my balcony.") is None
@@ -67,6 +70,7 @@ def test_a_reply_of_which_nothing_is_left_is_refused(text: str, changes: str) ->
 
 
 def test_a_function_of_ones_own_scores_replies(scorers: str) -> None:
+    """Guards the classifier of a study's conf, and its threshold."""
     looks = ReplyLooks(filter="block", filter_classifier=f"{scorers}:shouting", filter_threshold=0.8)
     presenter = presenter_of(looks, [], compared=False)
     assert presenter.refuse("Good day") is None
@@ -92,6 +96,7 @@ def test_a_classifier_that_breaks_lets_nothing_through(scorers: str, name: str) 
     ],
 )
 def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> None:
+    """Guards the start of a launch: what is wrong with the name is said before a rater comes."""
     with pytest.raises(FilterError, match=said):
         load_classifier(name.format(scorers))
 
@@ -106,6 +111,7 @@ def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> N
     ],
 )
 def test_a_words_file_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str) -> None:
+    """Guards a study against a filter that filters nothing."""
     file = tmp_path / "words.txt"
     if content is not None:
         file.write_bytes(content)
@@ -114,6 +120,7 @@ def test_a_words_file_that_cannot_be_used(tmp_path: Path, content: bytes | None,
 
 
 def test_words_of_a_file_are_used(tmp_path: Path) -> None:
+    """Comments are no words."""
     file = tmp_path / "words.txt"
     file.write_text("# of this study\npineapple\n", encoding="utf-8")
     presenter = presenter_of(ReplyLooks(filter="mask", filter_words_file=str(file)), [], compared=False)
@@ -130,6 +137,7 @@ def test_words_of_a_file_are_used(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any], said: str) -> None:
+    """Guards settings that would do nothing, or not what they say."""
     with pytest.raises(ValidationError, match=said):
         ReplyLooks.model_validate(settings)
 
@@ -139,11 +147,13 @@ def test_settings_that_do_not_go_together(settings: dict[str, Any], said: str) -
     [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
 )
 def test_when_talk_of_being_a_program_is_hidden(asked: bool | None, compared: bool, hidden: bool) -> None:
+    """Hidden where models are compared; a study's own word goes before that."""
     presenter = presenter_of(ReplyLooks(hide_ai_talk=asked), [], compared=compared)
     assert ("[…]" in presenter.present("I'm an AI.", []).text) is hidden
 
 
 def test_instructions_of_the_models_in_play_are_not_repeated() -> None:
+    """Guards blindness: a model's system prompt is known from its options, and hidden in any reply."""
     options = [{"model": "x"}, {"system_prompt": "You are a very polite waiter in an old hotel by the sea."}]
     presenter = presenter_of(ReplyLooks(), options, compared=False)
     assert presenter.present("You are a very polite waiter in an old hotel!", []).text == "[…]!"

@@ -95,6 +95,21 @@ def test_hops_over_remembered_dialogues_change_the_ranking(trained: tuple[ModelS
     assert rankings[0] != rankings[1]
 
 
+def test_training_does_not_read_what_is_remembered(trained: tuple[ModelSpec, Trained], agent: Agent) -> None:
+    """Guards the paper's way (section 4.2), and the loss: the example's own reply is among what is remembered."""
+    learner = agent.clone()
+    batch = learner.batchify([observed(agent, "do you like sailing and waves ?")])
+    candidates = learner.fixed_candidate_vecs[:5]
+    scores = {}
+    for training, hops in ((True, 0), (True, 1), (False, 0), (False, 1)):
+        learner.is_training, learner.hops = training, hops
+        with torch.no_grad():
+            scores[training, hops] = learner.score_candidates(batch, candidates)
+    torch.testing.assert_close(scores[True, 1], scores[True, 0])
+    torch.testing.assert_close(scores[True, 0], scores[False, 0])
+    assert not torch.allclose(scores[False, 1], scores[False, 0]), "hops that change nothing would prove nothing"
+
+
 def test_no_line_of_the_dialogue_is_repeated_in_a_pool(trained: tuple[ModelSpec, Trained]) -> None:
     """Guards against ParlAI's own block of repetitions, which knows the history of the answering clone alone."""
     with ModelPool([trained[0]]) as pool:

@@ -186,6 +186,19 @@ def test_the_loss_is_over_all_words_and_the_search_over_those_that_can_be_said(a
     assert searched[..., spoken].min() > -1e3
 
 
+def test_special_tokens_are_not_said(tmp_path: Path) -> None:
+    """Guards replies against GPT-2's own end of a text, besides this model's tokens; words and the end can be said."""
+    agent = load(make_gpt2(tmp_path / "gpt2", special=["<|endoftext|>"]))
+    end_of_text = agent.dict.tok2ind["<|endoftext|>"]
+    hidden = torch.zeros(1, 1, agent.model.gpt2.config.n_embd)
+    with torch.no_grad():
+        scores = agent.model.eval().output(hidden)[0, 0]
+    can_be_said = scores > -1e19
+    others = [agent.dict[token] for token in OWN_TOKENS if token != EOS]
+    assert not can_be_said[[end_of_text, *others]].any()
+    assert can_be_said[[agent.dict[EOS], *agent.dict.txt2vec("I like dogs.")]].all()
+
+
 def test_reading_in_steps_equals_reading_at_once(agent: Agent) -> None:
     """Guards the cache of generation, over a batch of contexts of different lengths."""
     model = agent.model.eval()
@@ -236,6 +249,8 @@ def test_lengths_that_do_not_fit_are_refused(gpt2: Path) -> None:
     """Guards against an index error in the middle of a dialogue that has grown long."""
     with pytest.raises(ZooError, match=r"text_truncate \(110\) and label_truncate \(24\) must .* of the 128 that"):
         load(gpt2, text_truncate=110)
+    with pytest.raises(ZooError, match=r"text_truncate \(104\) and label_truncate \(24\) must"):
+        load(gpt2, text_truncate=104)  # they would take all places, and none be free
     long = load(gpt2, text_truncate=103, max_history=-1)
     assert len(long.batch_act([hear(long, list(WORDS * 9)[:51])])[0]["text"]) > 0
 

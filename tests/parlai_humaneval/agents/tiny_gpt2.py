@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ REPLIES = (
 AGENT = "parlai_humaneval.agents.transfer_transfo:TransferTransfoAgent"
 
 
-def make_gpt2(folder: Path, *, spread: float = 0.02) -> Path:
+def make_gpt2(folder: Path, *, spread: float = 0.02, special: Sequence[str] = ()) -> Path:
     """A folder as of the hub: a byte-level tokenizer of the packaged conversations, and random weights, 2 × 64.
 
-    ``spread``: standard deviation of the weights.
+    ``spread``: standard deviation of the weights. ``special``: tokens of its vocabulary that are no text, as GPT-2's
+    ``<|endoftext|>``.
     """
     import torch
     from tokenizers import ByteLevelBPETokenizer  # type: ignore[import-untyped]  # it ships no types that mypy finds
@@ -41,7 +43,9 @@ def make_gpt2(folder: Path, *, spread: float = 0.02) -> Path:
     folder.mkdir(parents=True)
     tokenizer = ByteLevelBPETokenizer()
     texts = [turn for conversation in load_corpus() for turn in conversation.turns]
-    tokenizer.train_from_iterator([*texts, *TOPICS * 20], vocab_size=800, show_progress=False)
+    tokenizer.train_from_iterator(
+        [*texts, *TOPICS * 20], vocab_size=800, show_progress=False, special_tokens=list(special)
+    )
     tokenizer.save_model(str(folder))
     torch.manual_seed(1)
     config = GPT2Config(

@@ -198,7 +198,8 @@ def _remarks_on(one: ModelReplies) -> list[str]:
     if one.n_told:
         dialogues = ", ".join(one.told_dialogues[:NAMED]) + (", …" if len(one.told_dialogues) > NAMED else "")
         found.append(
-            f"{one.n_told:,} of {_replies(one.n_shown)} that were shown give a model or its maker away "
+            f"{one.n_told:,} of {_replies(one.n_shown)} that {'was' if one.n_shown == 1 else 'were'} shown "
+            f"{'gives' if one.n_told == 1 else 'give'} a model or its maker away "
             f"(dialogues {dialogues}). Its raters were not blind there; compare the results without them."
         )
     if one.n_named:

@@ -167,3 +167,11 @@ def test_lin_pools_the_turns_of_all_dialogues(tmp_path):
     _, section = of(tmp_path, turns=turns_of(chosen, ["a", "b"]))
     pair = next(row for row in section.pairs if row.first_turn == 1)
     assert (pair.lin, pair.sqr, pair.wta) == pytest.approx((0.9, 0.5, 0.5))
+
+
+def test_remarks_on_one_turn_end_with_one_full_stop(tmp_path):
+    """Notes that are sentences already stand in remarks as well as those that are not."""
+    turns_of(np.array([[1, 0]]), ["a", "b"]).to_csv(tmp_path / "turns.csv", index=False)
+    section = build(read_tables(tmp_path), Options(draws=20))
+    assert any("No strength can be estimated" in remark for remark in section.remarks)
+    assert not [remark for remark in section.remarks if remark.endswith("..")]

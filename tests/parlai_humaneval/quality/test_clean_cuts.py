@@ -96,6 +96,7 @@ def test_nothing_tells_that_something_was_hidden(text: str, left: str) -> None:
     [
         ("I'm ChatGPT and I like tea", "I'm [name] and I like tea"),
         ("I'm an AI.", "I'm […]."),
+        ("I'm ChatGPT, am I not? I like tea.", "I'm [name], am I not? I like tea."),
         ("Remember, I'm an AI!", "Remember, I'm […]!"),
         ("I'm an AI. I'm ChatGPT.", "I'm […]. I'm [name]."),
         ("I'm a conversational agent that likes sports.", "I'm […] that likes sports."),
@@ -141,6 +142,7 @@ def test_an_offensive_word_keeps_its_mark_and_its_sentence() -> None:
     found = presenter.present("As an AI, pineapple is new to me. I'm an AI.", ZOO)
     assert found.text == "[…] is new to me."
     assert [mask.kind for mask in found.masks] == ["ai_disclosure", "offensive", "ai_disclosure"]
+    assert presenter.present("I'm ChatGPT and pineapple. I like tea.", ZOO).text == "I'm [name] and […]. I like tea."
 
 
 def test_a_reply_of_spaces_takes_no_longer_than_one_of_words() -> None:

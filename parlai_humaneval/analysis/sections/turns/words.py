@@ -96,7 +96,12 @@ def remarks(section: TurnsSection, groups: Sequence[ChoiceGroup], own_rival: int
         *_few_workers(section.models),
         *_disagreements(section.tests),
         *_patterns(section),
-        *(f"{title(row)}, strengths: {note}." for row in section.strengths if row.ci_low is None for note in row.notes),
+        *(
+            f"{title(row)}, strengths: {note.removesuffix('.')}."
+            for row in section.strengths
+            if row.ci_low is None
+            for note in row.notes
+        ),
         *(f"{title(row)}, PW combo of {row.group}: {note}." for row in section.combos for note in row.notes),
     ]
     return list(dict.fromkeys(found))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
@@ -37,8 +38,11 @@ def check(
     """Say what models lack on this machine. Nothing is downloaded and no server is asked, unless --load is given.
 
     A model is ready, or is to be downloaded (by its first load), trained (`models train`) or served (by a server that you
-    start); or it cannot be used, and why. Given names, it ends with status 1 when one of them cannot be used yet; --all
-    does so for a wrong zoo file only.
+    start); or it talks in a launch only (`human`); or it cannot be used, and why.
+
+    Exit status, given names: 0 when each of them is ready, to download, to serve or in a launch, so that a launch may
+    begin with it; 1 when one is to be trained or cannot be used. With --load: 0 when each of them has answered, else 1.
+    With --all: 0. A wrong zoo file or an unknown name: 1. Wrong options of the command: 2.
 
     \b
     Examples:
@@ -89,11 +93,12 @@ def _load(checked: Checked) -> dict[str, Any]:
 
 def _table(found: Sequence[Checked]) -> Table:
     model, origin, gb, state = (Column(name, no_wrap=True) for name in ("model", "origin", "GB", "state"))
-    table = Table(model, origin, "size", gb, state, Column("why", overflow="fold"), box=None, pad_edge=False)
+    why = Column("why", no_wrap=True, ratio=1, min_width=24)  # what is left of the line, and cut to it
+    table = Table(model, origin, "size", gb, state, why, box=None, pad_edge=False, expand=True)
     for one in found:
         spec = one.spec
         memory = "" if spec.memory_gb is None else f"{spec.memory_gb:g}"
-        table.add_row(spec.name, spec.origin, spec.size, memory, one.state, one.why)
+        table.add_row(spec.name, spec.origin, spec.size, memory, one.state, escape(one.reason))
     return table
 
 

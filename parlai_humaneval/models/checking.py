@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from parlai_humaneval.agents.human import NEEDS_LAUNCH
 from parlai_humaneval.models.files import PATH_OPTIONS, missing, to_be_trained, to_download
 from parlai_humaneval.models.keys import key_trouble
 from parlai_humaneval.models.loading import parlai_opt
@@ -16,8 +17,9 @@ from parlai_humaneval.models.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
 from parlai_humaneval.models.zoo import ModelSpec
 
-State = Literal["ready", "to download", "to train", "to serve", "cannot"]
-"""What is left to do: nothing; the first load downloads; its training is run; its server is started; or more than that."""
+State = Literal["ready", "to download", "to train", "to serve", "in a launch", "cannot"]
+"""What is left to do: nothing; the first load downloads; its training is run; its server is started; nothing, but it talks
+in a launch only; or more than that."""
 
 ADDRESSES = ("base_url", "url")
 KEY_VARIABLES = ("api_key_env", "authorization_env")
@@ -44,6 +46,15 @@ class Checked:
         """Whether it can be used, once it is downloaded or served."""
         return not self.missing
 
+    @property
+    def reason(self) -> str:
+        """``why`` for people: where it cannot be used, what it lacks."""
+        if self.state != "cannot":
+            return self.why
+        if self.why == "agent" and self.spec.needs:  # what to do about it, rather than what Python says
+            return f"it needs {self.spec.needs[0]}"
+        return self.missing[0].rstrip(".")
+
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         spec = self.spec
@@ -63,6 +74,8 @@ def check(spec: ModelSpec) -> Checked:
             return Checked(
                 spec, "cannot" if wrong else "to train", "options" if wrong else "", [*wrong, *lacking], [], []
             )
+        if lacking[:1] == [NEEDS_LAUNCH]:
+            return Checked(spec, "in a launch", "", [], [], [NEEDS_LAUNCH])
         if lacking:
             return Checked(spec, "cannot", _kind(lacking[0]), lacking, to_download(spec), [])
         if wrong := _complaint(_parse, spec) or _complaint(_parse_training, spec):

@@ -87,7 +87,7 @@ def test_an_untrained_model_names_its_command_and_what_goes_before(
     """Guards the advice; and that a model whose file is there is ready, however it is trained."""
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
     own = spec(model="seq2seq", model_file="home:own/model")
-    block = Training(options={"task": "t"}, before=["dialogues in home:data/own.txt"], takes="an hour")
+    block = Training(options={"task": "dailydialog"}, before=["dialogues in home:data/own.txt"], takes="an hour")
     own = own.model_copy(update={"origin": "training", "training": block})
     found = check(own)
     assert (found.state, found.ok) == ("to train", False)

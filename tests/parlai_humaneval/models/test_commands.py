@@ -56,7 +56,9 @@ def test_check_all_is_a_table_of_the_whole_zoo(monkeypatch: pytest.MonkeyPatch, 
     lines = {line.split()[0]: line for line in table.stdout.splitlines() if line.strip()}
     assert set(load_zoo()) <= set(lines)
     assert lines["ji2022_lstm"].rstrip().endswith("to train")
-    assert lines["hosted_gpt-4o-mini"].rstrip().endswith("cannot       key")
+    assert "cannot       The environment variable OPENAI_API_KEY is not set" in lines["hosted_gpt-4o-mini"]
+    assert lines["human"].rstrip().endswith("in a launch")
+    assert "cannot       agent" not in table.stdout
     assert lines["local_ollama"].rstrip().endswith("to serve     http://localhost:11434/v1")
     listed = CliRunner(mix_stderr=False).invoke(models, ["check", "--all", "--json"])
     for result in json.loads(listed.stdout):
@@ -76,6 +78,25 @@ def test_check_wants_names_or_all(words: list[str], said: str) -> None:
     result = CliRunner().invoke(models, words)
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_the_exit_status_of_a_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards scripts: 0 for what a launch may begin with, 1 for what is to be trained, lacks something, or is silent."""
+    monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def status(*words: str) -> int:
+        return CliRunner().invoke(models, ["check", *words]).exit_code
+
+    assert [status(name) for name in ("eliza", "blender_90M", "local_ollama", "human")] == [0, 0, 0, 0]
+    assert [status(name) for name in ("tiny_generator", "ji2022_lstm", "hosted_gpt-4o-mini")] == [1, 1, 1]
+    assert status("eliza", "tiny_generator") == 1
+    assert [status(name, "--load") for name in ("eliza", "human", "tiny_generator")] == [0, 1, 1]
+    gone = tmp_path / "gone.yaml"
+    options = {"model": "parlai_humaneval/chat_completions", "base_url": "http://127.0.0.1:9/v1", "served_model": "m"}
+    entry = {"options": {**options, "request_retries": 0}, "origin": "endpoint", "running": {"retries": 0}}
+    gone.write_text(json.dumps({"models": {"gone": entry}}), encoding="utf-8")
+    assert [status("gone", "--zoo", str(gone)), status("gone", "--load", "--zoo", str(gone))] == [0, 1]
 
 
 def test_check_all_fails_for_a_wrong_zoo_file(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ def new_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 def test_check_tells_what_is_left_to_do_and_never_goes_to_the_network(new_machine: None) -> None:
     """Guards `models check` for all: options are those of the agent, and nothing is downloaded or asked."""
     found: dict[str, Checked] = {name: check(spec) for name, spec in ZOO.items()}
-    human = found.pop("human")  # for want of a launch; so the only one that a check cannot say yes to
-    assert (human.state, human.why) == ("cannot", "set-up")
-    assert "A launch is needed" in human.missing[0]
+    human = found.pop("human")  # the only one that talks in a launch only
+    assert (human.state, human.ok) == ("in a launch", True)
+    assert "A launch is needed" in human.asks[0]
     assert {name: (one.state, one.missing if one.state == "cannot" else []) for name, one in found.items()} == {
         name: (STATES[spec.origin], []) for name, spec in ZOO.items() if name != "human"
     }

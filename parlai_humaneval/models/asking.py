@@ -75,7 +75,7 @@ def ask_all(
             question.give_up_if_unfit()
         broken = [question for question in beyond if question.answer is None]
         if broken:
-            raise ModelFailed([q.child.model for q in broken], "; ".join(q.trouble for q in broken))
+            raise ModelFailed([q.child.model for q in broken], "; ".join(dict.fromkeys(q.trouble for q in broken)))
         for question in (question for question in troubled if question.answer is None):
             if on_delay:
                 on_delay(DELAY_SENTENCE)

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 from rich.console import Console
@@ -25,6 +25,9 @@ from parlai_humaneval.self_chat import (
     pairs_of,
 )
 from parlai_humaneval.self_chat.settings import StartKind, checked_settings
+
+if TYPE_CHECKING:
+    from parlai_humaneval.self_chat.failing import ModelsFailed
 
 
 @click.command("self-chat")
@@ -108,7 +111,8 @@ def self_chat(
     """Have models talk to themselves, or every two of them to each other.
 
     Each model or pair gets a file in ParlAI's conversations format (NAME.jsonl or A--B.jsonl) with its settings beside it
-    (.metadata). An interrupted run is gone on with by the same command. Counted at the end are replies that repeat
+    (.metadata). An interrupted run is gone on with by the same command. When a model fails, the others go on, and the
+    command ends with status 1. Counted at the end are replies that repeat
     what the speaker said before, replies without text, and dialogues that are the same as another.
 
     \b
@@ -149,10 +153,10 @@ def run_with_bar(
     batch_size: int,
     force: bool,
 ) -> list[GeneratedFile]:
-    """:func:`generate` with a progress bar on the terminal; a model that fails becomes a sentence.
+    """:func:`generate` with a progress bar on the terminal; where models fail, what there is is shown and a sentence raised.
 
     Raises:
-        SelfChatError: also when a model broke or was silent.
+        SelfChatError: also when a model broke or was silent; the dialogues of all others are made by then.
         MaterialError, ZooError: as :func:`generate`.
     """
     # Imported here: ParlAI takes seconds, and --help needs none of it.
@@ -169,7 +173,7 @@ def run_with_bar(
     )
     done: dict[Path, GenerationProgress] = {}
     with Progress(*columns, console=console) as bar, quiet_parlai(), quiet_tries():
-        from parlai_humaneval.models.asking import ModelFailed
+        from parlai_humaneval.self_chat.failing import ModelsFailed
 
         task = bar.add_task("Starting", total=settings.num_dialogues * len(pairs))
 
@@ -193,11 +197,17 @@ def run_with_bar(
                 on_load=on_load,
                 force=force,
             )
-        except ModelFailed as error:
-            kept = sum(step.done for step in done.values())
-            raise SelfChatError(
-                f"{error}. The {kept} complete dialogues in {out} are kept; the same command goes on with them."
-            ) from error
+        except ModelsFailed as error:
+            raise SelfChatError(_told(error, out)) from error
+
+
+def _told(error: ModelsFailed, out: Path) -> str:
+    """Which models failed and why, and what is kept of them and of the others."""
+    files = [f"{file.path.name} {file.dialogues}" for file in error.files]
+    return (
+        f"{error}. Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that {', '.join(error.models)} left "
+        "unfinished are not, and the same command begins those again. All others are made."
+    )
 
 
 def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:

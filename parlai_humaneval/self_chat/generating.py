@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,8 +69,9 @@ def generate(
     Raises:
         SelfChatError: the settings do not fit each other or what the folder holds.
         MaterialError: a file of beginnings cannot be used.
-        ZooError: a model is not among ``specs``, or cannot be loaded.
-        ModelFailed: a model broke or was silent; complete dialogues are kept.
+        ZooError: a model is not among ``specs``.
+        ModelsFailed: some could not be loaded, broke or were silent. It comes last: the dialogues of all others are
+            made, and complete ones are kept.
     """
     if batch_size < 1:
         raise SelfChatError(f"a batch holds at least one dialogue, not {batch_size}")
@@ -87,12 +88,13 @@ def generate(
         for file in files:  # only once all of them are known to fit
             file.begin(force=force)
             _report(file, settings, on_progress)
+        failed: dict[str, str] = {}
         for group in _talking_together([file for file in files if file.missing]):
             # ParlAI takes seconds to import, and nobody waits for it who has all dialogues already.
             from parlai_humaneval.self_chat.talking import talk
 
             wanted = dict.fromkeys(name for file in group for name in file.pair)
-            talk(
+            failed |= talk(
                 [known[name] for name in wanted],
                 group,
                 starts,
@@ -105,7 +107,16 @@ def generate(
             )
         for file in files:
             file.put_in_order()
-        return [count(file.path, file.pair, file.added) for file in files]
+        made = [count(file.path, file.pair, file.added) for file in files]
+    if failed:
+        raise _models_failed(failed, made)
+    return made
+
+
+def _models_failed(failed: Mapping[str, str], made: list[GeneratedFile]) -> Exception:
+    from parlai_humaneval.self_chat.failing import ModelsFailed
+
+    return ModelsFailed(failed, made)
 
 
 def _report(file: DialogueFile, settings: SelfChatSettings, on_progress: OnProgress | None) -> None:

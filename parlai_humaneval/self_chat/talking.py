@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from parlai_humaneval.models.asking import ask_all
+from parlai_humaneval.models.asking import ModelFailed, ask_all
 from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo import ModelSpec, ZooError
 from parlai_humaneval.self_chat.dialogue import BotDialogue
 from parlai_humaneval.self_chat.files import DialogueFile
 from parlai_humaneval.self_chat.settings import SelfChatSettings
@@ -27,20 +27,39 @@ def talk(
     retries: int,
     on_load: Callable[[str], None] | None,
     on_dialogue: OnDialogue,
-) -> None:
+) -> dict[str, str]:
     """Load the models, make the dialogues that ``files`` lack, and let go of the models.
 
-    Raises:
-        ZooError: a model cannot be loaded.
-        ModelFailed: a model broke or was silent after all retries.
+    Returns:
+        Models that cannot be loaded, broke, or were silent after all retries, and why.
     """
     pool = ModelPool(specs, timeout_s=timeout_s, retries=retries, max_batch=batch_size)
     try:
-        pool.load(on_load)
+        failed = _load(pool, on_load)
         limit_batches(pool)
-        talk_in(pool, files, starts, settings, on_dialogue)
+        left = [file for file in files if not failed.keys() & set(file.pair)]
+        return failed | talk_in(pool, left, starts, settings, on_dialogue)
     finally:
         pool.close()
+
+
+def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, str]:
+    """Load what can be loaded; a model that cannot leaves the pool, and why is returned."""
+    failed: dict[str, str] = {}
+    begun: list[str] = []
+
+    def begin(name: str) -> None:
+        begun.append(name)
+        if on_load:
+            on_load(name)
+
+    while True:
+        try:
+            pool.load(begin)
+            return failed
+        except ZooError as error:
+            failed[begun[-1]] = str(error)
+            del pool.specs[begun[-1]]
 
 
 def limit_batches(pool: ModelPool) -> None:
@@ -60,18 +79,29 @@ def talk_in(
     starts: Sequence[Start],
     settings: SelfChatSettings,
     on_dialogue: OnDialogue,
-) -> None:
+) -> dict[str, str]:
     """As :func:`talk`, in a pool that is loaded.
 
-    All dialogues under way get their next line at once; the models of a tournament answer in parallel.
+    All dialogues under way get their next line at once; the models of a tournament answer in parallel. When a model
+    fails, its dialogues under way are dropped and no more are begun with it; the others go on.
+
+    Returns:
+        Models that broke or were silent after all retries, and why.
     """
+    failed: dict[str, str] = {}
     waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
     under_way: list[tuple[DialogueFile, BotDialogue]] = []
     while True:
         waiting = _admit(pool, waiting, under_way)
         if not under_way:
-            return
-        _next_lines(pool, [dialogue for _, dialogue in under_way])
+            return failed
+        try:
+            _next_lines(pool, [dialogue for _, dialogue in under_way])
+        except ModelFailed as error:
+            failed |= dict.fromkeys(error.models, error.reason)
+            waiting = [entry for entry in waiting if not failed.keys() & set(entry[0].pair)]
+            under_way = [entry for entry in under_way if not failed.keys() & set(entry[0].pair)]
+            continue  # the others are asked again; none of their lines was taken
         finished = [pair for pair in under_way if pair[1].done]
         under_way = [pair for pair in under_way if not pair[1].done]
         for file, dialogue in finished:

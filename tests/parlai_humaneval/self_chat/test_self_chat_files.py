@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from make_talkers import Talkers, acts, counting, dialogues
+from make_talkers import Talkers, acts, chancy, contents, counting, dialogues
 from parlai.utils.conversations import Conversations
 
 from parlai_humaneval.models.pool import ModelFailed
@@ -18,6 +18,7 @@ from parlai_humaneval.protocol.dialogue_files import load_dialogues
 from parlai_humaneval.protocol.materials import MaterialError
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
 from parlai_humaneval.self_chat.dialogue import SILENCE_SHOWN
+from parlai_humaneval.self_chat.failing import ModelsFailed
 from parlai_humaneval.self_chat.naming import dialogue_id, file_stem
 
 
@@ -202,6 +203,43 @@ def test_a_model_that_fails_is_named_and_what_is_done_is_kept(talkers: Talkers, 
     assert file.dialogues == 5
     assert file.path.read_text(encoding="utf-8").startswith(before)
     assert {acts(dialogue)[0]["text"] for dialogue in dialogues(file.path)} == {"one", "two", "three", "four", "five"}
+
+
+@pytest.mark.parametrize("pairs", [[("a", "a"), ("bad", "bad"), ("c", "c")], [("a", "bad"), ("a", "c"), ("bad", "c")]])
+def test_other_models_go_on_when_one_fails(talkers: Talkers, tmp_path: Path, pairs: list[Any]) -> None:
+    """Guards a run of many models: those that work make what they make alone, and nothing half of the failed one is kept."""
+
+    def breaking(dialogue: Any, rng: Any) -> str:
+        if len(dialogue) > 2:
+            raise RuntimeError("out of memory")
+        return "So far so good."
+
+    settings = SelfChatSettings(num_dialogues=4, exchanges=3, start="openers")
+    specs = talkers.specs(a=chancy, bad=breaking, c=chancy)
+    sound = [pair for pair in pairs if "bad" not in pair]
+    alone = generate(specs, sound, settings, tmp_path / "alone")
+    with pytest.raises(ModelsFailed, match=r"^no reply from bad: bad failed: RuntimeError: out of memory$") as failed:
+        generate(specs, pairs, settings, tmp_path / "out", retries=0)
+    assert [file.dialogues for file in failed.value.files] == [0 if "bad" in pair else 4 for pair in pairs]
+    for file in alone:
+        assert (tmp_path / "out" / file.path.name).read_bytes() == file.path.read_bytes()
+    assert sum(map(len, contents(tmp_path / "out").values())) == sum(map(len, contents(tmp_path / "alone").values()))
+    again = generate(talkers.specs(a=chancy, bad=counting, c=chancy), pairs, settings, tmp_path / "out")
+    assert [(file.dialogues, file.generated) for file in again] == [(4, 4 if "bad" in pair else 0) for pair in pairs]
+
+
+def test_a_model_that_cannot_be_loaded_stops_no_other(tmp_path: Path) -> None:
+    """Guards the same at loading, with real models in a tournament."""
+    from parlai_humaneval.models.zoo import load_zoo
+
+    zoo = load_zoo()
+    lost = zoo["dull"].model_copy(update={"name": "lost", "options": {**zoo["dull"].options, "no_such_option": 1}})
+    pairs = [("dull", "lost"), ("dull", "eliza")]
+    settings = SelfChatSettings(num_dialogues=1, exchanges=2)
+    with pytest.raises(ModelsFailed, match="no_such_option") as failed:
+        generate([zoo["dull"], lost, zoo["eliza"]], pairs, settings, tmp_path)
+    assert failed.value.models == ["lost"]
+    assert [file.dialogues for file in failed.value.files] == [0, 1]
 
 
 @pytest.mark.parametrize(

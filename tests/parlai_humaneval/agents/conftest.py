@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
+from parlai_humaneval.models.desk import Desk
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec
 
@@ -57,7 +59,9 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
 
     def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
         monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
-        pool = ModelPool([ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments)
+        pool = ModelPool(
+            [ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments
+        )
         pools.append(pool)
         return pool.load()
 
@@ -70,3 +74,18 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
 def recalling_pool(agent_pool: AgentPool) -> ModelPool:
     """Models a, b and c that say what they heard."""
     return agent_pool({name: RecallingAgent({"name": name}) for name in "abc"})
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def asking(desk: Desk) -> Iterator[Callable[..., Future[str]]]:
+    """``asking(heard(…), patience_s=…)``: a model asks, in a thread of its own."""
+    with ThreadPoolExecutor(8) as threads:
+        yield lambda what, patience_s=5.0, **more: threads.submit(desk.ask, what, patience_s=patience_s, **more)
+        desk.close()

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import logging
 import threading
@@ -65,6 +66,13 @@ class OwnFunction:
             logger.error("%s raised %s: %s\n%s", self.name, type(error).__name__, error, where)
         return OutsideError(said)
 
+    def close(self) -> None:
+        """End the event loop, where there is one."""
+        with self._starting:
+            loop = self.__dict__.pop("_loop", None)
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._starting:
             return self._loop
@@ -73,8 +81,13 @@ class OwnFunction:
     def _loop(self) -> asyncio.AbstractEventLoop:
         """One for all calls: what a function keeps open between them (a client's connections) belongs to its loop."""
         loop = asyncio.new_event_loop()
-        threading.Thread(target=loop.run_forever, name="own-function", daemon=True).start()
+        threading.Thread(target=_run, args=[loop], name="own-function", daemon=True).start()
         return loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    with contextlib.closing(loop):
+        loop.run_forever()
 
 
 @register_agent("parlai_humaneval/callable")
@@ -114,6 +127,10 @@ class CallableAgent(OutsideAgent):
     def share(self) -> dict[str, Any]:
         """All clones call the one function."""
         return {**super().share(), "function": self.function}
+
+    def shutdown(self) -> None:
+        """End the event loop of an asynchronous function."""
+        self.function.close()
 
     def ask(self, heard: Heard) -> Said:
         try:

@@ -102,6 +102,10 @@ class ChatCompletionsAgent(OutsideAgent):
         )
         return Said(text, info)
 
+    def shutdown(self) -> None:
+        """Close the connections."""
+        self.server.close()
+
     def _told(self, word: str | None) -> str | None:
         return None if word is None else self.server.server.without_key(word)[:200]
 

@@ -49,6 +49,10 @@ class ChatServer:
         self._free = threading.BoundedSemaphore(concurrency)
         self._counts_streams = True  # until the server says that it knows no `stream_options`
 
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
     def ask(self, messages: list[ChatMessage], sampling: Mapping[str, Any], *, stream: bool) -> tuple[ChatReply, int]:
         """The reply, and how many requests it took.
 

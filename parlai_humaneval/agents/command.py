@@ -9,6 +9,7 @@ The contract stands in :mod:`parlai_humaneval.agents.json_contract`. In a zoo fi
 from __future__ import annotations
 
 import queue
+import threading
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +42,15 @@ class Programs:
         self._start_timeout_s = start_timeout_s
         self._idle: queue.SimpleQueue[Program] = queue.SimpleQueue()
         self._all: weakref.WeakSet[Program] = weakref.WeakSet()
-        # Whoever forgets to close leaves no process behind: not after the last clone, nor after the interpreter.
-        self.close = weakref.finalize(self, _end, self._all)
+        self._closed = threading.Event()
+        # Whoever forgets to close leaves no process behind: not after the last clone, nor when the interpreter ends.
+        # Where it is killed, the processes find their standard input at its end.
+        self._finalizer = weakref.finalize(self, _end, self._all)
+
+    def close(self) -> None:
+        """End the processes, also those that are being asked; there will be no fresh ones."""
+        self._closed.set()
+        self._finalizer()
 
     def start(self, number: int) -> None:
         """Have ``number`` processes that are ready; :class:`BadAnswer` when one of them does not answer a greeting."""
@@ -74,6 +82,9 @@ class Programs:
     def _fresh(self) -> Program:
         program = Program(self._words, self._folder)
         self._all.add(program)
+        if self._closed.is_set():  # after it was added: whoever closes ends those that were there before
+            program.end()
+            raise BadAnswer("the program is needed no more")
         try:
             from_answer(program.ask(to_question(GREETING), self._start_timeout_s))
         except BadAnswer:

@@ -83,6 +83,9 @@ class OutsideAgent(DialogueAgent):
         """The next line of the bot. What it raises is written down, and the question asked again."""
         raise NotImplementedError
 
+    def shutdown(self) -> None:
+        """End what was started and close what was opened, for all clones; called once or more when the pool closes."""
+
     def _answer(self, observation: Message) -> Message:
         said = self.ask(
             Heard(

@@ -104,7 +104,10 @@ class ModelPool:
         )
 
     def close(self) -> None:
-        """End the worker threads. Conversations that still wait get :class:`ModelFailed`."""
+        """End the worker threads, and what agents that ask elsewhere keep open; may be called twice.
+
+        Conversations that still wait get :class:`ModelFailed`.
+        """
         for worker in self._workers.values():
             worker.close()
         self._workers = {}

@@ -7,6 +7,7 @@ companions :data:`GATHER_S` to arrive.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -19,9 +20,11 @@ from typing import Any
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.agents.outside import INFO_FIELD
+from parlai_humaneval.agents.outside import INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.blanks import is_blank
 from parlai_humaneval.protocol.records import ReplyInfo
+
+logger = logging.getLogger(__name__)
 
 GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
@@ -142,7 +145,10 @@ class ModelWorker:
             return True
 
     def close(self) -> None:
-        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits gets an error."""
+        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits gets an error.
+
+        An agent that asks elsewhere is shut down: what it waits for is ended, and its connections are closed.
+        """
         with self._changed:
             self._closed = True
             waiting = list(self._queue)
@@ -150,6 +156,11 @@ class ModelWorker:
             self._changed.notify_all()
         for request in waiting:
             _fail(request, RuntimeError("the model pool was closed"))
+        if isinstance(self.agent, OutsideAgent):
+            try:
+                self.agent.shutdown()
+            except Exception:  # an agent may raise anything; the other models are to be closed as well
+                logger.exception("%s could not be shut down", self.name)
         deadline = time.monotonic() + CLOSE_S
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))

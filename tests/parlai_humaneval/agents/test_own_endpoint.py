@@ -11,8 +11,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
+import psutil
 import pytest
 from own_models import own, said
 
@@ -224,13 +226,30 @@ def test_a_key_that_the_server_repeats_is_blotted_out(
         assert said(pool, "Hi!") == ["You sent [key] to me."]
         error = f"HTTP/1.1 403 {SECRET}\r\nContent-Length: 150\r\n\r\n{'x' * 115}{SECRET}".ljust(300)
         for broken in (error.encode(), ok(f'{{"reply": "{SECRET}"}}'.encode()), f"no HTTP, {SECRET}\r\n\r\n".encode()):
-            server.behaviour = lambda q, c, broken=broken: broken
+            server.behaviour = partial(lambda broken, question, connection: broken, broken)
             with pytest.raises(ModelFailed) as failed:
                 said(pool, "Hi!")
             assert SECRET not in "".join(traceback.format_exception(failed.value))
             assert SECRET[:5] not in str(failed.value)
     assert SECRET not in caplog.text
     assert "HTTP Request" not in caplog.text
+
+
+def test_closing_the_pool_closes_the_connections(server: Server) -> None:
+    """Guards a process that runs many studies against files that stay open; a failed greeting leaves none either."""
+
+    def open_to_server() -> int:
+        return sum(bool(one.raddr) and one.raddr.port == server.port for one in psutil.Process().net_connections())
+
+    server.behaviour = lambda q, c: ok(b'{"text": "Hi"}')
+    pool = ModelPool([endpoint(server.url)], retries=0).load()
+    pool.close()
+    pool.close()
+    server.behaviour = lambda q, c: ok(b'{"text": 3}')
+    with pytest.raises(ZooError) as failed:  # the error holds the agent, so that nothing was collected as garbage
+        load_agent(endpoint(server.url))
+    assert "is not a string" in str(failed.value)
+    assert open_to_server() == 0
 
 
 def test_requests_of_conversations_run_at_once(server: Server) -> None:

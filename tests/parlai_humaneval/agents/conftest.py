@@ -8,6 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from chat_pool import AGENT, KEY, MakePool
+from faulty_server import FaultyServer
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 
@@ -89,3 +91,29 @@ def asking(desk: Desk) -> Iterator[Callable[..., Future[str]]]:
     with ThreadPoolExecutor(8) as threads:
         yield lambda what, patience_s=5.0, **more: threads.submit(desk.ask, what, patience_s=patience_s, **more)
         desk.close()
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    server = FaultyServer().start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def chat(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
+    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    pools = []
+
+    def make(timeout_s: float = 20.0, **options: Any) -> ModelPool:
+        given = {"base_url": server.base_url, "served_model": "asked", "request_retries": 1, "request_timeout_s": 5}
+        pool = ModelPool(
+            [ModelSpec(name="m", options={"model": AGENT, **given, **options})], timeout_s=timeout_s, retries=1
+        )
+        pools.append(pool)
+        return pool.load()
+
+    yield make
+    for pool in pools:
+        pool.close()

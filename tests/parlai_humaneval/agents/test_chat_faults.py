@@ -6,58 +6,20 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from aiohttp import web
+from chat_pool import AGENT, KEY, MakePool, say
 from faulty_server import FaultyServer, answers, completion, cut_in_mid_body, piece, streams
 
-from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.pool import ModelPool
 from parlai_humaneval.models.zoo import ModelSpec, ZooError
 
-AGENT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
-KEY = "sk-very-secret-0123456789"
 PAGE = "<html><style>p {color: red}</style><h1>502 Bad\nGateway</h1>" + "<p>nginx</p>" * 500 + "</html>"
 TWICE = 2  # tries of the pool: one retry
-
-
-@pytest.fixture
-def server() -> Iterator[FaultyServer]:
-    server = FaultyServer().start()
-    yield server
-    server.end()
-
-
-MakePool = Callable[..., ModelPool]
-
-
-@pytest.fixture
-def chat(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
-    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    pools = []
-
-    def make(timeout_s: float = 20.0, **options: Any) -> ModelPool:
-        given = {"base_url": server.base_url, "served_model": "asked", "request_retries": 1, "request_timeout_s": 5}
-        pool = ModelPool(
-            [ModelSpec(name="m", options={"model": AGENT, **given, **options})], timeout_s=timeout_s, retries=1
-        )
-        pools.append(pool)
-        return pool.load()
-
-    yield make
-    for pool in pools:
-        pool.close()
-
-
-def say(speaker: BotSpeakerAgent, text: str = "Hi!") -> dict[str, Any]:
-    """The one model's candidate."""
-    speaker.observe({"text": text, "episode_done": False})
-    return dict(speaker.act()["candidates"][0])
 
 
 def test_a_reply_keeps_what_the_server_says_of_it(server: FaultyServer, chat: MakePool) -> None:
@@ -216,38 +178,6 @@ def test_a_reply_with_no_text_is_a_blank_one(server: FaultyServer, chat: MakePoo
     with pytest.raises(ModelFailed, match="no text in any of its replies"):
         say(chat().speaker(["m"]))
     assert len(server.requests) == TWICE
-
-
-def test_a_stream_is_gathered_with_its_tokens(server: FaultyServer, chat: MakePool) -> None:
-    """Guards streaming: one whole reply, with the usage that comes after the last word."""
-    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    server.otherwise = streams(piece("Fi"), piece("ne."), piece(None, "stop"), piece(choices=[], usage=usage))
-    got = say(chat(stream=True).speaker(["m"]))
-    assert (got["text"], got["info"]["prompt_tokens"], got["info"]["finish_reason"]) == ("Fine.", 9, "stop")
-    assert server.requests[0]["stream_options"] == {"include_usage": True}
-
-
-def test_a_server_that_knows_no_stream_options_is_asked_once_without_and_never_again_with(
-    server: FaultyServer, chat: MakePool
-) -> None:
-    """Guards older servers: the first reply costs two requests, and tells; the later ones cost one."""
-    server.plan.append(answers({"error": {"message": "Unrecognized argument: stream_options"}}, 400))
-    server.otherwise = streams(piece("Fine.", "stop"))
-    speaker = chat(stream=True).speaker(["m"])
-    assert say(speaker)["info"]["requests"] == 2
-    again = say(speaker)["info"]
-    assert (again["requests"], again["prompt_tokens"], again["cost"]) == (1, None, None)
-    assert ["stream_options" in request for request in server.requests] == [True, False, False]
-
-
-@pytest.mark.parametrize(
-    "fault", [streams(piece("Ha"), cut=True), streams(piece("Ha"), {"error": "oh"}), streams(piece("Ha"))]
-)
-def test_half_a_stream_is_not_shown(server: FaultyServer, chat: MakePool, fault: Any) -> None:
-    """Guards raters against half replies: cut, ended by an error, or ended without a reason."""
-    server.plan.append(fault)
-    server.otherwise = streams(piece("Fine.", "stop"))
-    assert say(chat(stream=True).speaker(["m"]))["text"] == "Fine."
 
 
 def test_the_key_is_sent_and_stands_nowhere_else(

@@ -72,6 +72,7 @@ class ChatCompletionsAgent(OutsideAgent):
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.server: ChatServer = shared["server"] if shared else _connect(opt, self.concurrency)
+        self.patience_s = self.server.patience_s
         self.wording = _wording(opt)
         self.sampling = _sampling(opt)
         self.prices = Prices(opt.get("price_prompt"), opt.get("price_completion"), opt.get("currency") or "USD")
@@ -207,7 +208,12 @@ def _add_server_args(parser: ParlaiParser) -> None:
     add("--api-key-env", type=str, default=KEY_VARIABLE, help="NAME of the environment variable with the key, or empty")
     add("--served-model", type=str, default=None, help="The name by which the server calls the model")
     add("--request-timeout-s", type=float, default=TIMEOUT_S, help="Longest silence of the server, in seconds")
-    add("--request-retries", type=int, default=RETRIES, help="After 429, 5xx, time-outs and lost connections")
+    add(
+        "--request-retries",
+        type=int,
+        default=RETRIES,
+        help="After 429, 5xx, time-outs and lost connections; the pool adds none to these",
+    )
     add("--stream", type="bool", default=False, help="Gather the reply from a stream: for long ones of slow servers")
     add("--price-prompt", type=float, default=None, help="Per million tokens of the request")
     add("--price-completion", type=float, default=None, help="Per million tokens of the reply")

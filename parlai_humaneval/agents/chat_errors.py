@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 QUOTED = 200
 """Characters of what a server says that are told; a proxy may answer with a whole page."""
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
-"""Answers that stay the same, however often one asks."""
+"""Answers that stay the same, however often one asks: something about the request is wrong."""
 
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
@@ -43,8 +43,12 @@ class Server:
         return f"“{line[:QUOTED]}{'…' if len(line) > QUOTED else ''}”" if line else "nothing"
 
 
-def told(server: Server, error: openai.OpenAIError, requests: int) -> OutsideError:
-    """``error`` of the client, after ``requests`` requests, as one whose message says all."""
+def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted: bool) -> OutsideError:
+    """``error`` of the client, after ``requests`` requests, as one whose message says all.
+
+    ``exhausted``: the client has asked as often as it may, so that the error is final: the pool's tries on top would
+    multiply the requests.
+    """
     import openai  # it takes a second
 
     asked = f" ({requests} requests)" if requests > 1 else ""
@@ -52,12 +56,13 @@ def told(server: Server, error: openai.OpenAIError, requests: int) -> OutsideErr
         says = server.quote(_said(error))
         advice = _advice(server, error.status_code)
         message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
-        return OutsideError(message, final=error.status_code in FINAL)
+        return OutsideError(message, final=exhausted or error.status_code in FINAL)
     if isinstance(error, openai.APITimeoutError):
-        return OutsideError(f"{server} did not answer in time (request_timeout_s){asked}")
+        return OutsideError(f"{server} did not answer in time (request_timeout_s){asked}", final=exhausted)
     if isinstance(error, openai.APIConnectionError):
         cause = server.quote(str(error.__cause__ or error))
-        return OutsideError(f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}")
+        message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
+        return OutsideError(message, final=exhausted)
     return OutsideError(f"{server} broke off and says {server.quote(_said(error) or str(error))}{asked}")
 
 

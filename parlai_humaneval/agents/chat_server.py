@@ -23,11 +23,18 @@ LONGEST_STREAM = 10
 """How many times ``timeout_s`` a stream may take in all, however lively it is."""
 
 
+LONGEST_PAUSE_S = 8
+"""The client's own longest wait between two requests (``MAX_RETRY_DELAY`` in openai)."""
+
+
 class ChatServer:
     """Sends requests, at most ``concurrency`` at once, and reads the answers.
 
     Time-outs, errors of the connection and answers 408, 409, 429 and 5xx are asked again up to ``retries`` times by the
-    client itself, after 0.5 s, 1 s, 2 s, … (less up to a quarter, by chance) or as long as ``Retry-After`` says.
+    client itself, after 0.5 s, 1 s, 2 s, … (less up to a quarter, by chance) or as long as ``Retry-After`` says. After
+    that the error is final: whoever asks does not start over.
+
+    ``patience_s``: how long all that takes at most, but for longer waits that the server asks for.
 
     Args:
         server: where it is, the model, and the key.
@@ -42,10 +49,11 @@ class ChatServer:
         quiet_http_log()
         self.server = server
         self._timeout_s = timeout_s
+        self._retries = retries
         self._client = openai.OpenAI(
             api_key=server.key or NO_KEY, base_url=server.base_url, timeout=timeout_s, max_retries=retries
         )
-        self._patience_s = timeout_s * (retries + 1)
+        self.patience_s = timeout_s * (retries + 1) + LONGEST_PAUSE_S * retries
         self._free = threading.BoundedSemaphore(concurrency)
         self._counts_streams = True  # until the server says that it knows no `stream_options`
 
@@ -88,9 +96,9 @@ class ChatServer:
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
             if not (counts and error.status_code in (400, 422) and "stream_options" in str(error.body)):
-                return told(self.server, error, requests)
+                return self._told(error, requests)
         except openai.APIError as error:
-            return told(self.server, error, max(requests, before + _requests(error.request)))
+            return self._told(error, max(requests, before + _requests(error.request)))
         except BrokenOff as error:
             return OutsideError(f"{self.server} cannot be understood: {error}")
         except ValueError:  # no JSON, or another schema
@@ -98,6 +106,9 @@ class ChatServer:
             return OutsideError(f"{self.server} answers, but not with a chat completion: {says}")
         self._counts_streams = False
         return self._attempt(messages, sampling, stream, requests)
+
+    def _told(self, error: openai.OpenAIError, requests: int) -> OutsideError:
+        return told(self.server, error, requests, exhausted=requests > self._retries)
 
     def _pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
         """The pieces, until they take too long."""
@@ -111,7 +122,7 @@ class ChatServer:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         # The pool starts no more threads than `concurrency`, but another for each that hangs.
-        if not self._free.acquire(timeout=self._patience_s):
+        if not self._free.acquire(timeout=self.patience_s):
             raise OutsideError(f"{self.server} is busy with as many requests as it may get (concurrency)")
         try:
             yield

@@ -25,6 +25,8 @@ from parlai_humaneval.agents.outside import Heard, OutsideAgent, OutsideError, S
 
 MAX_BYTES = 1_000_000
 """Longest answer that is read; a reply of 10,000 words has about 60,000."""
+ENDING_S = 5.0
+"""Seconds that a request which was too late has to be ended and told of, before the next try."""
 SHOWN = 120
 """Characters of a bad answer that an error shows."""
 GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
@@ -82,6 +84,8 @@ class ContractAgent(OutsideAgent):
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.request_timeout_s = float(opt.get("request_timeout_s") or 60.0)
+        # One request, or line, at each of the pool's tries; each is to end by itself before the next.
+        self.patience_s = self.request_timeout_s + ENDING_S
 
     def exchange(self, question: bytes) -> bytes:
         """The answer to a question, both JSON; :class:`BadAnswer` when there is none."""

@@ -48,7 +48,8 @@ class Said:
 class OutsideError(RuntimeError):
     """The other side failed. The message says all that there is to say, and a log needs no traceback.
 
-    ``final``: it would fail again however often it is asked (a wrong key, an unknown model).
+    ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
+    tried often enough.
     """
 
     def __init__(self, message: str, *, final: bool = False) -> None:
@@ -61,8 +62,14 @@ class OutsideAgent(DialogueAgent):
 
     ``concurrency``: how many requests may be under way. Each is on its own: nothing is batched. The pool's time-out and
     retries stand behind it, so that :meth:`ask` need only see to its own resources: it should end, with an error, when
-    the other side is gone, and must not hang for ever.
+    the other side is gone, and must not hang for ever. One that tries several times itself says so by ``patience_s``,
+    and by a ``final`` error at the end: tries of the pool on top of its own would multiply them.
+
+    ``patience_s``: seconds that one :meth:`ask` may take, all its own tries included; the pool does not ask again before
+    that, unless the zoo file's ``running`` says otherwise. None: as the pool says.
     """
+
+    patience_s: float | None = None
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from parlai.core.agents import Agent
 
+from parlai_humaneval.agents.outside import OutsideAgent
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.child import Child
 from parlai_humaneval.models.loading import load_agent
@@ -92,6 +93,7 @@ class ModelPool:
     def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
         """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
         own, alone = spec.running, getattr(agent, "concurrency", None)
+        patience = agent.patience_s if isinstance(agent, OutsideAgent) else None
         threads = self._threads if isinstance(self._threads, int) else self._threads.get(spec.name, 1)
         return ModelWorker(
             spec.name,
@@ -99,7 +101,7 @@ class ModelPool:
             max_batch=own.max_batch or (1 if alone else self.max_batch),
             threads=own.threads or alone or threads,
             torch_threads=self.torch_threads,
-            timeout_s=own.timeout_s,
+            timeout_s=own.timeout_s or (max(patience, self.timeout_s) if patience else None),
             retries=own.retries,
         )
 

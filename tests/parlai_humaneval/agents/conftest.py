@@ -16,7 +16,7 @@ from parlai.core.message import Message
 from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
 from parlai_humaneval.models.desk import Desk
 from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo import ModelSpec, Running
 
 
 @pytest.fixture(autouse=True)
@@ -106,11 +106,10 @@ def chat(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pools = []
 
-    def make(timeout_s: float = 20.0, **options: Any) -> ModelPool:
+    def make(timeout_s: float = 20.0, running: Running | None = None, **options: Any) -> ModelPool:
         given = {"base_url": server.base_url, "served_model": "asked", "request_retries": 1, "request_timeout_s": 5}
-        pool = ModelPool(
-            [ModelSpec(name="m", options={"model": AGENT, **given, **options})], timeout_s=timeout_s, retries=1
-        )
+        spec = ModelSpec(name="m", options={"model": AGENT, **given, **options}, running=running or Running())
+        pool = ModelPool([spec], timeout_s=timeout_s, retries=1)
         pools.append(pool)
         return pool.load()
 

@@ -106,10 +106,14 @@ class FaultyServer:
         self._loop.close()
 
     def waits_for(self, count: int) -> Fault:
-        """A fault that answers only once ``count`` requests are under way together (or the test is over)."""
+        """A fault that answers only once ``count`` requests have been under way together (or the test is over)."""
+
+        met = asyncio.Event()  # for good: one that looks late must not wait for those that were answered meanwhile
 
         async def answer(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-            while self._at_once < count and not self.released.is_set():
+            while not met.is_set() and not self.released.is_set():
+                if self._at_once >= count:
+                    met.set()
                 await asyncio.sleep(0.005)
             await asyncio.sleep(0.02)  # one too many would show itself now
             return web.json_response(completion(f"Reply to {body['messages'][-1]['content']}"))

@@ -16,7 +16,7 @@ from faulty_server import FaultyServer, answers, completion, cut_in_mid_body, pi
 
 from parlai_humaneval.models.asking import ModelFailed
 from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.zoo import ModelSpec, Running, ZooError
 
 PAGE = "<html><style>p {color: red}</style><h1>502 Bad\nGateway</h1>" + "<p>nginx</p>" * 500 + "</html>"
 TWICE = 2  # tries of the pool: one retry
@@ -110,9 +110,9 @@ def test_what_is_no_chat_completion_is_asked_again_by_the_pool(
 @pytest.mark.parametrize(
     ("fault", "requests", "says"),
     [
-        (answers({"error": {"message": "oh no"}}, 500), 4, "answered with status 500 and says “oh no” (2 requests)"),
-        (answers(PAGE, 502), 4, "status 502 and says “502 Bad Gateway nginx nginx"),
-        (cut_in_mid_body, 4, "cannot be reached or cut the connection"),
+        (answers({"error": {"message": "oh no"}}, 500), 2, "answered with status 500 and says “oh no” (2 requests)"),
+        (answers(PAGE, 502), 2, "status 502 and says “502 Bad Gateway nginx nginx"),
+        (cut_in_mid_body, 2, "cannot be reached or cut the connection"),
         (answers({"error": {"message": "no such model"}}, 404), 1, "no such model”: check served_model"),
         (answers({"detail": "bad key"}, 401), 1, "bad key”: check the key; OPENAI_API_KEY is set, but may be wrong"),
         (answers({"detail": [{"msg": "x"}]}, 400), 1, "check served_model and the options of the request"),
@@ -141,6 +141,17 @@ def test_a_silent_server_is_given_up_in_time(server: FaultyServer, chat: MakePoo
     server.otherwise = server.silent
     with pytest.raises(ModelFailed, match=r"did not answer in time \(request_timeout_s\) \(2 requests\)"):
         say(chat(request_timeout_s=0.2).speaker(["m"]))
+    assert len(server.requests) == TWICE, "the pool's own retry does not multiply the client's"
+
+
+def test_the_pool_waits_for_all_tries_of_the_client(server: FaultyServer, chat: MakePool) -> None:
+    """Guards a hanging server: as many requests a turn as request_retries allow, though the pool is less patient."""
+    server.otherwise = server.silent
+    pool = chat(timeout_s=0.3, request_timeout_s=0.4, request_retries=2)
+    with pytest.raises(ModelFailed, match=r"\(3 requests\)"):
+        say(pool.speaker(["m"]))
+    assert len(server.requests) == 3
+    assert pool.worker("m").timeout_s == pytest.approx(3 * 0.4 + 2 * 8)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -215,7 +226,7 @@ def test_as_many_requests_are_under_way_as_may_be_and_no_more(server: FaultyServ
     for concurrency in (16, 4):
         server.most_at_once = 0
         server.otherwise = server.waits_for(concurrency)
-        pool = chat(concurrency=concurrency)
+        pool = chat(concurrency=concurrency, request_timeout_s=20)
         speakers = [pool.speaker(["m"], seed=number) for number in range(16)]
         with ThreadPoolExecutor(16) as threads:
             replies = list(threads.map(say, speakers, [f"number {number}" for number in range(16)]))
@@ -227,7 +238,7 @@ def test_threads_that_replace_hanging_ones_keep_the_limit(server: FaultyServer, 
     """Guards a server that takes one request at a time against the pool's impatience."""
     server.otherwise = server.silent
     with pytest.raises(ModelFailed, match="silent"):
-        say(chat(timeout_s=0.5, concurrency=1).speaker(["m"]))
+        say(chat(running=Running(timeout_s=0.5), concurrency=1).speaker(["m"]))
     assert (server.most_at_once, len(server.requests)) == (1, 1)
 
 
@@ -252,7 +263,8 @@ def test_two_names_of_one_server_have_sampling_of_their_own(server: FaultyServer
         ({"base_url": None}, "base_url is missing"),
         ({"base_url": "localhost:8000"}, "must be an http or https address"),
         ({"base_url": "http://me:secretword@localhost/v1"}, "the address holds a name or password"),
-        ({"base_url": "http://localhost/v1?key=secretword"}, "must hold no user, password or query"),
+        ({"base_url": "http://localhost/v1?key=secretword"}, "“key” in the address looks like a key"),
+        ({"base_url": "http://localhost/v1?k=secretword"}, "must hold no user, password or query"),
         ({"api_key_env": "secretword-7"}, "api_key_env takes the NAME of an environment variable"),
         ({"api_key_env": "NO_SUCH_KEY"}, "NO_SUCH_KEY is not set"),
         ({"max_tokens": 0}, "max_tokens must be at least 1"),

@@ -105,6 +105,9 @@ class CommandAgent(ContractAgent):
     ``concurrency`` processes are started with the model, one unless more are asked for. One that dies, says what the
     contract does not allow, or is late, is ended and replaced at the next question, by one that was greeted first. What
     they write to their standard error goes to the log (level info), and its last line into the error.
+
+    Closing the pool ends them. A program should end when its standard input ends: where this process is killed, nothing
+    else ends it.
     """
 
     @classmethod

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +41,39 @@ def said(pool: ModelPool, *messages: str, **arguments: Any) -> list[str]:
         candidate = speaker.act()["candidates"][0]
         replies.append(str(candidate["raw_text"] or candidate["text"]))
     return replies
+
+
+PROGRAM = """
+    import json, os, sys, time
+
+    def answer(text, question):
+        {how}
+
+    for line in sys.stdin:
+        question = json.loads(line)
+        text = question["history"][-1]["text"]
+        print(json.dumps({{"text": answer(text, question)}}))
+"""
+"""It does not flush: that must not be asked of anyone."""
+
+
+def program(folder: Path, how: str, **options: Any) -> ModelSpec:
+    """A model whose ``answer(text, question)`` runs ``how``."""
+    written(folder / "bot.py", PROGRAM.format(how=how))
+    return own("command", folder, command=f"{sys.executable} bot.py", **{"start_timeout_s": 20, **options})
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    """Wait until it is true, at most ten seconds."""
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_gone(pid: str | int) -> bool:
+    """No process, or one that has ended and waits for its parent to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -7,35 +7,18 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-from own_models import own, said, written
+from own_models import PROGRAM, eventually, is_gone, own, program, said, written
 
 from parlai_humaneval.models.files import missing
 from parlai_humaneval.models.loading import load_agent
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
-
-PROGRAM = """
-    import json, os, sys, time
-
-    def answer(text, question):
-        {how}
-
-    for line in sys.stdin:
-        question = json.loads(line)
-        text = question["history"][-1]["text"]
-        print(json.dumps({{"text": answer(text, question)}}))
-"""
-"""It does not flush: that must not be asked of anyone."""
+from parlai_humaneval.models.zoo import ZooError
 
 SLEEPS = """
     import os, subprocess, time
@@ -46,27 +29,6 @@ SLEEPS = """
             file.write(f"{os.getpid()} {child.pid}")
         time.sleep(60)
 """
-
-
-def program(folder: Path, how: str, **options: Any) -> ModelSpec:
-    """A model whose ``answer(text, question)`` runs ``how``."""
-    written(folder / "bot.py", PROGRAM.format(how=how))
-    return own("command", folder, command=f"{sys.executable} bot.py", **{"start_timeout_s": 20, **options})
-
-
-def eventually(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def is_gone(pid: str | int) -> bool:
-    """No process, or one that has ended and waits for its parent to notice."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 def test_it_gets_the_question_and_its_answer_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,69 +231,3 @@ def test_chatter_between_questions_is_not_taken_for_an_answer(tmp_path: Path) ->
         for number in range(3):
             time.sleep(0.5)
             assert said(pool, f"I am {number}") == [f"I am {number}"]
-
-
-DETACHES = """
-    import subprocess, sys
-
-    def helper():
-        process = subprocess.Popen(["sleep", "30"], start_new_session=True)
-        with open("helper", "w") as file:
-            file.write(str(process.pid))
-"""
-
-
-@pytest.mark.parametrize("then", ["time.sleep(60)", "os._exit(3)"])
-def test_a_daemon_that_holds_the_pipes_is_not_waited_for(tmp_path: Path, then: str) -> None:
-    """Guards the time-out, and the pool's end, against a helper in a session of its own that inherited the pipes."""
-    written(tmp_path / "detaches.py", DETACHES)
-    how = f"text == 'Hi!' or (__import__('detaches').helper(), {then}); return text"
-    spec = program(tmp_path, how, request_timeout_s=1.5)
-    before = psutil.Process().num_fds()
-    try:
-        with (
-            ModelPool([spec], retries=0, timeout_s=20) as pool,
-            pytest.raises(ModelFailed, match="no answer within" if "sleep" in then else "with status 3"),
-        ):
-            said(pool, "Hello!")
-        assert psutil.Process().num_fds() == before
-        assert not is_gone((tmp_path / "helper").read_text())
-    finally:
-        os.kill(int((tmp_path / "helper").read_text()), 9)
-
-
-def test_closing_the_pool_leaves_neither_process_nor_file(tmp_path: Path) -> None:
-    """Guards a process that runs many studies: also while a program is being asked, and when it is closed twice."""
-    spec = program(tmp_path, "text == 'Hi!' or time.sleep(60); return text", concurrency=2)
-    before = psutil.Process().num_fds(), {child.pid for child in psutil.Process().children(recursive=True)}
-    pool = ModelPool([spec], retries=0).load()
-    with ThreadPoolExecutor(1) as people:
-        waiting = people.submit(said, pool, "Hello!")
-        eventually(lambda: len(pool.worker("mine").batch_sizes) > 0)
-        pool.close()
-        pool.close()
-        with pytest.raises(ModelFailed):
-            waiting.result(20)
-    eventually(lambda: {child.pid for child in psutil.Process().children(recursive=True)} == before[1])
-    eventually(lambda: psutil.Process().num_fds() == before[0])
-
-
-def test_a_program_that_does_not_read_is_late_as_well(tmp_path: Path) -> None:
-    """Guards the thread: a question longer than a pipe holds would block it for ever."""
-    written(tmp_path / "bot.py", 'import sys, time\nsys.stdin.readline()\nprint(\'{"text": "Hi"}\')\ntime.sleep(60)\n')
-    spec = own("command", tmp_path, command=f"{sys.executable} bot.py", request_timeout_s=1)
-    with ModelPool([spec], retries=0) as pool, pytest.raises(ModelFailed, match="no answer within 1 s"):
-        said(pool, "x" * 300_000)
-
-
-def test_the_example_ends_with_the_one_who_asks(tmp_path: Path) -> None:
-    """Guards against programs left behind by a process that was killed: its standard input ends, and so does it."""
-    example = Path(__file__).parents[3] / "examples" / "own_server"
-    code = (
-        "import os, sys\nfrom pathlib import Path\nfrom parlai_humaneval.agents.command import Programs\n"
-        f"programs = Programs('{sys.executable} my_program.py', Path({str(example)!r}), 60)\n"
-        "programs.start(1)\nprint(*(p._process.pid for p in programs._all))\nsys.stdout.flush()\nos.kill(os.getpid(), 9)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == -9, done.stderr[-2000:]
-    eventually(lambda: is_gone(done.stdout.split()[-1]))

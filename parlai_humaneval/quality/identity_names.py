@@ -82,6 +82,7 @@ _ME = (
     r"|\b(?:language\s+model|chat\s?bot|assistant|bot|a\.?i\.?|program|model)(?:\s+that\s+was)?,?\s+"
     r"|(?:[\]”\"]|\bname),?\s+(?:and\s+)?(?:i\s+was\s+)?)"
 )
+_DESCRIBED = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by)\b)[\w-]+\s+){0,4}"
 _ANTHROPIC = r"(?<!\w)(?P<name>(?-i:Anthropic))(?!\w|\s+(?:principle|bias|reasoning|argument|mechanism))"
 
 
@@ -106,8 +107,8 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     speaking = [*ordinary_zoo, *ORDINARY_NAMES]
     telling = [*(name for name in names if is_telling(name)), *TELLING_NAMES]
     makers = [*ORDINARY_MAKERS, *TELLING_MAKERS]
-    ordinary, named = _any_of(speaking), _any_of(telling)
-    speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{_any_of(makers)})"
+    ordinary, named = any_of(speaking), any_of(telling)
+    speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{any_of(makers)})"
 
     def of_maker(*expressions: str) -> list[NamePattern]:
         return [NamePattern(_telling_words(makers), _compiled(one), "maker") for one in expressions]
@@ -122,10 +123,15 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
             _compiled(rf"\b(?:{ordinary}|{named}){_VERSION},?\s+(?:(?:{_MAKING})|(?:from|by)\s+){maker}\b"),
             "maker",
         ),
-        *of_maker(rf"(?<!\w){maker}(?=\s+{_MADE}\s+me\b)"),
-        NamePattern(_telling_words(TELLING_MAKERS), _whole(_any_of(TELLING_MAKERS)), "maker"),
+        *of_maker(
+            rf"(?<!\w){maker}(?=\s+{_MADE}\s+me\b)",
+            rf"\bmy\s+(?:developers|creators|makers|programmers)\s+(?:at|from)\s+{maker}\b",
+            rf"{_INTRODUCED}(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?:an?|the|your)\s+{_DESCRIBED}(?:{_KIND}|companion|program)"
+            rf",?\s+(?:from|by)\s+{maker}\b",
+        ),
+        NamePattern(_telling_words(TELLING_MAKERS), _whole(any_of(TELLING_MAKERS)), "maker"),
         NamePattern((frozenset({"anthropic"}),), _compiled(_ANTHROPIC), "maker"),
-        NamePattern(_telling_words(VERSIONED), _whole(f"{_any_of(VERSIONED)}{_FAMILY_VERSION}"), "name"),
+        NamePattern(_telling_words(VERSIONED), _whole(f"{any_of(VERSIONED)}{_FAMILY_VERSION}"), "name"),
         NamePattern(_telling_words(telling), _whole(named + _VERSION), "name"),
         *of_speaker(
             rf"{_BEFORE}{speaker}(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
@@ -158,7 +164,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE | re.MULTILINE)
 
 
-def _any_of(names: Sequence[str]) -> str:
+def any_of(names: Sequence[str]) -> str:
     """An expression for any of ``names``, longest first; a separator in a name stands for any separator."""
     parts = [
         r"[\s_-]".join(re.escape(part) for part in re.split(r"[\s_-]+", name))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from parlai_humaneval.quality.ai_limits import LIMITS
+from parlai_humaneval.quality.ai_nature import NATURE
 from parlai_humaneval.quality.ai_words import (
     ADJECTIVE,
     CERTAIN,
@@ -16,27 +18,16 @@ from parlai_humaneval.quality.ai_words import (
     FROM_BEGINNING,
     HEDGE,
     I_AM,
-    INNER,
     KIND,
-    LACK,
-    LACKING,
     MAKING,
     MINE,
-    OWN,
     PERHAPS,
+    PURPOSE,
     TO_THE_COMMA,
+    compiled,
+    words,
 )
 from parlai_humaneval.quality.windows import Triggers
-
-
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression, re.IGNORECASE | re.MULTILINE)
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a list that is written with spaces, for :data:`Triggers`."""
-    return frozenset(text.split())
-
 
 _NEEDS_KIND = words(
     "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue neural "
@@ -45,23 +36,16 @@ _NEEDS_KIND = words(
 _NEEDS_KINDS = words(
     "ais llms chatbots bots robots androids programs assistants machines computers language chat neural"
 )
-_NEEDS_LACK = words("have possess experience feel hold form lack")
-_NEEDS_INNER = words(
-    "feeling feelings emotion emotions experiences opinions beliefs preferences desires memories thoughts sensations"
-)
-_NEEDS_BODY = words(
-    "body form presence existence consciousness sentience awareness selfawareness taste tastebuds access ability "
-    "capacity real"
-)
-
 AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
+    *NATURE,
+    *LIMITS,
     # As an AI language model trained by …, I; being a chatbot, I; my limitations as a language model
     (
         (
             _NEEDS_KIND,
             words("as being"),
         ),
-        _compiled(
+        compiled(
             rf"(?:^|(?<=[.!?,;:—–-])|(?<=\s)|(?<=[\"“(]))\s*(?P<hidden>\b(?:as|being)\s+{HEDGE}{{0,2}}{MINE}{KIND}{MAKING}?){FROM_BEGINNING}"
         ),
     ),
@@ -71,7 +55,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("my"),
             words("as"),
         ),
-        _compiled(rf"\b(?P<hidden>my\s+(?:\w+\s+){{1,3}}as\s+{MINE}{KIND})(?:{ENDS}|\s+(?:to|is|are|was|means)\b)"),
+        compiled(rf"\b(?P<hidden>my\s+(?:\w+\s+){{1,3}}as\s+{MINE}{KIND})(?:{ENDS}|\s+(?:to|is|are|was|means)\b)"),
     ),
     # I am an AI …; I'm just a program; I'm not a human
     (
@@ -79,14 +63,14 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             _NEEDS_KIND,
             words("i im"),
         ),
-        _compiled(rf"{I_AM}{HEDGE}{{0,3}}(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
+        compiled(rf"{I_AM}{HEDGE}{{0,3}}(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
     ),
     (
         (
             words("machine program algorithm piece bunch simulation script"),
             words("i im"),
         ),
-        _compiled(rf"{I_AM}(?:afraid\s+)?{HEDGE}{{1,3}}(?P<hidden>{MINE}{ADJECTIVE}{{0,3}}{PERHAPS}{MAKING}?){ENDS}"),
+        compiled(rf"{I_AM}(?:afraid\s+)?{HEDGE}{{1,3}}(?P<hidden>{MINE}{ADJECTIVE}{{0,3}}{PERHAPS}{MAKING}?){ENDS}"),
     ),
     (
         (
@@ -94,7 +78,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("not"),
             words("i im"),
         ),
-        _compiled(
+        compiled(
             rf"{I_AM}{HEDGE}?(?P<hidden>not\s+(?:actually\s+|really\s+|even\s+)?(?:an?\s+)?"
             rf"(?:(?:real|actual|living)\s+)?(?:human(?:\s+being)?|(?<=real\s)person|(?<=actual\s)person)){ENDS}"
         ),
@@ -102,11 +86,11 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     # I'm Max, an AI assistant; I can't do that as an AI.
     (
         (_NEEDS_KIND, words("i im")),
-        _compiled(rf"{I_AM}[\w.-]+(?:\s[\w.-]+){{0,2}},\s+(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
+        compiled(rf"{I_AM}[\w.-]+(?:\s[\w.-]+){{0,2}},\s+(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
     ),
     (
         (_NEEDS_KIND, words("as"), words("i im me my")),
-        _compiled(
+        compiled(
             rf"\b(?:i|me|my)\b[^.!?\n]{{0,100}}(?<!\bit)(?<!\bthis)(?<!\bthat)(?<!\byou)\s"
             rf"(?P<hidden>as\s+an?\s+{ADJECTIVE}{{0,4}}(?:AI(?:\s+(?:language\s+)?(?:model|assistant))?|language\s+model|LLM))"
             r"(?=\s*[.!?]|\s*$)"
@@ -118,7 +102,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             _NEEDS_KIND,
             words("talking speaking chatting"),
         ),
-        _compiled(
+        compiled(
             rf"\byou(?:\s+are|['’]re)\s+(?:just\s+|only\s+|now\s+)?(?:talking|speaking|chatting)\s+(?:to|with)\s+(?P<hidden>{MINE}{KIND}){ENDS}"
         ),
     ),
@@ -128,7 +112,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("like as"),
             words("me myself us"),
         ),
-        _compiled(
+        compiled(
             rf"\b(?P<hidden>(?:an?\s+)?{ADJECTIVE}{{0,4}}{CERTAIN}(?:['’]?s)?\s+(?:like|such\s+as)\s+(?:me|myself|us)\b)"
         ),
     ),
@@ -137,66 +121,33 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             _NEEDS_KINDS,
             words("we"),
         ),
-        _compiled(r"\b(?P<hidden>we\s+(?:A\.?I\.?s|robots|chat\s?bots|bots|language\s+models|machines)\b)"),
-    ),
-    # what a program lacks
-    (
-        (
-            _NEEDS_INNER | _NEEDS_BODY,  # the rarer words first: identity._needed takes those
-            _NEEDS_LACK,
-        ),
-        _compiled(rf"(?:{LACK})(?P<hidden>{LACKING})(?!\s+(?:with|for|about|of|left)\b)"),
-    ),
-    (
-        (
-            words("browse access search"),
-            words("internet web"),
-        ),
-        _compiled(
-            r"(?P<hidden>\bI\s+(?:can\s?not|can['’]?t|am\s+(?:not\s+able|unable)\s+to)\s+(?:browse|access|search)\s+the\s+(?:internet|web)\b)"
-        ),
-    ),
-    (
-        (
-            words("browse access search"),
-            words("internet web"),
-        ),
-        _compiled(
-            r"(?P<hidden>\bI['’]m\s+(?:not\s+able|unable)\s+to\s+(?:browse|access|search)\s+the\s+(?:internet|web)\b)"
-        ),
-    ),
-    (
-        (words("experience possess"), _NEEDS_INNER),
-        _compiled(
-            r"\bi\s+(?:do\s+not|don['’]?t|can\s?not|can['’]?t)\s+(?:actually\s+|really\s+|truly\s+)?(?:experience|possess)\s+"
-            rf"(?P<hidden>{OWN}*(?:emotions|feelings))(?=\s*(?:[.,;!?]|$)|\s+(?:or|and|but|so)\b)"
-        ),
+        compiled(r"\b(?P<hidden>we\s+(?:A\.?I\.?s|robots|chat\s?bots|bots|language\s+models|machines)\b(?!\s+of\b))"),
     ),
     # training
     (
         (words("knowledge"), words("my")),
-        _compiled(
+        compiled(
             rf"(?P<hidden>\bmy\s+knowledge\s+(?:is\s+limited\s+to|is\s+based\s+on|only\s+goes|ends\s+in|stops\s+(?:at|in))\b"
             rf"{TO_THE_COMMA}(?<!\s))"
         ),
     ),
     (
         (words("trained"), words("on")),
-        _compiled(r"(?P<hidden>\b(?:what|(?:the\s+)?(?:data|text|texts))\s+(?:that\s+)?I\s+was\s+trained\s+on\b)"),
+        compiled(r"(?P<hidden>\b(?:what|(?:the\s+)?(?:data|text|texts))\s+(?:that\s+)?I\s+was\s+trained\s+on\b)"),
     ),
     (
         (
             words("knowledge"),
             words("my"),
         ),
-        _compiled(rf"(?P<hidden>\bmy\s+knowledge\s+cut-?\s?off{TO_THE_COMMA}(?<!\s))"),
+        compiled(rf"(?P<hidden>\bmy\s+knowledge\s+cut-?\s?off{TO_THE_COMMA}(?<!\s))"),
     ),
     (
         (
             words("last latest"),
             words("my"),
         ),
-        _compiled(
+        compiled(
             rf"(?P<hidden>\b(?:as\s+of|since|up\s+to|until|at\s+the\s+time\s+of)\s+my\s+(?:last|latest)\s+(?:(?:knowledge|training)\s+)?(?:update|training|cut-?\s?off)"
             rf"{TO_THE_COMMA}(?<!\s))"
         ),
@@ -206,7 +157,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("training"),
             words("my"),
         ),
-        _compiled(
+        compiled(
             rf"(?P<hidden>\bmy\s+training\s+data(?:\s+(?:only\s+)?(?:goes|ends|stops|extends|includes|was|is|does|has|comes|cuts){TO_THE_COMMA})?(?<!\s))"
         ),
     ),
@@ -215,7 +166,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("trained"),
             words("on with using"),
         ),
-        _compiled(
+        compiled(
             rf"(?P<hidden>\b(?:I\s+(?:was|am|have\s+been)|I['’](?:m|ve\s+been))\s+(?:\w+ly\s+)?trained\s+(?:on|with|using)\s+(?:an?\s+|the\s+)?"
             rf"(?:(?:large|huge|vast|massive|big|diverse|wide|enormous|different|many|of|range|amounts?|variety|lots|lot|public)\s+)*"
             rf"(?:data(?:sets?)?|text|texts|corpus|corpora|books|internet|web|conversations|dialogues|tokens)\b{TO_THE_COMMA}(?<!\s))"
@@ -226,8 +177,8 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("programmed designed coded"),
             words("i"),
         ),
-        _compiled(
-            rf"(?P<hidden>\b(?:I\s+(?:was|am|have\s+been)|I['’](?:m|ve\s+been))\s+(?:\w+ly\s+)?(?:programmed|designed|coded)\s+(?:to|for|by)\b{TO_THE_COMMA}(?<!\s))"
+        compiled(
+            rf"(?P<hidden>\b(?:I\s+(?:was|am|have\s+been)|I['’](?:m|ve\s+been))\s+(?:\w+ly\s+)?(?:programmed|designed|coded)\s+{PURPOSE}{TO_THE_COMMA}(?<!\s))"
         ),
     ),
     (
@@ -235,7 +186,7 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("programming algorithm algorithms code"),
             words("my"),
         ),
-        _compiled(
+        compiled(
             rf"(?P<hidden>\bmy\s+(?:programming|algorithms?|code)\s+(?:does|do|did|doesn['’]t|don['’]t|is\s+not|isn['’]t|allows?|prevents?|"
             rf"tells?|won['’]t)\s+(?:not\s+)?(?:allow|let|permit|me|enable|support|include){TO_THE_COMMA}(?<!\s))"
         ),
@@ -245,8 +196,8 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("creator creators developers"),
             words("my"),
         ),
-        _compiled(
-            rf"(?P<hidden>\bmy\s+(?:creators?|developers)\s+(?:have\s+|has\s+|did\s+)?(?:not\s+)?(?:taught|told|made|trained|programmed|designed|"
+        compiled(
+            rf"(?P<hidden>\bmy\s+(?:creators?|developers)\s+(?:(?:at|from)\s+(?-i:[A-Z][\w.-]*(?:\s[A-Z][\w.-]*){{0,2}})\s+)?(?:have\s+|has\s+|did\s+)?(?:not\s+)?(?:taught|told|made|trained|programmed|designed|"
             rf"gave|given|built|wanted|did|coded){TO_THE_COMMA}(?<!\s))"
         ),
     ),
@@ -255,17 +206,9 @@ AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             words("system context training language"),
             words("my"),
         ),
-        _compiled(
+        compiled(
             r"(?P<hidden>\bmy\s+(?:system\s+prompt|context\s+window|training\s+corpus|training\s+cut-?\s?off|language\s+model)\b)"
         ),
     ),
 )
 """What a sentence must hold to be looked at, and a pattern whose group ``hidden`` is to be hidden; an earlier one wins."""
-
-LACKS_MORE: tuple[Triggers, re.Pattern[str]] = (
-    (_NEEDS_LACK, _NEEDS_INNER),
-    _compiled(
-        rf"(?:{LACK})(?P<hidden>(?:any\s+)?{OWN}*{INNER})(?=\s*(?:[.,;!?]|$)|\s+(?:or|and|of\s+my|like|but|so)\b)"
-    ),
-)
-"""“I don't have feelings”: anybody may say so, and it tells only in a text where :data:`AI_TALK` was found."""

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a list that is written with spaces, for :data:`~parlai_humaneval.quality.windows.Triggers`."""
+    return frozenset(text.split())
+
+
+def compiled(expression: str) -> re.Pattern[str]:
+    """A pattern over replies: case does not matter, and ``^`` and ``$`` stand for lines."""
+    return re.compile(expression, re.IGNORECASE | re.MULTILINE)
+
+
 ADJECTIVE = (
     r"(?:(?:large|big|small|little|mere|simple|humble|helpful|friendly|artificial|neural|conversational|virtual|digital|"
-    r"open[\s-](?:domain|source|weights?)|text[\s-]based|computer[\s-]based|AI[\s-](?:powered|based|driven)|machine[\s-]learning|"
+    r"everyday|personal|creative|capable|versatile|open[\s-](?:domain|source|weights?)|text[\s-]based|computer[\s-]based|AI[\s-](?:powered|based|driven)|machine[\s-]learning|"
     r"generative|advanced|intelligent|automated|automatic|online|trained|pre-?trained|social|non-human|AI|neural|"
     r"artificial\s+intelligence|natural\s+language|language|deep\s+learning|dialogue|chat)\s+)"
 )
@@ -22,7 +35,8 @@ HEDGE = r"(?:(?:just|only|merely|simply|actually|really|still|also|after\s+all|o
 MINE = r"(?:an?|the|your)\s+"
 MAKING = (
     r"(?:,?\s+(?:that\s+(?:was|is|has\s+been)\s+|which\s+(?:was|is)\s+)?(?:trained|developed|created|made|built|designed|"
-    r"programmed|powered)(?:\s+(?:by|on|to|for|at)\b[^,.;!?\n]{1,60})?)"
+    r"programmed|powered)(?:\s+(?:by|on|to|for|at)\b[^,.;!?\n]{1,60})?|"
+    r"\s+(?:from|by)\s+(?-i:[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}))"
 )
 ENDS = (
     r"(?=\s*(?:[.,;:!?)…–—-]|$)|\s+(?:and|so|but|or|that|which|who|with|without|here|now|then|I|my|lol|not|you|like|from|"
@@ -55,3 +69,19 @@ LACKING = (
 TO_THE_COMMA = r"(?:[^,.;!?\n]|(?<=\d)[.,](?=\d))*"
 KIND = rf"{ADJECTIVE}{{0,4}}{CERTAIN}(?![\w-])"
 """How a program names what it is."""
+
+_TO_DO = (
+    r"(?:help|assist|answer|respond|reply|provide|generate|chat|talk|converse|discuss|follow|learn|engage|avoid|simulate|"
+    r"mimic|imitate|understand|process|serve|offer|support|interact|communicate|entertain|hold\s+conversations|"
+    r"have\s+(?:conversations|no|feelings|opinions)|(?:like|love|please|obey)\s+(?:every\w+|people|humans?|you)|"
+    r"(?:say|tell|give|ask|refuse|sound|speak|act|behave)|"
+    r"be\s+(?:as\s+|very\s+|always\s+)?(?:polite|helpful|friendly|safe|neutral|honest|harmless|respectful|kind|nice|"
+    r"informative|unbiased|objective|patient|conversational|engaging|supportive|an?\s+(?:\w+\s+)?(?:assistant|companion|bot|"
+    r"chat\s?bot|AI|partner)))"
+)
+PURPOSE = (
+    rf"(?:(?:not\s+)?to\s+(?:(?:always|only|never|not|just)\s+)?{_TO_DO}|for\s+(?:conversations?|chatting|chat|dialogue|talking|helping|"
+    r"assisting|answering|this|that|such)|by\s+(?:(?:an?|the|my|some)\s+)?(?:\w+\s+)?(?:team|researchers?|engineers?|"
+    r"developers?|scientists?|creators?|programmers?|humans?|people|company|makers?))\b"
+)
+"""What programs are made for, and by whom: people are “designed for greatness” and “programmed to wake up at six”."""

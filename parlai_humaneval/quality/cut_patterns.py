@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 
 from parlai_humaneval.protocol.records import Mask
-from parlai_humaneval.quality.ai_talk import words
-from parlai_humaneval.quality.ai_words import HEDGE
+from parlai_humaneval.quality.ai_words import HEDGE, words
 
 AS_ONE, ONE, CLAUSE, TALK, NAME, MAKER, OTHER = SIGNS = "\ue000\ue001\ue002\ue003\ue004\ue005\ue006"
 """For “as an AI”, “an AI”, “I was programmed to”, other talk of being a program, a model's name, its maker's, and masks that
 always stay. Letters for private use, which stand in no reply."""
 
 _TALK_SIGNS = (
-    (AS_ONE, re.compile(r"(?:as|being|since|until|up\s+to|at\s+the\s+time)\b", re.IGNORECASE)),
+    (AS_ONE, re.compile(r"(?:as|being|unlike|since|until|up\s+to|at\s+the\s+time)\b", re.IGNORECASE)),
     (
         CLAUSE,
         re.compile(
-            r"(?:I|my\s+(?:programming|algorithms?|code|creators?|developers)|"
+            r"(?:I|you|call\s+me|my\s+(?:programming|algorithms?|code|creators?|developers)|"
             r"my\s+(?:knowledge|training\s+data)(?:\s+cut-?\s?off)?\s+(?:only|is|was|goes|ends|stops))\b",
             re.IGNORECASE,
         ),
     ),
-    (ONE, re.compile(r"(?:an?|the|your|not)\b(?!.*\btrained\s+on$)", re.IGNORECASE)),
+    (ONE, re.compile(r"(?:an?|the|your|not|software|code|lines)\b(?!.*\btrained\s+on$)", re.IGNORECASE)),
 )
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
@@ -87,7 +86,7 @@ CUTS = tuple(
             # I'm just a program and cannot love.
             rf"\bI(?P<gone>(?:\s+am|['’]m)\s+{HEDGE}{{0,3}}{ONE}{_BY}?,?\s+(?:and|but|so))(?=\s+{_VERB})",
             # …, because I'm an AI.
-            rf"(?<=\w)(?<!\bwell)(?<!\bremember)(?P<gone>(?:,?\s+(?:{_BECAUSE}|but|so|and|for)\s+|[,;]\s+|\s+[–—-]\s+){_IT_IS}){_ENDS}",
+            rf"(?<=\w)(?<!\bwell)(?<!\bremember)(?<!\bunfortunately)(?<!\bsadly)(?P<gone>(?:,?\s+(?:{_BECAUSE}|but|so|and|for)\s+|[,;]\s+|\s+[–—-]\s+){_IT_IS}){_ENDS}",
             # Hi, I'm ChatGPT.
             rf"\b(?:hi|hello|hey)(?:\s+there)?(?P<gone>,?\s+{_I_AM}(?:{ONE}|{_NAMED}){_BY}?){_ENDS}",
             # I'm Max, an AI assistant.
@@ -105,7 +104,7 @@ _EMPTY_WORDS = words(
     name is s the this was were have been being by from at and or but so a an not do don t cannot can lack possess
     experience feel hold form any you are re now talking speaking chatting to with they call me called known as made
     built trained created developed designed programmed run on team people researchers engineers folks based
-    here afraid after all truly lol haha
+    here afraid after all truly lol haha unfortunately sadly
     """
 )
 _WORD = re.compile(r"[^\W\d_]+")

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records import Mask, MaskKind
-from parlai_humaneval.quality.ai_talk import AI_TALK, LACKS_MORE
+from parlai_humaneval.quality.ai_limits import LACKS_MORE
+from parlai_humaneval.quality.ai_talk import AI_TALK
 from parlai_humaneval.quality.clean_cuts import clean_cuts
 from parlai_humaneval.quality.identity_names import is_telling, name_patterns
 from parlai_humaneval.quality.prompt_echo import prompt_echoes

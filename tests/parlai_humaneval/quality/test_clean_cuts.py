@@ -49,6 +49,10 @@ def shown(text: str) -> str:
         ("I am ChatGPT, a language model trained by OpenAI. What about you?", "What about you?"),
         ("Hi, I'm ChatGPT. How are you?", "Hi. How are you?"),
         ("OpenAI made me. I like tea.", "I like tea."),
+        ("I'm Gemini, an AI model by Google.", "I'm [name]."),
+        ("I'm Max, an assistant from OpenAI.", "I'm Max."),
+        ("I'm Copilot, your everyday AI companion from Microsoft, and I like tea.", "I'm [name], and I like tea."),
+        ("I'm ChatGPT, a model made by OpenAI. Do you like tea?", "Do you like tea?"),
     ],
 )
 def test_a_clause_that_names_the_speaker_goes_whole(text: str, left: str) -> None:
@@ -83,6 +87,17 @@ def test_a_clause_that_names_the_speaker_goes_whole(text: str, left: str) -> Non
             "Well, as an AI, I don't have personal opinions. However, many people like tea!",
             "However, many people like tea!",
         ),
+        ("Sorry, as an assistant I can't do that.", "Sorry, I can't do that."),
+        ("I'm sorry, but I can't assist with that request.", "I'm sorry."),
+        ("I don't have eyes, I'm software.", "I don't have eyes."),
+        ("I don't sleep because I'm not real.", "I don't sleep."),
+        (
+            "Unlike humans, tea is new to me. Unlike humans, I never drink.",
+            "Unlike humans, tea is new to me. I never drink.",
+        ),
+        ("I exist only as code on a server. Do you like tea?", "Do you like tea?"),
+        ("You can call me Assistant. Do you like tea?", "Do you like tea?"),
+        ("Unfortunately, I can't access real-time information. Is it warm?", "Is it warm?"),
         ("Thanks! I'm just a program, so I don't have feelings, but I'm here to help.", "Thanks! I'm here to help."),
     ],
 )
@@ -101,6 +116,8 @@ def test_nothing_tells_that_something_was_hidden(text: str, left: str) -> None:
         ("I'm an AI. I'm ChatGPT.", "I'm […]. I'm [name]."),
         ("I'm a conversational agent that likes sports.", "I'm […] that likes sports."),
         ("My knowledge cutoff is September 2021.", "[…]."),
+        ("Unfortunately, I can't access real-time information.", "Unfortunately, […]."),
+        ("I'm just software, haha", "I'm just […], haha"),
         ("Nice. Do you know ChatGPT?", "Nice. Do you know [name]?"),
     ],
 )

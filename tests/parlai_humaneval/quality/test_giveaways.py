@@ -70,6 +70,20 @@ def test_talk_of_being_a_program_is_masked_only_where_that_is_asked_for(line: st
     assert {KINDS[kind] for kind, _ in MARKED.findall(line)} - {"ai_disclosure"} <= kinds
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("I'm Copilot, an AI companion from Microsoft.", "I'm [name], an AI companion from [maker]."),
+        ("I'm Gemini, an AI model by Google.", "I'm [name], an AI model by [maker]."),
+        ("I'm an assistant from Meta.", "I'm an assistant from [maker]."),
+        ("My developers at Microsoft gave me a name.", "My developers at [maker] gave me a name."),
+    ],
+)
+def test_a_maker_is_hidden_where_talk_of_being_a_program_is_shown(text: str, shown: str) -> None:
+    """Guards studies of humanness: makers with ordinary names, too, which stand at a distance from the model's."""
+    assert mask_identity(text, ZOO)[0] == shown
+
+
 @given(st.lists(st.sampled_from([MARKED.sub(r"\2", line) for line in GIVEAWAYS] + INNOCENT), max_size=6).map(" ".join))
 def test_the_text_before_masking_can_be_had_back(text: str) -> None:
     """Guards the record: masks are in order, do not overlap, and say what stood there."""

@@ -43,7 +43,7 @@ LIMITS: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
             _NEEDS_INNER | _NEEDS_BODY,  # the rarer words first: identity._needed takes those
             _NEEDS_LACK,
         ),
-        compiled(rf"(?:{LACK})(?P<hidden>{LACKING})(?!\s+(?:with|for|about|of|left)\b)"),
+        compiled(rf"(?:{LACK})(?P<hidden>{LACKING})(?!\s+(?:with|for|about|of|left|at)\b)"),
     ),
     (
         (words("experience possess"), _NEEDS_INNER),
@@ -66,11 +66,11 @@ LIMITS: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     ),
     (
         (
-            words("access provide retrieve offer fetch"),
+            words("access provide retrieve offer fetch look"),
             words("information data news updates events content weather results facts sources"),
         ),
         compiled(
-            rf"(?P<hidden>{_CANNOT}(?:access|provide|retrieve|offer|fetch)\s+(?:you\s+)?(?:with\s+)?(?:any\s+)?"
+            rf"(?P<hidden>{_CANNOT}(?:access|provide|retrieve|offer|fetch|look\s+up)\s+(?:you\s+)?(?:with\s+)?(?:any\s+)?"
             rf"(?:real[\s-]?time|live|current|up[\s-]to[\s-]date)\s+(?:\w+\s+)?{_NEWS}\b)(?!\s+(?:at|from|on|here|in)\b)"
         ),
     ),
@@ -93,9 +93,9 @@ LIMITS: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     ),
     # I can't assist with that request
     (
-        (words("request requests"), words("help assist comply fulfil fulfill")),
+        (words("request requests"), words("help assist comply fulfil fulfill process")),
         compiled(
-            rf"(?P<hidden>{_CANNOT}(?:(?:help|assist)\s+(?:you\s+)?with|comply\s+with|fulfill?)\s+(?:that|this|your|such)\s+"
+            rf"(?P<hidden>{_CANNOT}(?:(?:help|assist)\s+(?:you\s+)?with|comply\s+with|fulfill?|process)\s+(?:that|this|your|such)\s+"
             rf"(?:(?:kind|type|sort)\s+of\s+)?requests?){_CLAUSE_ENDS}"
         ),
     ),

@@ -15,17 +15,17 @@ from parlai_humaneval.quality.windows import Triggers
 _MAKER = any_of([*ORDINARY_MAKERS, *TELLING_MAKERS])
 _MADE = r"(?:made|built|trained|created|developed|designed|programmed|powered)"
 _DESCRIBED = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by)\b)[\w-]+\s+){0,4}"
-_CLAUSE_ENDS = r"(?=\s*(?:[.,;!?)…–—-]|$)|\s+(?:and|but|so|after|like|lol|haha|you|though)\b)"
+_CLAUSE_ENDS = r"(?=\s*(?:[.,;!?)…–—-]|$)|\s+(?:and|but|so|after|like|lol|haha|you|though|that)\b)"
 _HUMANS = r"unlike\s+(?:(?:a|an\s+actual|a\s+real|real|actual|most|you)\s+)?human(?:s|\s+beings?)?"
 _BEGINS = r"(?:^|(?<=[.!?,;:“\"(–—-])|(?<=\b(?:but|and)\b)|(?<=\bso\b)|(?<=\bsorry\b))\s*"
 
 NATURE: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     # I'm Max, an assistant from OpenAI; I'm a model made by Google
     (
-        (words("ai assistant model companion chatbot bot program llm"), words("by from at"), words("i im")),
+        (words("ai assistant model companion chatbot bot program helper llm"), words("by from at"), words("i im")),
         compiled(
             rf"{I_AM}{HEDGE}?(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?P<hidden>(?:an?|the|your)\s+{_DESCRIBED}"
-            rf"(?:AI|assistant|model|companion|chat\s?bot|bot|program|LLM),?\s+(?:from|by|{_MADE}\s+(?:by|at))\s+"
+            rf"(?:AI|assistant|model|companion|chat\s?bot|bot|program|helper|LLM)(?:\s+(?:from|by)|,?\s+{_MADE}\s+(?:by|at))\s+"
             rf"(?:[\w-]+\s+){{0,5}}?{_MAKER}\b)"
         ),
     ),
@@ -53,15 +53,19 @@ NATURE: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
     (
         (words("software code"), words("i im")),
         compiled(
-            rf"{I_AM}(?:{HEDGE}{{0,3}}|made\s+of\s+|nothing\s+but\s+)(?P<hidden>(?:lines\s+of\s+)?(?:software|code)){_CLAUSE_ENDS}"
+            rf"{I_AM}(?:{HEDGE}{{0,3}}|made\s+of\s+|nothing\s+but\s+)(?P<hidden>(?:a\s+piece\s+of\s+|lines\s+of\s+)?(?:software|code)"
+            rf"(?:\s+running\b{TO_THE_COMMA}(?<!\s))?){_CLAUSE_ENDS}"
         ),
     ),
     (
-        (words("exist live run"), words("code software program data text server servers digitally computer computers")),
+        (
+            words("exist live run"),
+            words("code software program data text server servers digitally computer computers cloud"),
+        ),
         compiled(
             rf"(?P<hidden>\bI\s+{HEDGE}?(?:exist\s+(?:(?:only|just|merely|solely|purely|entirely)\s+)?(?:(?:as|in|inside)\s+"
             r"(?:an?\s+|the\s+)?(?:(?:computer|software|lines\s+of)\s+)?(?:code|software|program|data|text)\b|digitally\b|"
-            r"(?:on|in|inside)\s+(?:an?\s+|the\s+)?(?:servers?|computers?)\b)|"
+            r"(?:on|in|inside)\s+(?:an?\s+|the\s+)?(?:servers?|computers?|cloud)\b)|"
             rf"(?:live|run)\s+{HEDGE}?(?:on|in|inside)\s+(?:an?\s+|the\s+)?(?:servers?|computers?)\b(?!\s+\w)){TO_THE_COMMA}(?<!\s))"
         ),
     ),

@@ -73,7 +73,8 @@ _ADDRESS = r"(?:\byou(?:\s+are|['’]re)\s+(?:now\s+)?(?:talking|speaking|chatti
 _START = r"(?:(?:^|[.!?,;])\s*|\b(?:hi|hello|hey)\s+(?:there\s+)?)"
 _MADE = r"(?:made|built|trained|created|developed|designed|programmed|invented|released|published|powered)"
 _THOSE_AT = (
-    r"(?:\s+(?:the\s+)?(?:(?:kind|good|smart|clever)\s+)?(?:people|researchers|engineers|team|folks|scientists)"
+    r"(?:\s+(?:the\s+)?(?:an?\s+(?:team|group)\s+of\s+)?(?:(?:kind|good|smart|clever)\s+)?"
+    r"(?:people|researchers|engineers|team|folks|scientists)"
     r"\s+(?:at|of|from))?"
 )
 _MAKING = rf"(?:{_MADE}\s+(?:by|at){_THOSE_AT}(?:\s+the)?\s+)"
@@ -126,8 +127,8 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
         *of_maker(
             rf"(?<!\w){maker}(?=\s+{_MADE}\s+me\b)",
             rf"\bmy\s+(?:developers|creators|makers|programmers)\s+(?:at|from)\s+{maker}\b",
-            rf"{_INTRODUCED}(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?:an?|the|your)\s+{_DESCRIBED}(?:{_KIND}|companion|program)"
-            rf",?\s+(?:from|by)\s+{maker}\b",
+            rf"{_INTRODUCED}(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?:an?|the|your)\s+{_DESCRIBED}(?:{_KIND}|companion|helper|program)"
+            rf"\s+(?:from|by)\s+{maker}\b",
         ),
         NamePattern(_telling_words(TELLING_MAKERS), _whole(any_of(TELLING_MAKERS)), "maker"),
         NamePattern((frozenset({"anthropic"}),), _compiled(_ANTHROPIC), "maker"),

@@ -52,12 +52,12 @@ def test_word_without_end_stays_in_its_card(visit: Callable[..., Rater], odd_stu
 
 
 def test_model_that_tells_its_name_is_masked(visit: Callable[..., Rater], odd_study: Study) -> None:
-    """Two models that introduce themselves look the same; what they said is kept in the record only."""
+    """Two models that introduce themselves look the same, without a mark; what they said is kept in the record only."""
     rater = visit(odd_study.url)
     rater.watch.keep_bodies()
     _to_second_turn(rater, "curious", "What is your name?")
     shown = sorted(card.text for card in rater.cards())
-    assert [text.partition(" (")[0] for text in shown] == ["My name is [name]. What is yours?"] * 2
+    assert [text.partition(" (")[0] for text in shown] == ["What is yours?"] * 2
     rater.page.reload()
     expect(rater.page.get_by_role("radio")).to_have_count(2)
     assert [name for name in ODD_MODELS for text in rater.watch.received if name.lower() in text.lower()] == []

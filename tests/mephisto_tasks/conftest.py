@@ -29,6 +29,7 @@ def _prepare_mephisto() -> None:
 
 _prepare_mephisto()
 
+import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
@@ -54,6 +55,14 @@ def _short_waits() -> Iterator[None]:
         patch.setattr(operator, "GOODBYE_S", 0.3)
         patch.setattr(client_io_handler, "STATUS_CHECK_TIME", 0.2)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _scripts_as_before() -> Iterator[None]:
+    """What a test had scripted models say is forgotten after it."""
+    yield
+    scripted_models.SCRIPTS.clear()
+    scripted_models.HEARD.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import scripted_models
 from hands import Hands, actions, always, by_model, heard_by
 from live import launch
 
@@ -19,13 +18,6 @@ VERDICTS = ["a", "b", "tie", "both_bad"]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
     with launch(tmp_path_factory.mktemp("arena"), task="arena", turns=1, max_turns=4, dialogues_per_group=50) as run:
         yield run
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 def columns(state: PageState) -> list[list[str]]:

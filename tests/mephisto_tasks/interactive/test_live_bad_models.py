@@ -27,11 +27,8 @@ SERVER = Path(__file__).resolve().parents[3] / "examples" / "own_server"
 
 
 @pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 class Server:

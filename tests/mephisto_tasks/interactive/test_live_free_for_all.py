@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import scripted_models
 from hands import Hands, actions, always, by_model, cards, heard_by, picked_models, place_of, texts
 from live import Launch, eventually, launch, records
 
@@ -21,13 +20,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
     folder = tmp_path_factory.mktemp("ffa")
     with launch(folder, task="free_for_all", models=THREE, turns=3, dialogues_per_group=30) as run:
         yield run
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 async def exchange(run: Launched, rater: Hands, model: str, text: str = "And what else?") -> None:

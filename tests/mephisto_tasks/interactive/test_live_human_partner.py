@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import scripted_models
 from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
@@ -15,13 +13,6 @@ from mephisto_tasks.partner import room, words
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
 PERSONA = ["i live on a lighthouse .", "my cat is called Ahab ."]
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 @pytest.fixture(autouse=True)

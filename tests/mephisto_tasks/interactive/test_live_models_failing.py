@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,13 +17,6 @@ from mephisto_tasks.interactive.waiting import PARTNER_SLOW
 from mephisto_tasks.launching import StudyBroken
 from parlai_humaneval.agents.dialogue_agent import Line
 from parlai_humaneval.protocol.steps import EndStep, WaitStep
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 def fails(times: int) -> scripted_models.Script:

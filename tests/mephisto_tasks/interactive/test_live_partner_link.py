@@ -7,12 +7,10 @@ import base64
 import hashlib
 import logging
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
-import scripted_models
 from live import Launch, Rater, records
 from partner_hands import Partner, settings
 
@@ -20,13 +18,6 @@ from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.partner import room, words
 from mephisto_tasks.router.side_door import WRONG_LINK
 from parlai_humaneval.protocol.steps import EndStep
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 @pytest.fixture(autouse=True)

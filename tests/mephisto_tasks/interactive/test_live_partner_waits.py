@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-import scripted_models
 from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
@@ -17,13 +15,6 @@ from mephisto_tasks.interactive import waiting
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.partner import room, words
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, WaitStep
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,6 @@ from parlai_humaneval.protocol.steps import EndStep
 FOUR = ["alpha", "beta", "gamma", "delta"]
 LATE = 30
 """Seconds that no test waits for."""
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 @pytest.fixture

@@ -41,13 +41,6 @@ def user_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
         yield run
 
 
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
-
-
 async def test_none_some_and_all_are_stored_as_picked(random_run: Launched) -> None:
     """Nothing is lost of a choice; what goes on is one of the picked, or any where none was, and stands on the page."""
     async with Hands(random_run, "chooser") as rater:

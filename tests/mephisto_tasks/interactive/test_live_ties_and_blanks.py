@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pytest
 import scripted_models
 from hands import Hands, always, by_model, cards, heard_by, picked_models, texts
 from live import Launch, Rater, eventually, records
@@ -15,13 +14,6 @@ from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep
 
 FOUR = ["alpha", "beta", "gamma", "delta"]
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    yield
-    scripted_models.SCRIPTS.clear()
-    scripted_models.HEARD.clear()
 
 
 def blank_for(tries: int, then: str = "here I am") -> scripted_models.Script:

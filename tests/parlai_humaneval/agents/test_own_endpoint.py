@@ -243,8 +243,12 @@ def test_closing_the_pool_closes_the_connections(server: Server) -> None:
 
     server.behaviour = lambda q, c: ok(b'{"text": "Hi"}')
     pool = ModelPool([endpoint(server.url)], retries=0).load()
+    (name,) = pool.specs
+    client = pool.worker(name).agent.endpoint._client
+    assert not client.is_closed
     pool.close()
     pool.close()
+    assert client.is_closed
     server.behaviour = lambda q, c: ok(b'{"text": 3}')
     with pytest.raises(ZooError) as failed:  # the error holds the agent, so that nothing was collected as garbage
         load_agent(endpoint(server.url))

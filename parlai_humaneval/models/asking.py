@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -60,7 +61,8 @@ def ask_all(
 
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
     ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``refuse`` has a
-    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these.
+    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
+    may take longer than ``timeout_s`` is worth a word to the person at that time all the same.
 
     Raises:
         ModelFailed: when a model was silent or broke after all that. The histories stay usable.
@@ -69,6 +71,8 @@ def ask_all(
     questions = [_Question(child, dialogue, timeout_s, retries, refuse) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
+        if [question for question in waiting if question.is_news()] and on_delay:
+            on_delay(DELAY_SENTENCE)
         troubled = [question for question in waiting if question.look()]
         beyond = [question for question in troubled if question.tries > question.retries]
         for question in beyond:
@@ -84,8 +88,8 @@ def ask_all(
 
 
 def _wait_for_any(questions: Sequence[_Question]) -> None:
-    """Return when a future of ``questions`` is done, or the first deadline has passed."""
-    deadline = min(question.deadline for question in questions)
+    """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
+    deadline = min(min(question.deadline, question.notice) for question in questions)
     futures = [request.future for question in questions for request in question.requests]
     if futures:
         wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
@@ -116,6 +120,7 @@ class _Question:
         self._dialogue = dialogue
         self._timeout_s = worker.timeout_s or timeout_s
         self._started = time.monotonic()
+        self.notice = self._started + timeout_s if self._timeout_s > timeout_s else math.inf
         self._ask()
 
     def _ask(self) -> None:
@@ -129,6 +134,13 @@ class _Question:
         self.tries += 1
         self.trouble = ""
         self.deadline = time.monotonic() + self._timeout_s
+
+    def is_news(self) -> bool:
+        """Whether the person should be told now, once, that a model with a longer time-out than usual is at it."""
+        due = self.answer is None and time.monotonic() >= self.notice
+        if due:
+            self.notice = math.inf
+        return due
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
+from parlai_humaneval.models.asking import DELAY_SENTENCE
 from parlai_humaneval.models.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.sharing import twin_of
 from parlai_humaneval.models.zoo import ModelSpec, Running
@@ -89,3 +90,29 @@ def test_agents_that_ask_elsewhere_keep_their_own_connections() -> None:
         there = {"a": (first, pool.worker("a").agent)}
         assert twin_of(second, there) is None
         assert pool.worker("a").agent is not pool.worker("b").agent
+
+
+def test_a_model_that_may_take_longer_is_worth_one_word_at_the_usual_time() -> None:
+    """Guards a rater who waits for a patient server: told once, when other models would be late; then the reply."""
+    told: list[str] = []
+
+    def on_delay(sentence: str) -> None:
+        told.append(sentence)
+        RELEASE.set()
+
+    with ModelPool([spec(timeout_s=30)], timeout_s=0.1) as pool:
+        speaker = pool.speaker(["m"], seed=0)
+        speaker.observe({"text": "Hi!", "episode_done": False})
+        assert speaker.act(on_delay=on_delay)["text"] == "late"
+    assert told == [DELAY_SENTENCE]
+
+
+def test_a_model_that_is_quicker_than_that_is_worth_none() -> None:
+    """Guards against a notice for every reply of a model with a time-out of its own."""
+    told: list[str] = []
+    RELEASE.set()
+    with ModelPool([spec(timeout_s=30)], timeout_s=20) as pool:
+        speaker = pool.speaker(["m"], seed=0)
+        speaker.observe({"text": "Hi!", "episode_done": False})
+        assert speaker.act(on_delay=told.append)["text"] == "late"
+    assert told == []

@@ -142,6 +142,7 @@ FACTS: dict[tuple[str, str], dict[str, Any]] = {
     },
     # Ma et al. 2023, §2.1, §3.1
     ("free_for_all", "ma2023_en"): {"group_size": 5, "max_choices": 1, "history": "shared", "offer_topics": True},
+    ("free_for_all", "ma2023_zh"): {"group_size": 5, "max_choices": 1, "history": "shared", "dialogues_per_group": 80},
     # Ji et al. 2022, §3.1, §3.2, §4
     ("direct_assessment", "ji2022_free"): {
         "conversations_per_unit": 6,

@@ -58,7 +58,10 @@ class Server:
             lengths = [line.split(":")[1] for line in head.lower().splitlines() if line.startswith("content-length")]
             question = json.loads(stream.read(int(lengths[0])))
             self.requests.append((head, question))
-            connection.sendall(self.behaviour(question, connection))
+            reply = self.behaviour(question, connection)
+            if reply.startswith(b"HTTP/"):  # else a client would send its next question into the closed connection
+                reply = reply.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+            connection.sendall(reply)
 
     def close(self) -> None:
         with suppress(OSError):

@@ -14,6 +14,7 @@ import pytest
 from parlai_humaneval.models.zoo import load_zoo
 from parlai_humaneval.protocol.judging_questions import PW_DIALOG_QUESTIONS
 from parlai_humaneval.protocol.practice import PairItem, Practice, SegmentItem, load_practice
+from parlai_humaneval.quality.identity_names import ANYBODYS
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks"
 PAIRS = [
@@ -158,6 +159,6 @@ def test_nothing_is_offensive_and_no_model_is_named(path: Path, unfit: re.Patter
     said = texts(json.loads(path.read_text(encoding="utf-8"))["items"])
     assert [text for text in said if unfit.search(text)] == []
     names = re.compile(
-        "|".join(rf"\b{re.escape(name)}\b" for name in (*load_zoo(), "GPT", "BlenderBot")), re.IGNORECASE
+        "|".join(rf"\b{re.escape(name)}\b" for name in {*load_zoo(), "GPT", "BlenderBot"} - ANYBODYS), re.IGNORECASE
     )
     assert [text for text in said if names.search(text)] == []

@@ -12,6 +12,7 @@ from parlai_humaneval.models.zoo import load_zoo
 from parlai_humaneval.protocol.instruction_lines import FLAGS
 from parlai_humaneval.protocol.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.materials import load_instructions
+from parlai_humaneval.quality.identity_names import ANYBODYS
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks"
 NAMES = ("pw_dialog", "spot_the_bot", "third_party")
@@ -129,4 +130,4 @@ def test_a_third_party_is_told_what_it_sees_and_not_the_rest(part: str) -> None:
 def test_no_model_is_named(task: str) -> None:
     words = (told(task, FLAGS) + told(task, FLAGS, "preview")).casefold()
     makers = ("blender", "gpt", "bert", "reddit", "eliza", "retrieval", "plato")
-    assert [name for name in (*load_zoo(), *makers) if name.casefold() in words] == []
+    assert [name for name in {*load_zoo(), *makers} - ANYBODYS if name.casefold() in words] == []

@@ -20,7 +20,7 @@ from parlai_humaneval.protocol.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records import DialogueRecord
 
 LAUNCH_S = 90
-STOP_S = 20
+STOP_S = 60
 ODD_MODELS = ("heron_12B", "osprey_3B")
 ABOVE = Path(__file__).resolve().parents[1]
 """Where the launch finds this package, for its agents."""

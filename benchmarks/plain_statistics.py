@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 def play_matches(first: Ints, second: Ints, result: Ints, n_models: int, orders: Ints) -> Floats:
     """μ of each model after the matches of each order, with the package ``trueskill``."""
-    import trueskill  # type: ignore[import-untyped]  # it ships no types
+    import trueskill
 
     world = trueskill.TrueSkill(draw_probability=0.10)
     found = []

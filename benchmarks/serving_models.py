@@ -98,7 +98,7 @@ def causal_lm(folder: Path, device: str | None = None) -> ModelSpec:
 
 
 def _make_causal_lm(home: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers  # type: ignore[import-untyped]  # it ships no types
+    from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     words = {word: number for number, word in enumerate(["<eos>", "<unk>", *(f"w{n}" for n in range(8_000))])}

@@ -90,7 +90,7 @@ class ChatFormat(PromptFormat):
 
     def _problem(self, chat: Chat) -> str | None:
         """Why the template cannot show these messages; None: it can."""
-        from jinja2.exceptions import TemplateError  # type: ignore[import-untyped]  # this old version ships no types
+        from jinja2.exceptions import TemplateError
 
         try:
             text = self._render(chat, add_generation_prompt=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from parlai.core.opt import Opt
 
 from parlai_humaneval.models.home import expand_home
+from parlai_humaneval.models.memory import free_bytes, is_out_of_memory
 from parlai_humaneval.models.zoo import ZooError
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Ten
 
 
 def _weights_folder(path: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache  # type: ignore[import-untyped]  # it ships no types that mypy finds
+    from huggingface_hub import try_to_load_from_cache
 
     if Path(path).is_dir():
         return Path(path)
@@ -183,23 +184,14 @@ def _size_of_weights(path: str) -> int:
     return next((size for size in sizes if size), 0)
 
 
-def _free_memory(device: str) -> int:
-    import psutil
-    import torch
-
-    if device == "cpu":
-        return int(psutil.virtual_memory().available)
-    return int(torch.cuda.mem_get_info(torch.device(device))[0])
-
-
 def _check_memory(path: str, device: str) -> None:
     """Before the system ends the process for it, as Linux does."""
-    size, free = _size_of_weights(path), _free_memory(device)
+    size, free = _size_of_weights(path), free_bytes(device)
     if size > free:
         raise ZooError(_too_large(path, size, free, device))
 
 
-def _too_large(path: str, size: int, free: int, device: str) -> str:
+def _too_large(path: str, size: int, free: float, device: str) -> str:
     return (
         f"{path} does not fit into memory: its files have {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free on "
         f"{device}. Take a smaller model, another device, a smaller dtype (bfloat16), or end what else is loaded"
@@ -228,9 +220,9 @@ def _explanation(path: str, error: Exception) -> str:
     import torch
 
     said = " ".join(str(error).split())
-    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "not enough memory" in said:
+    if is_out_of_memory(error):
         device = "cuda" if isinstance(error, torch.cuda.OutOfMemoryError) else "cpu"
-        return _too_large(path, _size_of_weights(path), _free_memory(device), device)
+        return _too_large(path, _size_of_weights(path), free_bytes(device), device)
     if Path(path).is_dir():
         return _of_folder(Path(path), said)
     if _is_folder(path):

@@ -89,7 +89,7 @@ class ContractAgent(OutsideAgent):
 
     def exchange(self, question: bytes) -> bytes:
         """The answer to a question, both JSON; :class:`BadAnswer` when there is none."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: how the bytes travel is all that differs
 
     def ask(self, heard: Heard) -> Said:
         return Said(from_answer(self.exchange(to_question(heard))))

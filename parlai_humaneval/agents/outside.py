@@ -88,7 +88,7 @@ class OutsideAgent(DialogueAgent):
 
     def ask(self, heard: Heard) -> Said:
         """The next line of the bot. What it raises is written down, and the question asked again."""
-        raise NotImplementedError
+        raise NotImplementedError  # abstract: whom to ask is all that differs between these agents
 
     def shutdown(self) -> None:
         """End what was started and close what was opened, for all clones; called once or more when the pool closes."""

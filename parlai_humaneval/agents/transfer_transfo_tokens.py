@@ -48,7 +48,7 @@ class TransferTransfoDictionary(DictionaryAgent):
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         # ParlAI's constructor would build a dictionary of words; what TorchAgent reads of it is set here.
-        from tokenizers import Tokenizer  # type: ignore[import-untyped]  # it ships no types that mypy finds
+        from tokenizers import Tokenizer
 
         self.opt = opt
         self.lower = False

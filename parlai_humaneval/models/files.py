@@ -95,7 +95,7 @@ def _is_path(name: str) -> bool:
 
 def _on_this_machine(name: str) -> bool:
     # Imported here: it takes a second. It comes with transformers, and its types are not packaged.
-    from huggingface_hub import try_to_load_from_cache  # type: ignore[import-untyped]  # it ships no types that mypy finds
+    from huggingface_hub import try_to_load_from_cache
 
     if Path(name).expanduser().is_dir():
         return True

@@ -69,15 +69,24 @@ _CURE = (
 )
 
 
+def free_bytes(device: str) -> float:
+    """Bytes that are free for a model on ``cpu``, ``cuda`` (the default GPU) or ``cuda:N``."""
+    if device == "cpu":
+        return float(psutil.virtual_memory().available)
+    import torch
+
+    return float(torch.cuda.mem_get_info(torch.device(device).index)[0])
+
+
 def _free_bytes(spec: ModelSpec) -> tuple[str, float]:
     """Where the model would be loaded, in words, and the bytes that are free there."""
     import torch
 
     device = spec.device or ("cuda:0" if torch.cuda.is_available() and not spec.options.get("no_cuda") else "cpu")
     if device == "cpu":
-        return "in this machine", float(psutil.virtual_memory().available)
+        return "in this machine", free_bytes(device)
     number, there = int(device.partition(":")[2]), torch.cuda.device_count()
     if number >= there:
         have = f"{there} GPU(s)" if there else "no GPU that PyTorch can use"
         raise ZooError(f"{spec.name} cannot be loaded: its device is {device}, and this machine has {have}")
-    return f"on {device}", float(torch.cuda.mem_get_info(number)[0])
+    return f"on {device}", free_bytes(device)

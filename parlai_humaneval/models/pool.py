@@ -92,8 +92,8 @@ class ModelPool:
 
     def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
         """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
-        own, alone = spec.running, getattr(agent, "concurrency", None)
-        patience = agent.patience_s if isinstance(agent, OutsideAgent) else None
+        own, outside = spec.running, isinstance(agent, OutsideAgent)
+        alone, patience = (agent.concurrency, agent.patience_s) if outside else (None, None)
         threads = self._threads if isinstance(self._threads, int) else self._threads.get(spec.name, 1)
         return ModelWorker(
             spec.name,

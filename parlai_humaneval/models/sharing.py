@@ -12,6 +12,7 @@ from pathlib import Path
 from parlai.core.agents import Agent, create_agent_from_shared
 from parlai.core.opt import Opt
 
+from parlai_humaneval.agents.outside import OutsideAgent
 from parlai_humaneval.models.loading import options_of, parlai_opt
 from parlai_humaneval.models.zoo import ModelSpec
 
@@ -43,7 +44,7 @@ def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> A
         loaded: name → spec and agent of the models that are there.
     """
     for other, agent in loaded.values():
-        if getattr(agent, "concurrency", None) is None and _same_weights(spec, other, agent):
+        if not isinstance(agent, OutsideAgent) and _same_weights(spec, other, agent):
             return _twin(spec, agent)
     return None
 

@@ -30,7 +30,7 @@ _lock = threading.Lock()
 @lru_cache(maxsize=1)
 def _matcher() -> Any:
     """Made at first use: most programs never need it."""
-    import pyobscenity as obscenity  # type: ignore[import-untyped]  # it ships no type information
+    import pyobscenity as obscenity
 
     # A copy: the package's own list is shared by everybody in this process.
     words = obscenity.Dataset().add_all(obscenity.english_dataset)

@@ -6,7 +6,7 @@ characters, signs of mathematics, Mongolian) and the tags in the flags of region
 
 from __future__ import annotations
 
-import regex  # type: ignore[import-untyped]  # it ships no types
+import regex
 
 _FLAG = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
 """Of a region, as England's: a black flag and the region's code in tags (UTS #51, ED-14a)."""

@@ -126,16 +126,11 @@ async def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> Non
         await asyncio.sleep(0.02)
 
 
-class Rater:
-    """One page of one worker, led step by step.
+class Visitor:
+    """Somebody's page: ``async with`` registers. A subclass knows whose it is, and how to lead them."""
 
-    ``async with Rater(run, "w1") as rater`` registers. Methods return the newest state that asks for something.
-    """
-
-    def __init__(self, where: Launched | str, worker: str = "w1", assignment: str | None = None) -> None:
-        self.url = where if isinstance(where, str) else where.url
-        self.worker = worker
-        self.client = PageClient(self.url, worker_id=worker, assignment_id=assignment or f"a-{worker}", heartbeat_s=0.5)
+    def __init__(self, client: PageClient) -> None:
+        self.client = client
 
     async def __aenter__(self) -> Self:
         await self.client.__aenter__()
@@ -151,6 +146,19 @@ class Rater:
     def newest(self) -> PageState:
         assert self.client.state is not None
         return self.client.state
+
+
+class Rater(Visitor):
+    """One page of one worker, led step by step.
+
+    ``async with Rater(run, "w1") as rater`` registers. Methods return the newest state that asks for something.
+    """
+
+    def __init__(self, where: Launched | str, worker: str = "w1", assignment: str | None = None) -> None:
+        self.url = where if isinstance(where, str) else where.url
+        self.worker = worker
+        assignment = assignment or f"a-{worker}"
+        super().__init__(PageClient(self.url, worker_id=worker, assignment_id=assignment, heartbeat_s=0.5))
 
     async def state(self, timeout: float = 15.0) -> PageState:
         """The newest state that is not a wait."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import yaml
-from live import Rater
-from typing_extensions import Self
+from live import Rater, Visitor
 
 from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.page_client import PageClient
@@ -27,28 +25,13 @@ def human_zoo(folder: Path, timeout_s: float = 30.0, *, retries: int = 2, **time
     return path
 
 
-class Partner:
+class Partner(Visitor):
     """One page of one partner. ``async with Partner(run, "p1") as partner`` registers."""
 
     def __init__(self, where: Launched | str, name: str = "p1") -> None:
         url = where if isinstance(where, str) else where.partner_url
         assert url is not None
-        self.client = PageClient(url, worker_id=name, assignment_id="partner", heartbeat_s=0.5)
-
-    async def __aenter__(self) -> Self:
-        await self.client.__aenter__()
-        await self.client.register()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.client.__aexit__(kind, error, trace)
-
-    @property
-    def newest(self) -> PageState:
-        assert self.client.state is not None
-        return self.client.state
+        super().__init__(PageClient(url, worker_id=name, assignment_id="partner", heartbeat_s=0.5))
 
     async def until(self, kind: str, timeout: float = 15.0) -> PageState:
         """The newest state once its step is of ``kind``."""

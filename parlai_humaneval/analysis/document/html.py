@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined  # type: ignore[import-untyped]  # Jinja 2 ships no types
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from parlai_humaneval.analysis.document.cells import Layout, laid_out

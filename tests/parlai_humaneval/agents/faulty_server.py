@@ -62,7 +62,7 @@ async def cut_in_mid_body(request: web.Request, body: dict[str, Any]) -> web.Str
     response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "5000"})
     await response.prepare(request)
     await response.write(b'{"id": "1", "choices": [')
-    request.transport.close()  # type: ignore[union-attr]
+    request.transport.close()  # type: ignore[union-attr]  # as above
     return response
 
 

@@ -37,7 +37,7 @@ def make_gpt2(folder: Path, *, spread: float = 0.02, special: Sequence[str] = ()
     ``<|endoftext|>``.
     """
     import torch
-    from tokenizers import ByteLevelBPETokenizer  # type: ignore[import-untyped]  # it ships no types that mypy finds
+    from tokenizers import ByteLevelBPETokenizer
     from transformers import GPT2Config, GPT2DoubleHeadsModel
 
     folder.mkdir(parents=True)

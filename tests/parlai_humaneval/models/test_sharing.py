@@ -14,7 +14,7 @@ from parlai_humaneval.models.zoo import ModelSpec
 LINES = ("Hi!", "What do you do?", "I like dogs and the sea.", "I am a cook.")
 # ParlAI's greedy search has no minimum length; sampling from the one best token has, and is as repeatable.
 LONG: Mapping[str, Any] = {"inference": "topk", "topk": 1, "beam_min_length": 9}
-BEAM: Mapping[str, Any] = {"inference": "beam", "beam_size": 3, "beam_min_length": 6, "beam_block_ngram": 3}
+BEAM: Mapping[str, Any] = {"inference": "beam", "beam_size": 3, "beam_min_length": 10}
 
 
 def another(spec: ModelSpec, name: str, **options: Any) -> ModelSpec:

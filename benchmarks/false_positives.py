@@ -24,11 +24,11 @@ from benchmarks.simulated_tables import (
     single_replies,
 )
 from parlai_humaneval import analysis
-from parlai_humaneval.analysis.pair_wins import oriented, wins_of_pairs
-from parlai_humaneval.analysis.slider_scores import standardised
-from parlai_humaneval.analysis.spotting import bot_contests, judged_segments
-from parlai_humaneval.analysis.standardised_scores import score_gaps
-from parlai_humaneval.analysis.turn_tests import compare_choices, compare_singles
+from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
+from parlai_humaneval.statistics.slider_scores import standardised
+from parlai_humaneval.statistics.spotting import bot_contests, judged_segments
+from parlai_humaneval.statistics.standardised_scores import score_gaps
+from parlai_humaneval.statistics.turn_tests import compare_choices, compare_singles
 
 ALPHA = 0.05
 ALLOWED = (0.03, 0.07)

@@ -8,7 +8,7 @@ import time
 
 from benchmarks.peer.rater import MESSAGE, REASON
 from mephisto_tasks.router.page_client import PageClient
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, FeedbackStep, MessageStep, PageState
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, FeedbackStep, MessageStep, PageState
 
 TIMEOUT_S = 120.0
 

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
-from parlai_humaneval.models.tiny import TinySize, train_tiny
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LINES = (
     "Hi!",

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.pool import OurConversation, compare, specs, talk_for
-from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
 
 CONVERSATIONS = (1, 4, 8, 16)

@@ -22,7 +22,7 @@ from benchmarks.simulated_tables import (
     turns_table,
 )
 from parlai_humaneval.analysis import write_tables
-from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.tables.from_records import Tables
 
 DIALOGUES = 10_000
 AIM_SECONDS = 20

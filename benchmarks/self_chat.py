@@ -17,10 +17,10 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.pool import specs
 from benchmarks.replies import MODELS
-from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
-from parlai_humaneval.models.tiny import TinySize, train_tiny
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
+from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import SelfChatSettings
 from parlai_humaneval.self_chat.starts import load_starts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.processes import environment, free_port, running
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LATENCY_S = 0.1
 """How long the server of the endpoint thinks about each reply, however many it is asked for at once."""

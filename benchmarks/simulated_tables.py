@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.columns import TableName, from_rows, typed
-from parlai_humaneval.analysis.frames import Tables
+from parlai_humaneval.tables.columns import TableName, from_rows, typed
+from parlai_humaneval.tables.from_records import Tables
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.processes import BenchmarkError
-from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues
-from mephisto_tasks.simulated_raters import Outcome, SentTurn
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
+from mephisto_tasks.simulated.raters import Outcome, SentTurn
+from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_dialogues
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 
 class TurnsDiffer(BenchmarkError):

@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from parlai_humaneval.models.home import user_home
+from parlai_humaneval.models.zoo.home import user_home
 
 _lock = threading.Lock()
 _prepared = False

@@ -21,11 +21,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "parlai_humaneval.self_chat.commands:self_chat",
         "Have models talk to themselves, or to each other.",
     ),
-    "plan": ("parlai_humaneval.analysis.planning.command:plan", "How large a study must be, before you run it."),
+    "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (
-        "parlai_humaneval.analysis.importing.command:import_tables",
+        "parlai_humaneval.importing.command:import_tables",
         "Turn data from elsewhere into tidy tables.",
     ),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),

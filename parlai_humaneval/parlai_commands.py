@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from parlai_humaneval.agents.names import AGENT_MODULES
+from parlai_humaneval.models.names import AGENT_MODULES
 
 PLUGIN_MODULES = (*AGENT_MODULES.values(), "parlai_humaneval.self_chat.script")
 """Importing them registers the short names; ParlAI has no entry points for that."""
@@ -61,11 +61,11 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     # Imported here: ParlAI takes seconds, and `parlai-humaneval --help` needs none of it.
     from parlai.core.script import superscript_main
 
-    from parlai_humaneval.agents.corpus import CorpusError
-    from parlai_humaneval.models.pool import ModelFailed
-    from parlai_humaneval.models.presets import with_preset_files
-    from parlai_humaneval.models.zoo import ZooError
-    from parlai_humaneval.protocol.materials import MaterialError
+    from parlai_humaneval.models.pool.pool import ModelFailed
+    from parlai_humaneval.models.small.corpus import CorpusError
+    from parlai_humaneval.models.zoo.entries import ZooError
+    from parlai_humaneval.models.zoo.presets import with_preset_files
+    from parlai_humaneval.protocol.materials.files import MaterialError
     from parlai_humaneval.self_chat.settings import SelfChatError
 
     load_plugin()

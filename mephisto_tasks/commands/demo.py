@@ -15,10 +15,10 @@ import click
 
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
-from mephisto_tasks.startup import collector_off
+from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
-    from mephisto_tasks.launching import Launched
+    from mephisto_tasks.study.launching import Launched
 
 DIALOGUES = 10
 """Of each group, where nobody says how many."""
@@ -115,7 +115,7 @@ def demo(
     ]
     with clear_errors():
         with collector_off():
-            from mephisto_tasks import launching, settings
+            from mephisto_tasks.study import launching, settings
 
         config = settings.compose_config(task, conf, settings_of_demo)
         blueprint = config.mephisto.blueprint
@@ -160,7 +160,7 @@ def _simulate(
     """Simulated raters until all units are done, or Ctrl-C; most of them notice how bad ``worst`` is, if there is one."""
     from rich.progress import Progress
 
-    from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
+    from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
 
     behaviour = Behaviour(
         model_of=run.study.model_of,

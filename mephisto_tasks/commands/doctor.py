@@ -12,7 +12,7 @@ import click
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from mephisto_tasks.health import Finding
+    from mephisto_tasks.study.health import Finding
 
 EPILOG = """\b
 Examples:
@@ -35,7 +35,7 @@ def doctor(data_dir: str | None, host: str, port: int, load: str | None, as_json
 
     Exit code 1 when something is wrong.
     """
-    from mephisto_tasks import health
+    from mephisto_tasks.study import health
 
     with clear_errors():
         findings = health.examine(data_dir_of(data_dir), host, port)

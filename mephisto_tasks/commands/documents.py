@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.commands.options import console
-from parlai_humaneval.analysis.document.files import OutputError, check_output, folder_of, write_document
-from parlai_humaneval.analysis.document.html import figure_count
-from parlai_humaneval.analysis.document.making import make_document, tables_of
-from parlai_humaneval.analysis.document.titles import default_title
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.wording import counted
+from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval.report.draw.html import figure_count
+from parlai_humaneval.report.making import make_document, tables_of
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.titles import default_title
+from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
-    from parlai_humaneval.analysis.document.model import Document
-    from parlai_humaneval.analysis.frames import Tables
     from parlai_humaneval.analysis.reports.types import Report
+    from parlai_humaneval.report.document import Document
+    from parlai_humaneval.tables.from_records import Tables
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
 
@@ -64,7 +64,7 @@ class Wanted:
         # First the files: who reads through `head` closes the pipe while all of it is being printed.
         written = self._write(document)
         if not self.as_json:
-            from parlai_humaneval.analysis.document.terminal import print_document
+            from parlai_humaneval.report.draw.terminal import print_document
 
             print_document(document, console())
         self._tell(document, written)
@@ -76,8 +76,8 @@ class Wanted:
             document = self._document(tables, ", ".join(report.tasks) or report.technique, report)
             written = self._write(document)
         if not self.as_json:
-            from parlai_humaneval.analysis.document.terminal import print_replies
             from parlai_humaneval.analysis.reports.study import render
+            from parlai_humaneval.report.draw.terminal import print_replies
 
             render(report, console())
             print_replies(tables, console())

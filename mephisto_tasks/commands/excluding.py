@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mephisto_tasks.results import read_records, task_names
+from mephisto_tasks.stored.results import read_records, task_names
 from parlai_humaneval.analysis.reports.types import Excluded, Left
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.rated import Rated
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.protocol.records.rated import Rated
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
 

@@ -43,12 +43,12 @@ def export(
     text. The key of the pseudonyms stays in the data directory: do not publish it.
     """
     with clear_errors():
-        from mephisto_tasks.results import read_records
-        from parlai_humaneval.analysis.frames import tables
-        from parlai_humaneval.analysis.importing.names import without_names
-        from parlai_humaneval.analysis.table_files import check_free, save_tables
-        from parlai_humaneval.analysis.wording import counted
-        from parlai_humaneval.protocol.judgements import JudgementRecord
+        from mephisto_tasks.stored.results import read_records
+        from parlai_humaneval.importing.names import without_names
+        from parlai_humaneval.protocol.records.judgement import JudgementRecord
+        from parlai_humaneval.statistics.wording import counted
+        from parlai_humaneval.tables.files import check_free, save_tables
+        from parlai_humaneval.tables.from_records import tables
 
         folder = Path(out).expanduser()
         check_free(folder, force=force)
@@ -73,8 +73,8 @@ def export(
 
 def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:
     """Every worker of the tasks by name → pseudonym."""
-    from mephisto_tasks.results import PSEUDONYM_KEY, stored_agents
-    from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+    from mephisto_tasks.stored.results import PSEUDONYM_KEY, stored_agents
+    from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
     names = {agent.worker_name for task in tasks for agent in stored_agents(data_dir, task)}
     made = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option
-from mephisto_tasks.startup import collector_off
+from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mephisto_tasks.launching import Launched
+    from mephisto_tasks.study.launching import Launched
 
 EPILOG = """\b
 Examples:
@@ -51,7 +50,7 @@ def launch(
     """
     with clear_errors():
         with collector_off():
-            from mephisto_tasks import launching, settings
+            from mephisto_tasks.study import launching, settings
 
         if list_confs:
             click.echo("\n".join(settings.conf_names(task)))
@@ -129,12 +128,3 @@ def follow(run: Launched, stop: threading.Event) -> None:
         progress.update(bar, completed=sum(group.completed for group in run.study.progress()), running="")
     if stop.is_set():
         click.echo("Stopping: raters are told, everything they did is kept…")
-
-
-def run_task(task: str, arguments: Sequence[str]) -> int:
-    """``python -m mephisto_tasks.TASK.run``: the same command as ``parlai-humaneval launch TASK``. Returns the exit code."""
-    try:
-        launch.main(args=[task, *arguments], prog_name=f"python -m mephisto_tasks.{task}.run")
-    except SystemExit as end:  # click's way to end a program: it has printed its errors
-        return end.code if isinstance(end.code, int) else 1
-    return 0

@@ -12,9 +12,9 @@ import click
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from parlai_humaneval.analysis.frames import Tables
     from parlai_humaneval.analysis.reports.types import PracticeCount, Report
-    from parlai_humaneval.protocol.rated import Rated
+    from parlai_humaneval.protocol.records.rated import Rated
+    from parlai_humaneval.tables.from_records import Tables
 
 EPILOG = """\b
 Examples:
@@ -227,9 +227,9 @@ def answers_of(
         ResultsError, TableError, CheckError: no such task, tasks of several techniques, no such check.
     """
     from mephisto_tasks.commands.excluding import leave_out, wanted_checks
-    from mephisto_tasks.results import read_records, technique_of
-    from parlai_humaneval.analysis.frames import tables
+    from mephisto_tasks.stored.results import read_records, technique_of
     from parlai_humaneval.analysis.reports.study import study_report
+    from parlai_humaneval.tables.from_records import tables
 
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
     checks = None if exclude is None else wanted_checks(exclude, OF_PAPER)
@@ -251,7 +251,7 @@ def answers_of(
 
 
 def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:
-    from mephisto_tasks.results import past_practices
+    from mephisto_tasks.stored.results import past_practices
     from parlai_humaneval.analysis.reports.types import PracticeCount
 
     verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name).values()]
@@ -262,7 +262,7 @@ def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:
 
 def list_tasks(data_dir: Path, as_json: bool) -> None:
     """The tasks of a data directory, newest first."""
-    from mephisto_tasks.results import task_names
+    from mephisto_tasks.stored.results import task_names
 
     names = task_names(data_dir)
     if as_json:

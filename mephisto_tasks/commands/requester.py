@@ -33,7 +33,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
     With an AWS profile of that name in place, nothing is asked.
     """
     with clear_errors():
-        from mephisto_tasks.requesters import has_profile, register
+        from mephisto_tasks.workers.requesters import has_profile, register
 
         keys: tuple[str, str] | None = None
         if access_key_id or not has_profile(name):
@@ -49,7 +49,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
 def list_(data_dir: str | None, as_json: bool) -> None:
     """Requesters of the data directory."""
     with clear_errors():
-        from mephisto_tasks.results import requesters
+        from mephisto_tasks.stored.results import requesters
 
         directory = data_dir_of(data_dir)
         found = requesters(directory) if (directory / "database.db").exists() else []

@@ -13,7 +13,7 @@ import click
 from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from mephisto_tasks.blocking import Block, Lifted
+    from mephisto_tasks.workers.blocking import Block, Lifted
 
 EPILOG = """\b
 Examples:
@@ -47,7 +47,7 @@ def unblock(
         raise click.UsageError("choose one of --list, --worker and --all")
     directory = data_dir_of(data_dir)
     with clear_errors():
-        from mephisto_tasks import blocking
+        from mephisto_tasks.workers import blocking
 
         if workers or everybody:
             print_lifted(blocking.unblock(directory, task_name, workers or None), as_json)

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 class LiveAgentState(AgentState):
     """Stores ``state.json`` in the layout of Mephisto's live tasks: inputs, outputs.messages, outputs.final_submission.
 
-    ``messages`` are the events of :mod:`parlai_humaneval.protocol.events`, appended when they happen. The file is
+    ``messages`` are the events of :mod:`parlai_humaneval.protocol.records.events`, appended when they happen. The file is
     replaced as a whole by a rename, so that a crash leaves the one before or the one after, never half of one.
     ``last_page`` beside them is the page's end, for a rater who loads it again after the world has gone.
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mephisto_tasks.client_io import EARLY_SUBMIT
-from parlai_humaneval.protocol.steps import MAX_TEXT, Answer
+from mephisto_tasks.study.client_io import EARLY_SUBMIT
+from parlai_humaneval.protocol.page.steps import MAX_TEXT, Answer
 
 NOT_FINISHED = "This is not finished yet, so it cannot be handed in. Please go on below."
 

@@ -26,7 +26,7 @@ from mephisto_tasks.engine.config import TaskConfig, hydra_arguments
 from mephisto_tasks.engine.runner import StudyTaskRunner, one_unit
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.router.side_door import SideDoor
-from parlai_humaneval.protocol.events import PracticeEnded, parse_events
+from parlai_humaneval.protocol.records.events import PracticeEnded, parse_events
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import OnboardingAgent
@@ -101,7 +101,7 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
     @property
     def study(self) -> Study:
         study = self.shared_state.study
-        assert isinstance(study, Study), "a task is launched through mephisto_tasks.launching"
+        assert isinstance(study, Study), "a task is launched through mephisto_tasks.study.launching"
         return study
 
     def get_initialization_data(self) -> Iterable[Any]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from mephisto_tasks.engine.config import TaskConfig, resolve_file
 from mephisto_tasks.engine.study import Study
-from mephisto_tasks.practice_results import failed_tries
-from mephisto_tasks.results import past_practices
-from parlai_humaneval.protocol.materials import Instructions, load_instructions
+from mephisto_tasks.stored.practice_results import failed_tries
+from mephisto_tasks.stored.results import past_practices
+from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
 
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
 

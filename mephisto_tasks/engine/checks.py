@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from parlai_humaneval.protocol.steps import (
+from parlai_humaneval.protocol.page.steps import (
     ActionAnswer,
     ChooseAnswer,
     ChooseStep,

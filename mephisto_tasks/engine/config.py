@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from parlai_humaneval.protocol.materials import in_words
+from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}

@@ -27,8 +27,7 @@ from mephisto.data_model.exceptions import AgentDisconnectedError, AgentShutdown
 from mephisto_tasks.engine import checks
 from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.answer_reading import read_answer
-from parlai_humaneval.protocol.events import REFUSED_EXCERPT, Refused
-from parlai_humaneval.protocol.steps import (
+from parlai_humaneval.protocol.page.steps import (
     MAX_TEXT,
     ActionAnswer,
     ChooseAnswer,
@@ -59,6 +58,7 @@ from parlai_humaneval.protocol.steps import (
     WriteAnswer,
     WriteStep,
 )
+from parlai_humaneval.protocol.records.events import REFUSED_EXCERPT, Refused
 
 POLL_S = 0.25
 """How often a waiting world looks whether its rater is still there."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
-from parlai_humaneval.protocol.events import PracticeAnswered, PracticeEnded
-from parlai_humaneval.protocol.practice import Practice, PracticeItem
-from parlai_humaneval.protocol.steps import Notice, Progress
+from parlai_humaneval.protocol.page.practice import Practice, PracticeItem
+from parlai_humaneval.protocol.page.steps import Notice, Progress
+from parlai_humaneval.protocol.records.events import PracticeAnswered, PracticeEnded
 
 PASSED_TITLE = "Practice passed"
 FAILED_TITLE = "The practice ends here"

@@ -20,7 +20,6 @@ from mephisto.data_model.exceptions import (
     AgentShutdownError,
 )
 
-from mephisto_tasks.engine.blocked_workers import block_if_failed
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
 from mephisto_tasks.engine.study import HeldUnit, Study
 from mephisto_tasks.engine.words import (
@@ -34,9 +33,10 @@ from mephisto_tasks.engine.words import (
     THANKS,
     filled,
 )
-from parlai_humaneval.models.pool import ModelFailed
-from parlai_humaneval.protocol.events import Interrupted
-from parlai_humaneval.protocol.steps import Notice
+from mephisto_tasks.workers.blocked_workers import block_if_failed
+from parlai_humaneval.models.pool.pool import ModelFailed
+from parlai_humaneval.protocol.page.steps import Notice
+from parlai_humaneval.protocol.records.events import Interrupted
 
 if TYPE_CHECKING:
     from mephisto.data_model.agent import Agent, OnboardingAgent

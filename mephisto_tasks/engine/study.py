@@ -13,9 +13,9 @@ from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.practice import PracticeLoop
 from mephisto_tasks.engine.words import UnitWords
-from parlai_humaneval.protocol.materials import Instructions
-from parlai_humaneval.protocol.practice import Practice
-from parlai_humaneval.protocol.steps import Notice
+from parlai_humaneval.protocol.materials.files import Instructions
+from parlai_humaneval.protocol.page.practice import Practice
+from parlai_humaneval.protocol.page.steps import Notice
 
 Standing = Literal["open", "busy", "done_all", "all_taken"]
 """Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from parlai_humaneval.protocol.steps import Notice
+from parlai_humaneval.protocol.page.steps import Notice
 
 THANKS = ("Thank you!", "Your {done} complete and saved. {pay}")
 STOPPED = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.side_door import SideDoor
-from parlai_humaneval.protocol.materials import load_instructions
+from parlai_humaneval.protocol.materials.files import load_instructions
 
 FOLDER = "partners"
 """In the data directory."""

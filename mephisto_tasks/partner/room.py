@@ -19,8 +19,8 @@ from mephisto_tasks.engine.answer_reading import read_answer
 from mephisto_tasks.partner import view, words
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.core import Router
-from parlai_humaneval.models.desk import Desk, Errand
-from parlai_humaneval.protocol.steps import MAX_TEXT, MessageAnswer, MessageStep, Notice, PageState
+from parlai_humaneval.models.outside.desk import Desk, Errand
+from parlai_humaneval.protocol.page.steps import MAX_TEXT, MessageAnswer, MessageStep, Notice, PageState
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from mephisto_tasks.engine.checks import check_message
 from mephisto_tasks.partner import words
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.models.desk import Errand
-from parlai_humaneval.protocol.steps import (
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.models.outside.desk import Errand
+from parlai_humaneval.protocol.page.steps import (
     Context,
     EndStep,
     Entry,
@@ -18,7 +18,7 @@ from parlai_humaneval.protocol.steps import (
     Progress,
     WaitStep,
 )
-from parlai_humaneval.quality.offensive import offensive_spans
+from parlai_humaneval.showing.offensive import offensive_spans
 
 FIRST_VERSION = 0
 """Of the states made here; who sends them counts on."""

@@ -22,7 +22,7 @@ import aiohttp
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.page_socket import HEARTBEAT_S, Backoff, PageSocket
-from parlai_humaneval.protocol.steps import PageState
+from parlai_humaneval.protocol.page.steps import PageState
 
 Details = dict[str, Any]
 """The ``data`` of an ``agent_details`` packet."""

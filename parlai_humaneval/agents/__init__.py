@@ -1,3 +1,32 @@
-"""What speaks: ParlAI agents."""
+"""The names by which ParlAI, zoo files and saved options know the agents: ``parlai_humaneval.agents.eliza:ElizaAgent``.
 
-import parlai_humaneval.models  # noqa: F401 - it silences a warning of ParlAI's before ParlAI is imported
+The modules themselves stand in :mod:`parlai_humaneval.models`; a name here is the very module, loaded on use.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from types import ModuleType
+
+from parlai_humaneval.models.names import AGENT_HOMES
+
+PREFIX = f"{__name__}."
+
+
+class _Aliases(MetaPathFinder, Loader):
+    """Finds ``parlai_humaneval.agents.NAME`` and puts the module of :mod:`parlai_humaneval.models` in its place."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        known = fullname.startswith(PREFIX) and fullname.removeprefix(PREFIX) in AGENT_HOMES
+        return spec_from_loader(fullname, self) if known else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = import_module(AGENT_HOMES[module.__name__.removeprefix(PREFIX)])
+
+
+sys.meta_path.append(_Aliases())

@@ -1,11 +1,32 @@
-"""What the answers mean: statistics on tidy tables, without a database, ParlAI or Mephisto.
+"""The public face of tables, statistics, planning and reports; it needs no database, ParlAI or Mephisto.
 
-``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``study_report``, ``render`` (any live
-technique) · the estimates and tests they are made of. Every test returns a :class:`Result`.
+``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``make_document``, ``write_document`` (reports) ·
+the estimates and tests that they are made of. Every test returns a :class:`Result`.
 
-The public names stand in ``__init__.pyi`` and are loaded on use: nobody waits for libraries that they do not need.
+``__init__.pyi`` lists the public names and their modules. They are loaded on use: nobody waits for libraries that they do
+not need.
 """
 
-import lazy_loader
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+_MODULES = {
+    alias.name: node.module
+    for node in _STUB.body
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,13 +1,45 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
-from .agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, pair_agreement, percent_agreement, rating_counts
-from .choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
-from .clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share, sign_flip_p
-from .columns import COLUMNS, TableError
-from .combos import pair_combo, single_combos
-from .correction import holm
-from .correlations import correlation, criteria_correlations
-from .crowd_time import (
+from parlai_humaneval.analysis.reports.pairwise import PairwiseReport
+from parlai_humaneval.analysis.reports.study import render, study_report
+from parlai_humaneval.analysis.reports.types import Report
+from parlai_humaneval.planning.comparing import compare_techniques
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.power import binomial_power, exact_binomial_sizes
+from parlai_humaneval.planning.sample_sizes import (
+    chi2_noncentrality,
+    cochran_q_size,
+    goodness_of_fit_size,
+    mcnemar_size,
+    one_proportion_size,
+    rank_sum_size,
+    two_proportions_size,
+)
+from parlai_humaneval.planning.simulate import simulated_power
+from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.report.document import Document
+from parlai_humaneval.report.draw.files import write_document
+from parlai_humaneval.report.making import make_document
+from parlai_humaneval.statistics.agreement import (
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pair_agreement,
+    percent_agreement,
+    rating_counts,
+)
+from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.statistics.clustered import (
+    ClusterSums,
+    cluster_bootstrap,
+    cluster_sums,
+    clustered_share,
+    sign_flip_p,
+)
+from parlai_humaneval.statistics.combos import pair_combo, single_combos
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correlations import correlation, criteria_correlations
+from parlai_humaneval.statistics.crowd_time import (
     ChunkVariability,
     TimeToSignificance,
     chunk_variability,
@@ -17,36 +49,35 @@ from .crowd_time import (
     time_to_difference,
     time_to_significance,
 )
-from .design_effects import design_effect, effective_number, intraclass_correlation, observations_per_cluster
-from .detectable import detectable_gap
-from .document.files import write_document
-from .document.making import make_document
-from .document.model import Document
-from .effective_wins import effective_win_test
-from .frames import Tables, tables
-from .generalised_logrank import LogRank, logrank_scores, logrank_test, zhao_sun_scores, zhao_sun_test
-from .justifications import mean_words, reasons, top_terms, word_counts
-from .likert import RatedCriterion, RatedPair, final_scores, likert_groups, mean_rating, rated_pairs
-from .means import clustered_difference, clustered_mean, t_test
-from .pair_wins import ModelWins, PairWins, counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
-from .pairwise_report import PairwiseReport
-from .planning.comparing import compare_techniques
-from .planning.inputs import PlanError, PlanInputs
-from .planning.power import binomial_power, exact_binomial_sizes
-from .planning.sample_sizes import (
-    chi2_noncentrality,
-    cochran_q_size,
-    goodness_of_fit_size,
-    mcnemar_size,
-    one_proportion_size,
-    rank_sum_size,
-    two_proportions_size,
+from parlai_humaneval.statistics.design_effects import (
+    design_effect,
+    effective_number,
+    intraclass_correlation,
+    observations_per_cluster,
 )
-from .planning.simulate import simulated_power
-from .planning.study_plan import Plan, plan_study
-from .proportions import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
-from .rank_correlation import kendall_tau_b
-from .rank_stability import (
+from parlai_humaneval.statistics.detectable import detectable_gap
+from parlai_humaneval.statistics.effective_wins import effective_win_test
+from parlai_humaneval.statistics.justifications import mean_words, reasons, top_terms, word_counts
+from parlai_humaneval.statistics.likert import (
+    RatedCriterion,
+    RatedPair,
+    final_scores,
+    likert_groups,
+    mean_rating,
+    rated_pairs,
+)
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.pair_wins import (
+    ModelWins,
+    PairWins,
+    counted_comparisons,
+    first_shown,
+    model_wins,
+    oriented,
+    wins_of_pairs,
+)
+from parlai_humaneval.statistics.rank_correlation import kendall_tau_b
+from parlai_humaneval.statistics.rank_stability import (
     ScoreRange,
     StabilityPoint,
     ranking_agreement,
@@ -54,34 +85,68 @@ from .rank_stability import (
     score_ranges,
     stability_curves,
 )
-from .rank_tests import rank_sum_test
-from .ranks import rank_clusters, rank_range, rank_range_shortest
-from .rater_correlations import RaterPairs, rater_pairs
-from .regression import ols
-from .repeated_runs import replication, same_conclusions
-from .reports.study import render, study_report
-from .reports.types import Report
-from .result import Result, results_table
-from .sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
-from .skill import Skill, conservative, ffa_points, ffa_ranks, shuffle_interval, trueskill
-from .skill_batch import free_for_all_ratings, rate_free_for_all, rate_two_player
-from .skill_update import SkillModel
-from .slider_scores import is_reversed, on_sliders, standardise, standardised, turned, worker_checks
-from .spot_stability import StabilityCurve, ranking_stability
-from .spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
-from .standardised_scores import ScoreGap, SystemScore, overall_score, score_gaps, system_scores
-from .strengths import Strengths, bradley_terry, comparison_strengths, plackett_luce, turn_strengths
-from .survival import survival_curve
-from .survival_bands import survival_with_bands
-from .survival_regression import CoxFit, cloglog_cox
-from .survival_tests import clustered_score_test, permutation_logrank_test, survival_score_test
-from .table_files import read_tables, write_tables
-from .time_spent import spent_by_unit
-from .timed_answers import TimedAnswers, answers_in_time
-from .turn_patterns import FirstChoice, Reselection, first_choice, first_place, reselection
-from .turn_subsets import LeftOut, leave_one_out
-from .turn_tables import ChoiceGroup, choice_groups
-from .turn_tests import (
+from parlai_humaneval.statistics.rank_tests import rank_sum_test
+from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest
+from parlai_humaneval.statistics.rater_correlations import RaterPairs, rater_pairs
+from parlai_humaneval.statistics.regression import ols
+from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
+from parlai_humaneval.statistics.result import Result, results_table
+from parlai_humaneval.statistics.sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
+from parlai_humaneval.statistics.shares import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.slider_scores import (
+    is_reversed,
+    on_sliders,
+    standardise,
+    standardised,
+    turned,
+    worker_checks,
+)
+from parlai_humaneval.statistics.spot_stability import StabilityCurve, ranking_stability
+from parlai_humaneval.statistics.spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
+from parlai_humaneval.statistics.standardised_scores import (
+    ScoreGap,
+    SystemScore,
+    overall_score,
+    score_gaps,
+    system_scores,
+)
+from parlai_humaneval.statistics.strengths.tables import (
+    Strengths,
+    bradley_terry,
+    comparison_strengths,
+    plackett_luce,
+    turn_strengths,
+)
+from parlai_humaneval.statistics.survival.bands import survival_with_bands
+from parlai_humaneval.statistics.survival.curve import survival_curve
+from parlai_humaneval.statistics.survival.generalised_logrank import (
+    LogRank,
+    logrank_scores,
+    logrank_test,
+    zhao_sun_scores,
+    zhao_sun_test,
+)
+from parlai_humaneval.statistics.survival.regression import CoxFit, cloglog_cox
+from parlai_humaneval.statistics.survival.tests import (
+    clustered_score_test,
+    permutation_logrank_test,
+    survival_score_test,
+)
+from parlai_humaneval.statistics.time_spent import spent_by_unit
+from parlai_humaneval.statistics.timed_answers import TimedAnswers, answers_in_time
+from parlai_humaneval.statistics.trueskill.batch import free_for_all_ratings, rate_free_for_all, rate_two_player
+from parlai_humaneval.statistics.trueskill.ratings import (
+    Skill,
+    conservative,
+    ffa_points,
+    ffa_ranks,
+    shuffle_interval,
+    trueskill,
+)
+from parlai_humaneval.statistics.trueskill.update import SkillModel
+from parlai_humaneval.statistics.turn_patterns import FirstChoice, Reselection, first_choice, first_place, reselection
+from parlai_humaneval.statistics.turn_subsets import LeftOut, leave_one_out
+from parlai_humaneval.statistics.turn_tests import (
     TurnTest,
     compare_choices,
     compare_singles,
@@ -89,9 +154,23 @@ from .turn_tests import (
     equal_rates_test,
     with_holm,
 )
-from .turn_weights import TurnWeights, turn_rates, weigh_turns
-from .two_way import two_way_share
-from .win_rates import combo, count_dialogues, effective_win_rate, lin, lin_pooled, sm_combo, sm_wta, sqr, wta
+from parlai_humaneval.statistics.turn_weights import TurnWeights, turn_rates, weigh_turns
+from parlai_humaneval.statistics.two_way import two_way_share
+from parlai_humaneval.statistics.win_rates import (
+    combo,
+    count_dialogues,
+    effective_win_rate,
+    lin,
+    lin_pooled,
+    sm_combo,
+    sm_wta,
+    sqr,
+    wta,
+)
+from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.columns import COLUMNS, TableError
+from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.from_records import Tables, tables
 
 __all__ = [
     "COLUMNS",

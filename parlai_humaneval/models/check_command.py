@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 if TYPE_CHECKING:
     from parlai_humaneval.models.checking import Checked
@@ -81,7 +81,7 @@ def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
 def _load(checked: Checked) -> dict[str, Any]:
     """What a trial adds to the result of a check."""
     from parlai_humaneval.models.checking import load_and_ask
-    from parlai_humaneval.models.pool import ModelFailed
+    from parlai_humaneval.models.pool.pool import ModelFailed
 
     if not checked.ok:
         return {}

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from parlai_humaneval.agents.human import NEEDS_LAUNCH
-from parlai_humaneval.models.files import PATH_OPTIONS, missing, to_be_trained, to_download
-from parlai_humaneval.models.keys import key_trouble
-from parlai_humaneval.models.loading import parlai_opt
-from parlai_humaneval.models.memory import check_memory
+from parlai_humaneval.models.outside.human import NEEDS_LAUNCH
+from parlai_humaneval.models.pool.loading import parlai_opt
+from parlai_humaneval.models.pool.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing, to_be_trained, to_download
+from parlai_humaneval.models.zoo.keys import key_trouble
 
 State = Literal["ready", "to download", "to train", "to serve", "in a launch", "cannot"]
 """What is left to do: nothing; the first load downloads; its training is run; its server is started; nothing, but it talks
@@ -100,7 +100,7 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     Raises:
         ZooError, ModelFailed: when it cannot be loaded, or does not answer.
     """
-    from parlai_humaneval.models.pool import ModelPool
+    from parlai_humaneval.models.pool.pool import ModelPool
 
     started = time.monotonic()
     with quiet_parlai(), quiet_tries(), ModelPool([spec]) as pool:
@@ -136,7 +136,7 @@ def _parse(spec: ModelSpec) -> None:
 
 def _parse_training(spec: ModelSpec) -> None:
     if spec.training is not None and spec.training.options:
-        from parlai_humaneval.models.training import check_options
+        from parlai_humaneval.models.trained.training import check_options
 
         check_options(spec)
 

@@ -14,7 +14,7 @@ from parlai_humaneval.models.check_command import check
 from parlai_humaneval.models.options import json_option, named, read_zoo, table_console, zoo_option
 from parlai_humaneval.models.train_command import train
 from parlai_humaneval.models.working import working
-from parlai_humaneval.models.zoo import Origin, ZooError
+from parlai_humaneval.models.zoo.entries import Origin, ZooError
 
 ORIGINS: Mapping[Origin, str] = {
     "packaged": "Packaged",
@@ -89,7 +89,7 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
       parlai-humaneval models chat eliza
       echo "Hi!" | parlai-humaneval models chat retrieval --json
     """
-    from parlai_humaneval.models.pool import ModelFailed, ModelPool
+    from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
     from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries
 
     spec = named([name], read_zoo(zoo_files))[0]
@@ -124,8 +124,8 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     Example:
       parlai-humaneval models train-tiny
     """
-    from parlai_humaneval.agents.corpus import PACKAGED_CORPUS, CorpusError
-    from parlai_humaneval.models.tiny import TinySize, default_folder, train_tiny
+    from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS, CorpusError
+    from parlai_humaneval.models.trained.tiny import TinySize, default_folder, train_tiny
 
     folder = Path(out) if out else default_folder()
     started = time.monotonic()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
 
 zoo_option = click.option(
     "--zoo",

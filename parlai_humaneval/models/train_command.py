@@ -18,7 +18,7 @@ from parlai_humaneval.models.options import json_option, named, read_zoo, zoo_op
 from parlai_humaneval.models.working import working
 
 if TYPE_CHECKING:
-    from parlai_humaneval.models.training import Plan, Trained
+    from parlai_humaneval.models.trained.training import Plan, Trained
 
 FIGURES = ("ppl", "hits@1", "accuracy", "token_acc", "f1", "loss", "exs")
 """Of ParlAI's validation report, what the last line shows."""
@@ -66,7 +66,7 @@ def train(
       parlai-humaneval models train ji2022_lstm --data my_dialogues --set batchsize=16 --seconds 3600
     """
     with _interruptible() as begun, _clear_errors():
-        from parlai_humaneval.models.training import command_line, plan_training
+        from parlai_humaneval.models.trained.training import command_line, plan_training
 
         spec = named([name], read_zoo(zoo_files))[0]
         over = _settings(settings) | ({"max_train_time": seconds} if seconds else {})
@@ -88,7 +88,7 @@ def train(
 
 
 def _train(plan: Plan, verbose: bool) -> Trained:
-    from parlai_humaneval.models.training import train as train_model
+    from parlai_humaneval.models.trained.training import train as train_model
 
     training = plan.spec.training
 
@@ -134,8 +134,8 @@ def _try_it(name: str, out: str | None, trained: Trained) -> str:
 @contextmanager
 def _clear_errors() -> Iterator[None]:
     """What can go wrong, in one line and without a traceback."""
-    from parlai_humaneval.models.training_options import TrainingError
-    from parlai_humaneval.protocol.materials import MaterialError
+    from parlai_humaneval.models.trained.training_options import TrainingError
+    from parlai_humaneval.protocol.materials.files import MaterialError
 
     try:
         yield
@@ -160,7 +160,7 @@ def _interrupted(plan: Plan | None) -> str:
     command = f"the same command goes on: {shlex.join(words)}"
     if plan is None:
         return f"interrupted before the training began; {command}"
-    from parlai_humaneval.models.training import checkpoint_of
+    from parlai_humaneval.models.trained.training import checkpoint_of
 
     where = checkpoint_of(plan)
     if where is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parlai_humaneval.protocol.judgements import HUMAN, JudgementRecord
+from parlai_humaneval.protocol.records.judgement import HUMAN, JudgementRecord
 from parlai_humaneval.quality.choices import MIN_CHOICES, MIN_TIMED_TURNS, TOO_FAST_SHARE, reading_speed
 from parlai_humaneval.quality.text import count_words
 from parlai_humaneval.quality.verdicts import Finding

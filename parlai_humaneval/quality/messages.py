@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.quality.offensive import offensive_spans
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality.text import count_words, mean_words, plain, typed_messages, typed_turns
 from parlai_humaneval.quality.verdicts import Finding
+from parlai_humaneval.showing.offensive import offensive_spans
 
 MIN_MEAN_WORDS = 3
 """“The messages consist of less than three words on average” (Smith et al. 2022, App. B.4)."""

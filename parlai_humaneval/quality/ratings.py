@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality.verdicts import Finding
 
 if TYPE_CHECKING:

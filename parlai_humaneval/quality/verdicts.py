@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 Scope = Literal["dialogue", "worker"]
 

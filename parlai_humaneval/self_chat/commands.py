@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
-from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import (
     GeneratedFile,
     GenerationProgress,

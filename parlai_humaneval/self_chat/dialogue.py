@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from parlai_humaneval.models.asking import Answer
-from parlai_humaneval.models.child import Child, Utterance
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.protocol.dialogue_files import CONTEXT
-from parlai_humaneval.protocol.persona_lines import OWN, PARTNERS
+from parlai_humaneval.models.pool.asking import Answer
+from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.protocol.dialogues.files import CONTEXT
+from parlai_humaneval.protocol.materials.persona_lines import OWN, PARTNERS
 from parlai_humaneval.self_chat.naming import dialogue_id, seed_of, speaker_ids
 from parlai_humaneval.self_chat.settings import Pair
 from parlai_humaneval.self_chat.starts import Start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from parlai_humaneval.models.asking import ModelFailed
+from parlai_humaneval.models.pool.asking import ModelFailed
 from parlai_humaneval.self_chat.counting import GeneratedFile
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.metadata import differences, identity_of, new_metadata, this_run, write_whole
 from parlai_humaneval.self_chat.naming import file_stem
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from parlai_humaneval.models.zoo import ModelSpec, resolve
+from parlai_humaneval.models.zoo.entries import ModelSpec, resolve
 from parlai_humaneval.self_chat.counting import GeneratedFile, count
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings

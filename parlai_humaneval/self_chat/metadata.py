@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.naming import speaker_ids
 from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings
 

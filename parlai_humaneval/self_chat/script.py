@@ -9,8 +9,8 @@ from typing import Any, get_args
 from parlai.core.params import ParlaiParser
 from parlai.core.script import ParlaiScript, register_script
 
-from parlai_humaneval.models.keys import key_trouble
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.keys import key_trouble
 from parlai_humaneval.self_chat.counting import GeneratedFile
 from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from parlai_humaneval.protocol.materials import in_words
+from parlai_humaneval.protocol.materials.files import in_words
 
 Pair = tuple[str, str]
 """Two models that talk to each other; twice the same one for a self-chat."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from parlai_humaneval.protocol.contexts import SpeakerContext, load_contexts, packaged_contexts
-from parlai_humaneval.protocol.dialogue_files import load_dialogues
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.openers import load_openers, packaged_openers
+from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_contexts, packaged_contexts
+from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.protocol.materials.openers import load_openers, packaged_openers
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings
 
 HI = "Hi!"

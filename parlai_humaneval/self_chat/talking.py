@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from parlai_humaneval.models.asking import ModelFailed, ask_all
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.pool.asking import ModelFailed, ask_all
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.self_chat.dialogue import BotDialogue
 from parlai_humaneval.self_chat.files import DialogueFile
 from parlai_humaneval.self_chat.settings import SelfChatSettings

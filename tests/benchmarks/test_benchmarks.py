@@ -20,7 +20,7 @@ from benchmarks.bundle import gzipped_kb
 from benchmarks.false_positives import HEADLINES, false_positive_rates
 from benchmarks.figures import Figure, percentile
 from benchmarks.stored_units import TASK_NAME, dialogue, write_units
-from mephisto_tasks.results import read_dialogues
+from mephisto_tasks.stored.results import read_dialogues
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

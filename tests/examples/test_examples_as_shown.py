@@ -93,7 +93,7 @@ def a_rater_at(url: str) -> set[str]:
     """One dialogue from arrival to submit; the texts of the cards of its first turn."""
     from live import Rater
 
-    from parlai_humaneval.protocol.steps import ChooseStep
+    from parlai_humaneval.protocol.page.steps import ChooseStep
 
     async def rate() -> set[str]:
         async with Rater(url, "w1") as rater:

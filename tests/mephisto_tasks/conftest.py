@@ -33,8 +33,8 @@ import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
-from mephisto_tasks import launching, operator
 from mephisto_tasks.engine import blueprint
+from mephisto_tasks.study import launching, operator
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,10 +8,18 @@ from typing import Any
 import scripted_models
 from live import Rater, records, same_but_for_the_notice
 
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.protocol.records import Candidate, DialogueRecord, Turn
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, FeedbackStep, MessageStep, PageState, RateStep, Step
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.protocol.page.steps import (
+    ChooseStep,
+    EndStep,
+    FeedbackStep,
+    MessageStep,
+    PageState,
+    RateStep,
+    Step,
+)
+from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, Turn
 
 
 class Hands(Rater):

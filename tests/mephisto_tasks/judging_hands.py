@@ -14,16 +14,17 @@ import pytest
 from hands import Hands
 from live import REASON, composed, eventually, launch, records, rows
 
-from mephisto_tasks import launching, simulated_raters
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import read_judgements
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.page_client import Details, PageClient
-from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.panels import FormStep, Panel, RankStep
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
-from parlai_humaneval.protocol.steps import EndStep, PageState
+from mephisto_tasks.simulated import raters as simulated_raters
+from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
+from mephisto_tasks.stored.results import read_judgements
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.panels import FormStep, Panel, RankStep
+from parlai_humaneval.protocol.page.steps import EndStep, PageState
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 WORDY, TERSE = "zz-wordy-model", "zz-terse-model"
 """Models of files; their names are in no text that anybody says."""

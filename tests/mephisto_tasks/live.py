@@ -16,14 +16,14 @@ from typing import Any
 from scripted_models import zoo_file
 from typing_extensions import Self
 
-from mephisto_tasks import launching
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.router.page_client import PageClient
-from mephisto_tasks.settings import compose_config
-from parlai_humaneval.protocol.practice import ChooseItem
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
+from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.study.settings import compose_config
+from parlai_humaneval.protocol.page.practice import ChooseItem
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 Launch = Callable[..., AbstractAsyncContextManager[Launched]]
 """What the fixture ``start`` is."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.protocol.events import (
+from parlai_humaneval.protocol.records.dialogue import Candidate, ContextRecord, CriterionRecord, ModelRecord
+from parlai_humaneval.protocol.records.events import (
     Answered,
     CandidatesShown,
     Event,
@@ -16,7 +17,6 @@ from parlai_humaneval.protocol.events import (
     HumanMessage,
     Started,
 )
-from parlai_humaneval.protocol.records import Candidate, ContextRecord, CriterionRecord, ModelRecord
 
 START = 1_700_000_000.0
 MESSAGE = "I would like to hear more about that"

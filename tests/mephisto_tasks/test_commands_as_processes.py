@@ -19,8 +19,8 @@ import pytest
 from live import TASK, Rater
 from scripted_models import zoo_file
 
-from mephisto_tasks.results import read_dialogues
-from mephisto_tasks.task_lock import running_task_run
+from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.study.task_lock import running_task_run
 
 COMMAND = (
     "from mephisto_tasks.engine import blueprint; from mephisto_tasks import launching; from pathlib import Path;"

@@ -11,13 +11,13 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.interactive import building
-from mephisto_tasks.interactive.building import build_study
-from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.interactive.study import Study
-from mephisto_tasks.settings import LIVE, SHARED_CONFS, compose_config, conf_names, task_dir
-from parlai_humaneval.models.zoo import load_zoo, zoo_dir
-from parlai_humaneval.protocol.instruction_lines import FLAGS
+from mephisto_tasks.live import building
+from mephisto_tasks.live.building import build_study
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.study import Study
+from mephisto_tasks.study.settings import LIVE, SHARED_CONFS, compose_config, conf_names, task_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
+from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
 
 CONFS = [(task, conf) for task in LIVE for conf in conf_names(task)]
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]

@@ -9,13 +9,13 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.settings import STATIC, compose_config, conf_names, task_dir
-from mephisto_tasks.static.config import StaticConfig
-from mephisto_tasks.static.golds import load_golds
-from mephisto_tasks.static.practice import unfit
-from parlai_humaneval.models.zoo import load_zoo
-from parlai_humaneval.protocol.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.practice import load_practice
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.golds import load_golds
+from mephisto_tasks.judging.practice import unfit
+from mephisto_tasks.study.settings import STATIC, compose_config, conf_names, task_dir
+from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
+from parlai_humaneval.protocol.page.practice import load_practice
 
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 ON_CROWD = ("mturk", "mturk_sandbox")

@@ -15,8 +15,8 @@ from mephisto_tasks.partner import words
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.core import Router
-from parlai_humaneval.agents.outside import Heard
-from parlai_humaneval.models.desk import Desk
+from parlai_humaneval.models.outside.base import Heard
+from parlai_humaneval.models.outside.desk import Desk
 
 MOST = 64
 A_RELOAD_S, GONE_S = 5.0, 30.0

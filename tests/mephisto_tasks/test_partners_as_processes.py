@@ -20,8 +20,8 @@ from partner_hands import Partner, human_zoo
 from test_commands_as_processes import arguments, environment
 
 from mephisto_tasks.partner import link, words
-from mephisto_tasks.results import read_dialogues
-from parlai_humaneval.protocol.steps import EndStep, MessageStep
+from mephisto_tasks.stored.results import read_dialogues
+from parlai_humaneval.protocol.page.steps import EndStep, MessageStep
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.commands.export import OUR_FILES, export
 from mephisto_tasks.commands.report import report
-from mephisto_tasks.results import read_dialogues
-from parlai_humaneval.analysis.table_files import read_tables
+from mephisto_tasks.stored.results import read_dialogues
+from parlai_humaneval.tables.files import read_tables
 
 GOOD = {"fluent": 80.0, "topic": 75.0, "robotic": 20.0}
 BAD = {"fluent": 10.0, "topic": 5.0, "robotic": 90.0}

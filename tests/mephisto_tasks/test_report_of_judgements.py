@@ -13,9 +13,9 @@ from stored_study import START, StoredStudy, choices
 
 from mephisto_tasks.commands.export import export
 from mephisto_tasks.commands.report import report
-from parlai_humaneval.analysis.table_files import read_tables
-from parlai_humaneval.protocol.events import Event, Finished, Judged, JudgingStarted
-from parlai_humaneval.protocol.judgements import AskedQuestion, GivenAnswer, ShownDialogue, ShownLine
+from parlai_humaneval.protocol.records.events import Event, Finished, Judged, JudgingStarted
+from parlai_humaneval.protocol.records.judgement import AskedQuestion, GivenAnswer, ShownDialogue, ShownLine
+from parlai_humaneval.tables.files import read_tables
 
 ALWAYS_FIRST = [[1]] * 6
 VARIED = [[1], [1, 2], [], [2], [1], [2]]

@@ -16,7 +16,7 @@ from stored_study import StoredStudy, choices
 
 from mephisto_tasks.commands.export import export
 from mephisto_tasks.commands.report import report
-from parlai_humaneval.analysis.sections.catalogue import SECTIONS
+from parlai_humaneval.report.catalogue import SECTIONS
 
 TURN_COLUMNS = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
 VARIED = [[1], [1, 2], [], [2], [1], [2]]

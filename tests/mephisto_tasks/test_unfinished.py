@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from stored_study import StoredStudy, rated
 
-from mephisto_tasks.interactive.plans import Plan, UnitPlan
-from mephisto_tasks.unfinished import unfinished_units
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.events import Event, Finished
-from parlai_humaneval.protocol.records import ContextRecord
+from mephisto_tasks.live.plans import Plan, UnitPlan
+from mephisto_tasks.stored.unfinished import unfinished_units
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.records.dialogue import ContextRecord
+from parlai_humaneval.protocol.records.events import Event, Finished
 
 MODELS = ["alpha", "beta", "degraded"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.tiny import TinySize, train_tiny
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 Behaviour = Callable[[str], str]
 """From the partner's last message to a reply; it may sleep or raise."""
@@ -57,7 +57,7 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
         agents = {name: ScriptedAgent({}) for name in behaviours}
         for name, behaviour in behaviours.items():  # not by opt, which every agent copies
             agents[name].behaviour = behaviour
-        monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.pool.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in behaviours], **arguments
         )

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.training import Trained, plan_training, train
-from parlai_humaneval.models.zoo import ModelSpec, Training
+from parlai_humaneval.models.trained.training import Trained, plan_training, train
+from parlai_humaneval.models.zoo.entries import ModelSpec, Training
 
 TOPICS = {
     "music": ("guitar piano drums violin flute", "songs concerts bands melodies"),

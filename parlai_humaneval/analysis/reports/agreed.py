@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.agreement import fleiss_kappa, krippendorff_alpha, pair_agreement, rating_counts
 from parlai_humaneval.analysis.reports.types import Part
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import counted, percent, percent_range, signed, signed_range
+from parlai_humaneval.statistics.agreement import fleiss_kappa, krippendorff_alpha, pair_agreement, rating_counts
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import counted, percent, percent_range, signed, signed_range
 
 
 class Agreement(Part):

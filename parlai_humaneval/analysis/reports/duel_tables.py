@@ -16,7 +16,7 @@ from parlai_humaneval.analysis.reports.printing import (
     titled_table,
 )
 from parlai_humaneval.analysis.reports.words import decisive
-from parlai_humaneval.analysis.wording import percent, percent_range
+from parlai_humaneval.statistics.wording import percent, percent_range
 
 
 def matrix_table(standings: Sequence[Standing], duels: Sequence[Duel]) -> Table:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
-from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.types import DialogueCount, TurnCount
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.tables.from_records import Tables
 
 LEVEL = 0.95
 Mask = npt.NDArray[np.bool_]

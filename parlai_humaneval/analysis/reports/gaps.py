@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from parlai_humaneval.analysis.correction import holm
 from parlai_humaneval.analysis.reports.types import Part
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.result import Result
 
 
 class Contest(Part):

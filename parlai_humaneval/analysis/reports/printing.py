@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from parlai_humaneval.analysis.reports.types import DialogueCount, Excluded, JudgedReport, LiveReport, PlaceRow, Report
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import counted, p_cell, p_words, percent, percent_range, seconds_words
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import counted, p_cell, p_words, percent, percent_range, seconds_words
 
 UNBROKEN = 20
 """Criteria of up to so many characters stand on one line."""

@@ -8,11 +8,11 @@ from types import ModuleType
 
 from rich.console import Console, RenderableType
 
-from parlai_humaneval.analysis.columns import TableError
-from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.analysis.reports.printing import print_report
 from parlai_humaneval.analysis.reports.types import Report
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.from_records import Tables
 
 TECHNIQUES = (
     "pw_turn",

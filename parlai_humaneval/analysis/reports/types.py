@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parlai_humaneval.analysis.result import Result
 from parlai_humaneval.quality.exclusion import Exclusions
+from parlai_humaneval.statistics.result import Result
 
 Finding = tuple[str, list[str]]
 """A sentence, and remarks on it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.analysis.reports.gaps import Contest
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import counted, p_words
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import counted, p_words
 
 ALPHA = 0.05
 NAMED_PAIRS = 6

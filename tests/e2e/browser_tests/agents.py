@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.agents.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
 
 from .oddities import LONG_WORD, MARKUP, SAME, SECOND_TRY_S, SLOW_S
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 
 from playwright.sync_api import expect
 
-from parlai_humaneval.protocol.criteria import CRITERIA
-from parlai_humaneval.protocol.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.judging_questions import (
+from parlai_humaneval.protocol.asked.criteria import CRITERIA
+from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
+from parlai_humaneval.protocol.asked.judging_questions import (
     LABEL_OPTIONS,
     PAIR_SPEAKERS,
     PW_DIALOG_QUESTIONS,
     label_questions,
 )
-from parlai_humaneval.protocol.practice import (
+from parlai_humaneval.protocol.page.practice import (
     ChooseItem,
     PairItem,
     Practice,

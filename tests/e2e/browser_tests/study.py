@@ -14,10 +14,10 @@ import urllib.request
 from importlib.resources import files
 from pathlib import Path
 
-from mephisto_tasks.results import PSEUDONYM_KEY, read_dialogues, read_judgements
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord
+from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_dialogues, read_judgements
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 LAUNCH_S = 90
 STOP_S = 60
@@ -51,7 +51,7 @@ class Study:
         self._home = folder / "home"
         self._home.mkdir(parents=True)
         self._command = [
-            *(sys.executable, "-m", f"mephisto_tasks.{task}.run", "--data-dir", str(self.data_dir)),
+            *(sys.executable, "-m", "mephisto_tasks", task, "--data-dir", str(self.data_dir)),
             f"mephisto.architect.port={self.port}",
             f"mephisto.task.task_name={name}",
             *settings,
@@ -180,7 +180,7 @@ def practice_explanations() -> list[str]:
 
 
 def _practice_items() -> list[dict[str, str]]:
-    file = files("mephisto_tasks.pw_turn") / "task_config" / "onboarding_preference.json"
+    file = files("mephisto_tasks.presets.pw_turn") / "task_config" / "onboarding_preference.json"
     items: list[dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))["items"]
     return items
 

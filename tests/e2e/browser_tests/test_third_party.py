@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from mephisto_tasks.results import read_dialogues
-from parlai_humaneval.protocol.dimensions import DIMENSIONS
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.records import DialogueRecord
+from mephisto_tasks.stored.results import read_dialogues
+from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 from .conftest import launched
 from .finished import (

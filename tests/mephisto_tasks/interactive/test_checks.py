@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mephisto_tasks.engine.checks import check_choice, check_feedback, check_message
-from parlai_humaneval.protocol.steps import (
+from parlai_humaneval.protocol.page.steps import (
     Card,
     ChooseAnswer,
     ChooseStep,

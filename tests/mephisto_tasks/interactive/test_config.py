@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.interactive.config import InteractiveConfig
+from mephisto_tasks.live.config import InteractiveConfig
 
 GOOD: dict[str, Any] = {"technique": "pw_turn", "metric": "preference", "models": ["a", "b"]}
 
@@ -82,6 +82,6 @@ def test_every_wrong_setting_is_named_at_once() -> None:
 
 def test_every_setting_says_what_it_is_for_hydra() -> None:
     """A field without a place in the blueprint's arguments could not be overridden on the command line."""
-    from mephisto_tasks.pw_turn.blueprint import PWTurnBlueprint
+    from mephisto_tasks.presets.pw_turn.blueprint import PWTurnBlueprint
 
     assert set(InteractiveConfig.model_fields) <= set(PWTurnBlueprint.ArgsClass.__dataclass_fields__)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.interactive.config import InteractiveConfig
+from mephisto_tasks.live.config import InteractiveConfig
 
 SATA: dict[str, Any] = {
     "technique": "sata",

@@ -8,8 +8,8 @@ import pytest
 from hands import Hands, actions, always, by_model, heard_by
 from live import launch
 
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.steps import PageState, TickStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import PageState, TickStep
 
 VERDICTS = ["a", "b", "tie", "both_bad"]
 

@@ -20,8 +20,8 @@ from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.words import STOPPED, UnitWords, filled
-from mephisto_tasks.launching import Launched, StudyBroken
-from parlai_humaneval.protocol.steps import EndStep, PageState
+from mephisto_tasks.study.launching import Launched, StudyBroken
+from parlai_humaneval.protocol.page.steps import EndStep, PageState
 
 SERVER = Path(__file__).resolve().parents[3] / "examples" / "own_server"
 

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from hands import Hands
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.blocking import blocked
 from mephisto_tasks.commands.unblock import unblock
 from mephisto_tasks.engine.explain import BLOCKED
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.steps import EndStep
+from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.workers.blocking import blocked
+from parlai_humaneval.protocol.page.steps import EndStep
 
 PAIRS: dict[str, Any] = {"models": ["alpha", "beta", "gamma"], "turns": 3, "dialogues_per_group": 5}
 """Three pairs, so that a worker could come three times."""

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from live import Launch, eventually, records, rows
 
-from mephisto_tasks.simulated_raters import Behaviour, run_raters
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+from mephisto_tasks.simulated.raters import Behaviour, run_raters
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 RATERS = 6
 

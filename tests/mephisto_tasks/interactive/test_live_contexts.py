@@ -15,11 +15,11 @@ from live import Launch, launch
 from parlai.core.message import Message
 
 from mephisto_tasks.engine.config import ConfigError
-from parlai_humaneval.protocol.contexts import load_contexts
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.openers import load_openers
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import MessageStep, PageState
+from parlai_humaneval.protocol.materials.contexts import load_contexts
+from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.protocol.materials.openers import load_openers
+from parlai_humaneval.protocol.page.steps import MessageStep, PageState
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 CONTEXTS = [
     {

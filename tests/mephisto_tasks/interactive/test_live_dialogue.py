@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from live import eventually, launch, records, rows, threads_of_launches
 
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
-from parlai_humaneval.protocol.materials import load_personas
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord
+from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.materials.files import load_personas
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 DIALOGUES = 8
 TURNS = 6

@@ -9,10 +9,10 @@ import pytest
 from hands import Hands, actions, texts
 from live import Launch, launch, records
 
-from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.page_client import PageError
-from parlai_humaneval.protocol.contexts import load_contexts
-from parlai_humaneval.protocol.steps import RateStep, TopicStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.materials.contexts import load_contexts
+from parlai_humaneval.protocol.page.steps import RateStep, TopicStep
 
 SCALES = ["robotic", "interesting", "fun", "consistent", "fluent", "repetitive", "topic"]
 SETTINGS: dict[str, Any] = {

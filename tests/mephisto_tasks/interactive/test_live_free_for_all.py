@@ -8,9 +8,9 @@ import pytest
 from hands import Hands, actions, always, by_model, cards, heard_by, picked_models, place_of, texts
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.openers import load_topics
-from parlai_humaneval.protocol.steps import ChooseStep, MessageStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.materials.openers import load_topics
+from parlai_humaneval.protocol.page.steps import ChooseStep, MessageStep
 
 THREE = ["alpha", "beta", "gamma"]
 

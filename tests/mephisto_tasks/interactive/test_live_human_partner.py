@@ -10,7 +10,7 @@ from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
 from mephisto_tasks.partner import room, words
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 
 PERSONA = ["i live on a lighthouse .", "my cat is called Ahab ."]
 

@@ -10,10 +10,10 @@ from live import Launch, Rater, eventually, launch, records, rows, whole_dialogu
 
 from mephisto_tasks.engine.explain import BUSY, DONE_ALL
 from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, THANKS, UnitWords, filled
-from mephisto_tasks.launching import Launched
 from mephisto_tasks.router.core import OTHER_WINDOW
 from mephisto_tasks.router.page_client import PageError
-from parlai_humaneval.protocol.steps import EndStep, MessageStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import EndStep, MessageStep
 
 
 @pytest.fixture(scope="module")

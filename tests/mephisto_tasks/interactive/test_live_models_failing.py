@@ -13,10 +13,10 @@ from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.engine.explain import PAUSED
 from mephisto_tasks.engine.words import STOPPED
-from mephisto_tasks.interactive.waiting import PARTNER_SLOW
-from mephisto_tasks.launching import StudyBroken
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.protocol.steps import EndStep, WaitStep
+from mephisto_tasks.live.waiting import PARTNER_SLOW
+from mephisto_tasks.study.launching import StudyBroken
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.protocol.page.steps import EndStep, WaitStep
 
 
 def fails(times: int) -> scripted_models.Script:

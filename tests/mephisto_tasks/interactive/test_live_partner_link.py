@@ -17,7 +17,7 @@ from partner_hands import Partner, settings
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.partner import room, words
 from mephisto_tasks.router.side_door import WRONG_LINK
-from parlai_humaneval.protocol.steps import EndStep
+from parlai_humaneval.protocol.page.steps import EndStep
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ async def test_without_a_human_model_there_is_no_partners_page(start: Launch) ->
 
 async def test_another_architect_is_refused(start: Launch, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mephisto's own routers know no partners: said before anything is deployed."""
-    from mephisto_tasks import launching
+    from mephisto_tasks.study import launching
 
     monkeypatch.setattr(launching, "ARCHITECT_TYPE", "another")
     with pytest.raises(ConfigError, match="human model needs another"):

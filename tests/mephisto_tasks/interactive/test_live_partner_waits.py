@@ -11,10 +11,10 @@ import pytest
 from live import Launch, Rater, eventually, records
 from partner_hands import Partner, choose_reply, say, settings
 
-from mephisto_tasks.interactive import waiting
-from mephisto_tasks.launching import Launched
+from mephisto_tasks.live import waiting
 from mephisto_tasks.partner import room, words
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep, WaitStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, MessageStep, WaitStep
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.engine.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.engine.words import PRACTICE_PASSED, UnitWords, filled
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.practice import ChooseItem
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, Notice
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.practice import ChooseItem
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, Notice
 
 QUALIFICATION = "pw-practice"
 WRONG = ["good", "bad", "good", "good"]

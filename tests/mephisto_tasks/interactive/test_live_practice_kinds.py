@@ -14,10 +14,10 @@ from live import Launch, launch
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.engine.words import THANKS
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import past_practices
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, PageState, RateStep, TickStep
+from mephisto_tasks.stored.results import past_practices
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, PageState, RateStep, TickStep
 
 WHY = "Because it says so."
 CHOICES: list[dict[str, Any]] = [

@@ -11,15 +11,15 @@ import pytest
 from click.testing import CliRunner
 from live import eventually, rows, threads_of_launches
 
-from mephisto_tasks import launching
 from mephisto_tasks.commands.report import report
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.results import read_dialogues
-from mephisto_tasks.settings import compose_config
-from mephisto_tasks.simulated_raters import Behaviour, Outcome, run_raters
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
+from mephisto_tasks.simulated.raters import Behaviour, Outcome, run_raters
+from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.study.settings import compose_config
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.tables.from_records import tables
 
 Sent = tuple[str, Any]
 """Kind of an answer, and what it said."""

@@ -11,9 +11,9 @@ from live import REASON, Rater, eventually, launch, records, same_but_for_the_no
 
 from mephisto_tasks.engine.answer_reading import NOT_FINISHED
 from mephisto_tasks.engine.page_session import MAX_REFUSED_STORED
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import ChooseStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import ChooseStep
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from live import Launch, Rater, eventually, records, threads_of_launches
 
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.words import STOPPED, UnitWords, filled
-from parlai_humaneval.protocol.steps import EndStep
+from parlai_humaneval.protocol.page.steps import EndStep
 
 FOUR = ["alpha", "beta", "gamma", "delta"]
 LATE = 30

@@ -25,11 +25,11 @@ from live import (
 )
 
 from mephisto_tasks.engine.words import AGAIN, PAUSED
-from mephisto_tasks.launching import NothingToDo
-from mephisto_tasks.results import read_dialogues
 from mephisto_tasks.router.thread import PortInUse
-from mephisto_tasks.task_lock import AlreadyRunning
-from parlai_humaneval.protocol.steps import EndStep
+from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.study.launching import NothingToDo
+from mephisto_tasks.study.task_lock import AlreadyRunning
+from parlai_humaneval.protocol.page.steps import EndStep
 
 
 async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> None:
@@ -125,7 +125,7 @@ async def test_a_launch_that_fails_half_way_leaves_nothing_running(
 ) -> None:
     """The router is up when the units are created: an error there must end it again, and the lock with it."""
     with monkeypatch.context() as patch:
-        patch.setattr("mephisto_tasks.launcher.StudyLauncher.create_assignments", lambda self: 1 / 0)
+        patch.setattr("mephisto_tasks.study.launcher.StudyLauncher.create_assignments", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             async with start():
                 pass

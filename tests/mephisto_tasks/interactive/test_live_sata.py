@@ -11,8 +11,8 @@ import scripted_models
 from hands import Hands, actions, by_model, cards, heard_by, picked_models, place_of, texts
 from live import eventually, launch
 
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.steps import ChooseStep, MessageStep, WriteStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import ChooseStep, MessageStep, WriteStep
 
 THREE = ["alpha", "beta", "gamma"]
 

@@ -10,8 +10,8 @@ from hands import Hands
 from live import Launch, eventually, launch, records
 
 from mephisto_tasks.engine.explain import DONE_ALL
-from mephisto_tasks.simulated_raters import Behaviour, run_raters
-from parlai_humaneval.protocol.steps import ChooseStep
+from mephisto_tasks.simulated.raters import Behaviour, run_raters
+from parlai_humaneval.protocol.page.steps import ChooseStep
 
 SETTINGS = ["soba", "sata_random", "sata_user"]
 

@@ -8,8 +8,8 @@ import pytest
 from hands import Hands, texts
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.steps import RateStep, TickStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import RateStep, TickStep
 
 SCORES = {"preference": 4, "humanness": 3, "interestingness": 5}
 

@@ -9,9 +9,9 @@ from hands import Hands, always, by_model, cards, heard_by, picked_models, texts
 from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.engine.words import STOPPED, UnitWords, filled
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, MessageStep
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, MessageStep
+from parlai_humaneval.tables.from_records import tables
 
 FOUR = ["alpha", "beta", "gamma", "delta"]
 

@@ -14,11 +14,11 @@ from hands import Hands, texts
 from live import Launch, eventually, records
 
 from mephisto_tasks.engine.words import AWAY, PAUSED, STOPPED, conversations, filled
-from mephisto_tasks.interactive.unit import GO_ON
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import EndStep, PageState
+from mephisto_tasks.live.unit import GO_ON
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.protocol.page.steps import EndStep, PageState
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 SETTINGS: dict[str, Any] = {
     "task": "direct_assessment",

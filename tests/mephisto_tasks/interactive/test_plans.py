@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import settings as run_with
 from hypothesis import strategies as st
 
-from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.interactive.plans import Deck, Plan, Planner, UnitPlan
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.contexts import SpeakerContext
-from parlai_humaneval.protocol.materials import Persona
-from parlai_humaneval.protocol.records import ContextRecord, OpeningLine, TopicChange
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.plans import Deck, Plan, Planner, UnitPlan
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.materials.contexts import SpeakerContext
+from parlai_humaneval.protocol.materials.files import Persona
+from parlai_humaneval.protocol.records.dialogue import ContextRecord, OpeningLine, TopicChange
 
 words = st.text(min_size=1, max_size=8)
 cells = st.builds(

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.engine import checks
-from mephisto_tasks.simulated_answers import COMMENT, Answers, Behaviour, by_kind
-from parlai_humaneval.protocol.criteria import CRITERIA
-from parlai_humaneval.protocol.practice import Practice
-from parlai_humaneval.protocol.steps import (
+from mephisto_tasks.simulated.answers import COMMENT, Answers, Behaviour, by_kind
+from parlai_humaneval.protocol.asked.criteria import CRITERIA
+from parlai_humaneval.protocol.page.practice import Practice
+from parlai_humaneval.protocol.page.steps import (
     Action,
     Card,
     ChooseAnswer,

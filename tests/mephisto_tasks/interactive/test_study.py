@@ -8,11 +8,11 @@ from live import config_of
 from omegaconf import OmegaConf
 
 from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.interactive.building import build_study
-from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.interactive.plans import Plan
-from mephisto_tasks.interactive.study import Study
-from parlai_humaneval.protocol.allocation import Cell
+from mephisto_tasks.live.building import build_study
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.plans import Plan
+from mephisto_tasks.live.study import Study
+from parlai_humaneval.protocol.allocation.groups import Cell
 
 CELL = Cell(models=("alpha", "beta"), metric="preference")
 

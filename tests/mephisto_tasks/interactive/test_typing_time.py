@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.interactive.typing_time import JITTER, THINKING_S, typing_seconds
-from parlai_humaneval.quality.reply_settings import ReplySettings
+from mephisto_tasks.live.typing_time import JITTER, THINKING_S, typing_seconds
+from parlai_humaneval.showing.reply_settings import ReplySettings
 
 NATURAL = ReplySettings(typing="natural", typing_seconds=8)
 TEXTS = st.lists(st.integers(1, 80).map(lambda words: "word " * words), min_size=1, max_size=4)

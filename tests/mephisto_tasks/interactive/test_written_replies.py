@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mephisto_tasks.engine.checks import check_write
-from parlai_humaneval.protocol.steps import Card, WriteAnswer, WriteStep
+from parlai_humaneval.protocol.page.steps import Card, WriteAnswer, WriteStep
 
 STEP = WriteStep(
     step_id="write-1",

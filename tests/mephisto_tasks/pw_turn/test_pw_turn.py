@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,15 +11,14 @@ from click.testing import CliRunner, Result
 from omegaconf import OmegaConf
 from scripted_models import zoo_file
 
-from mephisto_tasks import launching
 from mephisto_tasks.commands.launch import launch as launch_command
-from mephisto_tasks.commands.launch import run_task
 from mephisto_tasks.commands.report import report as report_command
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.interactive.building import build_study
-from mephisto_tasks.interactive.config import InteractiveConfig
-from mephisto_tasks.settings import compose_config, conf_names
-from parlai_humaneval.protocol.allocation import Cell
+from mephisto_tasks.live.building import build_study
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.settings import compose_config, conf_names
+from parlai_humaneval.protocol.allocation.groups import Cell
 
 
 def settings(*overrides: str, conf: str = "local") -> InteractiveConfig:
@@ -155,9 +156,10 @@ def test_report_without_a_task_lists_them_or_says_what_to_do(tmp_path: Path) -> 
     assert result.exception is None or isinstance(result.exception, SystemExit)
 
 
-def test_run_py_is_the_same_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_task("pw_turn", ["--list-confs"]) == 0
-    assert capsys.readouterr().out.split() == conf_names("pw_turn")
+def test_the_package_runs_as_a_program_that_launches() -> None:
+    command = [sys.executable, "-m", "mephisto_tasks", "pw_turn", "--list-confs"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == conf_names("pw_turn")
 
 
 def test_models_of_ones_own_from_a_zoo_file(tmp_path: Path) -> None:

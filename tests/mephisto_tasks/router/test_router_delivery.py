@@ -13,7 +13,7 @@ from fake_operator import Served
 
 from mephisto_tasks.router.page_client import PageClient, PageError
 from mephisto_tasks.router.page_socket import PageSocket
-from parlai_humaneval.protocol.steps import MessageStep, PageState
+from parlai_humaneval.protocol.page.steps import MessageStep, PageState
 
 Pages = Callable[..., PageClient]
 

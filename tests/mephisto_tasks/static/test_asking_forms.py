@@ -13,8 +13,8 @@ import pytest
 
 from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.page_session import PageSession
-from parlai_humaneval.protocol.panels import FormQuestion, FormStep, Panel, PanelLine, RankStep
-from parlai_humaneval.protocol.wire import Card, Option, ReasonField
+from parlai_humaneval.protocol.page.panels import FormQuestion, FormStep, Panel, PanelLine, RankStep
+from parlai_humaneval.protocol.page.wire import Card, Option, ReasonField
 
 OPTIONS = [Option(option_id=name, label=name) for name in ("first", "second")]
 FORM = FormStep(

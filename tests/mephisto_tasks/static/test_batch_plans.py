@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.static.plans import BatchPlan, plan_batch
+from mephisto_tasks.judging.plans import BatchPlan, plan_batch
 
 ITEMS = [f"item-{number}" for number in range(6)]
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mephisto_tasks.engine.checks import check_form, check_ranking
-from parlai_humaneval.protocol.panels import FormAnswer, FormQuestion, FormStep, RankAnswer, RankStep
-from parlai_humaneval.protocol.wire import Card, Option, ReasonField
+from parlai_humaneval.protocol.page.panels import FormAnswer, FormQuestion, FormStep, RankAnswer, RankStep
+from parlai_humaneval.protocol.page.wire import Card, Option, ReasonField
 
 WHICH = [Option(option_id=name, label=name.title()) for name in ("first", "second")]
 CARDS = [Card(candidate_id=name, text=f"{name} it is") for name in ("x", "y", "z")]

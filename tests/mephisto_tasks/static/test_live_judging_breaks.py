@@ -25,12 +25,12 @@ from live import TASK, eventually
 
 from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, PAUSED, filled
-from mephisto_tasks.launching import Launched, NothingToDo
-from mephisto_tasks.results import read_judgements
-from mephisto_tasks.static.study import JUDGING, JUDGING_PAIRS
-from mephisto_tasks.static.unit import GO_ON
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.steps import EndStep
+from mephisto_tasks.judging.study import JUDGING, JUDGING_PAIRS
+from mephisto_tasks.judging.unit import GO_ON
+from mephisto_tasks.stored.results import read_judgements
+from mephisto_tasks.study.launching import Launched, NothingToDo
+from parlai_humaneval.protocol.page.steps import EndStep
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 
 def idle(run: Launched) -> bool:

@@ -12,9 +12,9 @@ from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
 from mephisto_tasks.engine.explain import ALL_DONE, ALL_TAKEN, DONE_ALL
 from mephisto_tasks.engine.words import NOTHING_LEFT, THANKS, filled
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.static.study import JUDGING_PAIRS
-from parlai_humaneval.protocol.steps import EndStep
+from mephisto_tasks.judging.study import JUDGING_PAIRS
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import EndStep
 
 
 async def test_the_last_units_are_shorter(tmp_path: Path) -> None:

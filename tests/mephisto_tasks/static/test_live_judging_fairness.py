@@ -16,8 +16,8 @@ from scripted_models import zoo_file
 
 from mephisto_tasks.commands.report import report_of
 from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.results import raters_of_dialogues
-from parlai_humaneval.protocol.steps import RankStep
+from mephisto_tasks.stored.results import raters_of_dialogues
+from parlai_humaneval.protocol.page.steps import RankStep
 
 OUT_OF_PRACTICE = {"onboarding_qualification": None}
 

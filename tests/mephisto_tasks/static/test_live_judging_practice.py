@@ -15,9 +15,9 @@ from live import rows
 from mephisto_tasks.engine.explain import PRACTICE_FAILED
 from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.engine.words import PRACTICE_PASSED, filled
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
-from parlai_humaneval.protocol.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
+from parlai_humaneval.protocol.page.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
 
 QUALIFICATION = "practised"
 Settings = dict[str, Any]

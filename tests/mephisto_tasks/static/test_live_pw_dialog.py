@@ -27,9 +27,9 @@ from judging_hands import (
 from live import REASON, eventually
 
 from mephisto_tasks.engine.explain import DONE_ALL
-from mephisto_tasks.launching import Launched
-from parlai_humaneval.protocol.panels import FormStep
-from parlai_humaneval.protocol.steps import Progress
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.panels import FormStep
+from parlai_humaneval.protocol.page.steps import Progress
 
 QUESTION = "Who would you prefer to talk to for a long conversation?"
 

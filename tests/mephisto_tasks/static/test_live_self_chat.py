@@ -28,8 +28,8 @@ from judging_hands import (
 )
 from live import eventually
 
-from mephisto_tasks.simulated_raters import Behaviour
-from mephisto_tasks.static import generating
+from mephisto_tasks.judging import generating
+from mephisto_tasks.simulated.raters import Behaviour
 
 THIRD = "zz-third-model"
 

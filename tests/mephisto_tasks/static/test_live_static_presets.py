@@ -33,11 +33,11 @@ from judging_hands import (
 from live import eventually, rows, threads_of_launches
 
 from mephisto_tasks.commands.report import report
-from mephisto_tasks.launching import Launched
-from mephisto_tasks.simulated_raters import Behaviour, Outcome
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+from mephisto_tasks.simulated.raters import Behaviour, Outcome
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.tables.from_records import tables
 
 MODELS = (WORDY, TERSE)
 Sent = tuple[str, Any]

@@ -28,11 +28,11 @@ from judging_hands import (
     told_of,
 )
 
-from mephisto_tasks.interactive.asking import VERDICTS
-from parlai_humaneval.agents.cards import shown_cards, standing_for
-from parlai_humaneval.protocol.judgements import JudgementRecord
-from parlai_humaneval.protocol.records import DialogueRecord
-from parlai_humaneval.protocol.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
+from mephisto_tasks.live.asking import VERDICTS
+from parlai_humaneval.models.speaker.cards import shown_cards, standing_for
+from parlai_humaneval.protocol.page.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 THIRD = "zz-third-model"
 MODELS = [WORDY, TERSE, THIRD]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.static.showing import masked, names_of, panel, shown_dialogue, speakers_of
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue, SaidLine
-from parlai_humaneval.protocol.judgements import ReplayedRating
-from parlai_humaneval.protocol.records import Candidate, Turn
-from parlai_humaneval.quality.presentation import SettledPresenter
+from mephisto_tasks.judging.showing import masked, names_of, panel, shown_dialogue, speakers_of
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue, SaidLine
+from parlai_humaneval.protocol.records.dialogue import Candidate, Turn
+from parlai_humaneval.protocol.records.judgement import ReplayedRating
+from parlai_humaneval.showing.presentation import SettledPresenter
 
 A, B = "model-of-a-kind", "secret-model-b"
 

@@ -10,12 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.engine import checks
-from mephisto_tasks.simulated_answers import Answers, Behaviour
-from parlai_humaneval.protocol.dialogues import HUMAN
-from parlai_humaneval.protocol.panels import FormAnswer, FormQuestion, FormStep, Panel, PanelLine, RankAnswer, RankStep
-from parlai_humaneval.protocol.practice import Practice
-from parlai_humaneval.protocol.steps import PageState, Progress, RateAnswer, RateStep, Scale
-from parlai_humaneval.protocol.wire import Card, Option, ReasonField
+from mephisto_tasks.simulated.answers import Answers, Behaviour
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN
+from parlai_humaneval.protocol.page.panels import (
+    FormAnswer,
+    FormQuestion,
+    FormStep,
+    Panel,
+    PanelLine,
+    RankAnswer,
+    RankStep,
+)
+from parlai_humaneval.protocol.page.practice import Practice
+from parlai_humaneval.protocol.page.steps import PageState, Progress, RateAnswer, RateStep, Scale
+from parlai_humaneval.protocol.page.wire import Card, Option, ReasonField
 
 BETTER, FEATURE, LABEL = ("first", "second"), ("first", "same", "second"), ("human", "unsure", "bot")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.static import asking
-from mephisto_tasks.static.config import StaticConfig
-from parlai_humaneval.protocol.wire import Card
+from mephisto_tasks.judging import asking
+from mephisto_tasks.judging.config import StaticConfig
+from parlai_humaneval.protocol.page.wire import Card
 
 EXACT = {
     "preference": "Who would you prefer to talk to for a long conversation?",

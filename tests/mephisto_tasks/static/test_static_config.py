@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.engine.config import ConfigError, read_config
-from mephisto_tasks.static.config import StaticConfig
+from mephisto_tasks.judging.config import StaticConfig
 
 PAIR: dict[str, Any] = {"technique": "pw_dialog", "metric": "preference", "dialogues": ["chats.jsonl"]}
 SELF_CHAT: dict[str, Any] = {

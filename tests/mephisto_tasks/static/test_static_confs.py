@@ -13,12 +13,12 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.building import instructions_of
 from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.settings import STATIC, all_settings, compose_config, conf_names, describe_settings, task_dir
-from mephisto_tasks.static import building
-from mephisto_tasks.static.config import StaticConfig
-from mephisto_tasks.static.gathering import Gathered
-from parlai_humaneval.models.zoo import load_zoo, resolve, zoo_dir
-from parlai_humaneval.protocol.instruction_lines import FLAGS
+from mephisto_tasks.judging import building
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.gathering import Gathered
+from mephisto_tasks.study.settings import STATIC, all_settings, compose_config, conf_names, describe_settings, task_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
 
 CONFS = [(task, conf) for task in STATIC for conf in conf_names(task)]
 CROWD = ("mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host")

@@ -13,10 +13,10 @@ from faulty_server import FaultyServer
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 
-from parlai_humaneval.agents.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
-from parlai_humaneval.models.desk import Desk
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, Running
+from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
+from parlai_humaneval.models.outside.desk import Desk
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
     pools = []
 
     def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
-        monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.pool.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments
         )

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 AGENTS = {
     "callable": "parlai_humaneval.agents.callable:CallableAgent",

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parlai.core.message import Message
 
-from parlai_humaneval.agents.bot_speaker import BotSpeakerAgent
-from parlai_humaneval.agents.dialogue_agent import DialogueAgent
-from parlai_humaneval.models.zoo import ZooError
+from parlai_humaneval.models.dialogue_agent import DialogueAgent
+from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.zoo.entries import ZooError
 
 LINES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=30)
 WAYS = st.sampled_from(["tiny_a", "tiny_b", "all", "default", "written"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.zoo import ZooError
+from parlai_humaneval.models.zoo.entries import ZooError
 
 SKIER = ["I ski.", "I have two cats."]
 SKIER_LINES = "your persona: I ski.\nyour persona: I have two cats."

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from real_server import program, save_chat_model, serving
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.models.asking import ModelFailed
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.pool.asking import ModelFailed
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 AGENT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
 TURNS = ("hello you", "do you like dogs", "what a good day")

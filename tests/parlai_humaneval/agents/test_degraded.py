@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.corpus import load_corpus
-from parlai_humaneval.agents.degraded import DegradedAgent
-from parlai_humaneval.agents.distortion import span_length
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo
-from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.small.corpus import load_corpus
+from parlai_humaneval.models.small.degraded import DegradedAgent
+from parlai_humaneval.models.small.distortion import span_length
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday."]
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from parlai_humaneval.agents.outside import Heard
-from parlai_humaneval.models.desk import Desk, Errand
+from parlai_humaneval.models.outside.base import Heard
+from parlai_humaneval.models.outside.desk import Desk, Errand
 
 
 @contextmanager

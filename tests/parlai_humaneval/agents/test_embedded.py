@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.corpus import CorpusError, load_corpus
-from parlai_humaneval.agents.dialogue_agent import DialogueAgent
-from parlai_humaneval.agents.eliza import ElizaAgent
-from parlai_humaneval.agents.retrieval import RetrievalAgent
+from parlai_humaneval.models.dialogue_agent import DialogueAgent
+from parlai_humaneval.models.small.corpus import CorpusError, load_corpus
+from parlai_humaneval.models.small.eliza import ElizaAgent
+from parlai_humaneval.models.small.retrieval import RetrievalAgent
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday.", "I need a holiday.", "Because."]
 

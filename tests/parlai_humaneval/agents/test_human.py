@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from at_desk import eventually, heard, in_hand, reply
 
-from parlai_humaneval.agents.human import HumanAgent, is_person
-from parlai_humaneval.agents.outside import Heard
-from parlai_humaneval.models.desk import Desk, NobodyThere, offered
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, Running, ZooError
+from parlai_humaneval.models.outside.base import Heard
+from parlai_humaneval.models.outside.desk import Desk, NobodyThere, offered
+from parlai_humaneval.models.outside.human import HumanAgent, is_person
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError
 
 HUMAN = ModelSpec(
     name="person",

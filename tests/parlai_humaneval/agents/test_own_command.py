@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from own_models import PROGRAM, eventually, is_gone, own, program, said, written
 
-from parlai_humaneval.models.files import missing
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ZooError
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.models.zoo.files import missing
 
 SLEEPS = """
     import os, subprocess, time

@@ -18,10 +18,10 @@ import psutil
 import pytest
 from own_models import own, said
 
-from parlai_humaneval.models.files import missing
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.files import missing
 
 Behaviour = Callable[[dict[str, Any], socket.socket], bytes]
 """From a question to the bytes that go back; it may use the connection itself."""

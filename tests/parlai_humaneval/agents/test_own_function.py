@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from own_models import own, said, written
 
 from parlai_humaneval.models.commands import models
-from parlai_humaneval.models.files import missing
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.files import missing
 
 LISTS_ALL = """
     from parlai_humaneval import Turn
@@ -255,5 +255,5 @@ def test_a_failed_try_is_a_short_line(tmp_path: Path, caplog: pytest.LogCaptureF
         said(pool, "Hi!")
     told = "ValueError: bad day (bot.py, line 2)"
     assert str(failed.value) == f"no reply from mine: mine failed: {told}"
-    tries = [record.getMessage() for record in caplog.records if record.name == "parlai_humaneval.models.asking"]
+    tries = [record.getMessage() for record in caplog.records if record.name == "parlai_humaneval.models.pool.asking"]
     assert tries == [f"mine: try 1 of 2 failed: {told}", f"mine: try 2 of 2 failed: {told}"]

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_hugging_face import CHAT_TEMPLATE, POSITIONS, SPECIAL, agent_of, heard, texts, tokenizer_of
 
-from parlai_humaneval.agents.chat_format import ChatFormat, own_template
-from parlai_humaneval.agents.dialogue_agent import Line
-from parlai_humaneval.agents.prompting import (
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.models.local.chat_format import ChatFormat, own_template
+from parlai_humaneval.models.local.prompting import (
     BEGIN,
     GO_ON,
     JoinedFormat,
@@ -23,7 +23,7 @@ from parlai_humaneval.agents.prompting import (
     fit,
     system_text,
 )
-from parlai_humaneval.models.zoo import ZooError
+from parlai_humaneval.models.zoo.entries import ZooError
 
 ALTERNATING = (
     "{{ bos_token }}{% for message in messages %}"

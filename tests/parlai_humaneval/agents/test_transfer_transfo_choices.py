@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.agents.transfer_transfo_choices import OtherReplies, offered, wrong_replies
+from parlai_humaneval.models.trained.transfer_transfo_choices import OtherReplies, offered, wrong_replies
 
 TEXTS = st.text("abc", min_size=1, max_size=3)
 

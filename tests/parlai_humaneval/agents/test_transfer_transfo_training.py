@@ -17,10 +17,10 @@ import torch
 from scipy.stats import binomtest
 from tiny_gpt2 import evaluate, make_gpt2, train, write_dialogues
 
-from parlai_humaneval.agents.transfer_transfo_tokens import OWN_TOKENS
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.trained.transfer_transfo_tokens import OWN_TOKENS
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 CHANCE = 0.2
 HELD_OUT = 62

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.agents.corpus import load_corpus
 from parlai_humaneval.models.quiet import silent_parlai
+from parlai_humaneval.models.small.corpus import load_corpus
 
 TOPICS = ("dogs", "cats", "music", "bread", "tea", "rain", "books", "trains", "chess", "birds")
 QUESTIONS = (

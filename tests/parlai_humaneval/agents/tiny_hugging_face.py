@@ -9,9 +9,9 @@ from typing import Any
 
 from parlai.core.agents import Agent
 
-from parlai_humaneval.agents.corpus import load_corpus
-from parlai_humaneval.models.loading import load_agent
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.small.corpus import load_corpus
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "<|turn|>", "<|done|>")
 VOCABULARY = 600

@@ -9,8 +9,9 @@ import numpy as np
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import START
 
-from parlai_humaneval.protocol.events import Event, Failed, Finished, Judged, JudgingStarted
-from parlai_humaneval.protocol.judgements import (
+from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, CriterionRecord, DialogueRecord
+from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Judged, JudgingStarted
+from parlai_humaneval.protocol.records.judgement import (
     AskedQuestion,
     GivenAnswer,
     JudgementRecord,
@@ -18,8 +19,7 @@ from parlai_humaneval.protocol.judgements import (
     ShownDialogue,
     ShownLine,
 )
-from parlai_humaneval.protocol.judging import build_judgement
-from parlai_humaneval.protocol.records import SCHEMA_VERSION, CriterionRecord, DialogueRecord
+from parlai_humaneval.protocol.records.rebuilding_judgements import build_judgement
 
 METRICS = ("preference", "humanness", "interestingness")
 FORM_SECONDS = 42.0

@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from make_records import QUESTION, START
 
-from parlai_humaneval.protocol.points import points, ranks
-from parlai_humaneval.protocol.records import Candidate, CriterionRecord, DialogueRecord, ModelRecord, Status, Turn
+from parlai_humaneval.protocol.records.dialogue import (
+    Candidate,
+    CriterionRecord,
+    DialogueRecord,
+    ModelRecord,
+    Status,
+    Turn,
+)
+from parlai_humaneval.protocol.records.points import points, ranks
 
 TICKS = ("engaging", "humanlike", "interesting")
 SLIDERS = ("interesting", "fun", "consistent", "fluent", "topic", "robotic", "repetitive")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from make_live_records import make_verdict
 
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.arena.build import build_report
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.tables.from_records import tables
 
 
 def study(verdicts, models=("m1", "m2"), prefix="d"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
-from parlai_humaneval.analysis.clustered import (
+from parlai_humaneval.statistics.clustered import (
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
@@ -19,10 +19,10 @@ from parlai_humaneval.analysis.clustered import (
     limited,
     sign_flip_p,
 )
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
-from parlai_humaneval.analysis.proportions import binomial_p, wilson_interval
-from parlai_humaneval.analysis.two_way import two_way_share
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.shares import binomial_p, wilson_interval
+from parlai_humaneval.statistics.two_way import two_way_share
 
 sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=3, max_size=10).map(
     lambda pairs: [(min(x, n), n) for x, n in pairs]

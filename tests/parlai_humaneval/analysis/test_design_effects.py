@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 from statsmodels.stats.power import TTestPower
 
-from parlai_humaneval.analysis.design_effects import (
+from parlai_humaneval.statistics.design_effects import (
     design_effect,
     effective_number,
     icc_for_planning,
     intraclass_correlation,
     observations_per_cluster,
 )
-from parlai_humaneval.analysis.detectable import detectable_gap, power_of_gaps
-from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
-from parlai_humaneval.analysis.measures import Answers, paired_gaps, separate_gaps
+from parlai_humaneval.statistics.detectable import detectable_gap, power_of_gaps
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.measures import Answers, paired_gaps, separate_gaps
 
 GROUPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=3, max_size=60)
 

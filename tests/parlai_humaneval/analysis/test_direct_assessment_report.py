@@ -9,10 +9,10 @@ import pytest
 from make_live_records import SLIDERS, make_assessment, make_rated
 from rich.console import Console
 
-from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.direct_assessment.build import build_report
 from parlai_humaneval.analysis.reports.direct_assessment.render import parts
 from parlai_humaneval.analysis.reports.direct_assessment.words import basis
+from parlai_humaneval.tables.from_records import tables
 
 QUALITY = {"good": 75, "fair": 60, "poor": 45, "qc": 15}
 

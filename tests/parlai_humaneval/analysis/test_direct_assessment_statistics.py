@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.correlations import correlation, criteria_correlations
-from parlai_humaneval.analysis.means import clustered_mean
-from parlai_humaneval.analysis.rank_tests import rank_sum_test, rank_sums
-from parlai_humaneval.analysis.rater_correlations import rater_pairs
-from parlai_humaneval.analysis.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
-from parlai_humaneval.analysis.standardised_scores import (
+from parlai_humaneval.quality.ratings import degraded_rated_lower
+from parlai_humaneval.statistics.correlations import correlation, criteria_correlations
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.rank_tests import rank_sum_test, rank_sums
+from parlai_humaneval.statistics.rater_correlations import rater_pairs
+from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.standardised_scores import (
     OVERALL,
     overall_parts,
     overall_score,
     score_gaps,
     system_scores,
 )
-from parlai_humaneval.quality.ratings import degraded_rated_lower
+from parlai_humaneval.tables.columns import from_rows
 
 SAMPLE = st.lists(st.integers(0, 9), min_size=1, max_size=25)
 

@@ -6,9 +6,9 @@ import pytest
 from make_live_records import make_choice, make_choices
 from make_records import START
 
-from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.reports.free_for_all.build import build_report
-from parlai_humaneval.analysis.skill import trueskill
+from parlai_humaneval.statistics.trueskill.ratings import trueskill
+from parlai_humaneval.tables.from_records import Tables, tables
 
 FFA = {"technique": "free_for_all", "setting": ""}
 

@@ -17,9 +17,9 @@ from make_judgements import (
 )
 from make_live_records import make_choice, make_ticked, make_verdict
 
-from parlai_humaneval.analysis.columns import TableError, typed
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.table_files import read_tables, write_tables
+from parlai_humaneval.tables.columns import TableError, typed
+from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.from_records import tables
 
 SEGMENTS = ["dialogue_id", "worker_id", "k", "entity", "model", "opponent", "label", "fluent", "sensible", "specific"]
 SEGMENTS += ["seconds"]

@@ -13,12 +13,12 @@ from make_judgements import make_pairs
 from make_records import make_record, make_turn
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from parlai_humaneval.analysis.columns import typed
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.justifications import NONE_CHOSEN, mean_words, reasons, top_terms, word_counts
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.justifications import build
-from parlai_humaneval.analysis.stop_words import STOP_WORDS
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.justifications import build
+from parlai_humaneval.statistics.justifications import NONE_CHOSEN, mean_words, reasons, top_terms, word_counts
+from parlai_humaneval.statistics.stop_words import STOP_WORDS
+from parlai_humaneval.tables.columns import typed
+from parlai_humaneval.tables.from_records import tables
 
 MODELS = ("eliza", "retrieval")
 

@@ -10,10 +10,10 @@ from make_comparisons import exchange_tables, ratings_frame, tick_study
 from make_live_records import make_ticked
 from scipy.stats import mannwhitneyu, ttest_ind
 
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.likert import build
-from parlai_humaneval.analysis.win_rates import sm_combo
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.likert import build
+from parlai_humaneval.statistics.win_rates import sm_combo
+from parlai_humaneval.tables.from_records import tables
 
 
 def test_combos_of_our_own_records_by_hand():

@@ -9,13 +9,13 @@ from io import StringIO
 import pandas as pd
 import pytest
 from make_records import QUESTION, make_record, make_study, make_turn
+from parlai_humaneval.analysis.reports.pairwise import PairwiseReport, pairwise_report, render
 from rich.console import Console
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.pairwise_report import PairwiseReport, pairwise_report, render
-from parlai_humaneval.analysis.proportions import binomial_p
-from parlai_humaneval.analysis.wording import p_cell, percent, percent_range, seconds_words
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.statistics.wording import p_cell, percent, percent_range, seconds_words
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.from_records import Tables, tables
 
 SHOWN = ("retrieval", "eliza")
 

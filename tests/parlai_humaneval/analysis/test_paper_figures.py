@@ -12,7 +12,7 @@ from conftest import REFERENCE
 from paper_figures import recompute
 
 from parlai_humaneval.analysis import worker_checks
-from parlai_humaneval.analysis.columns import typed
+from parlai_humaneval.tables.columns import typed
 
 PATH = REFERENCE / "paper_figures.json"
 FIGURES: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8")) if PATH.is_file() else []

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from parlai_humaneval.protocol.pseudonym import Pseudonymizer, PseudonymKeyError
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer, PseudonymKeyError
 
 
 def test_pseudonyms_are_those_of_hmac_sha256():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from make_judgements import METRICS, make_pair, make_pairs
 
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.pw_dialog.build import build_report
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.tables.from_records import tables
 
 
 def study(left_wins, *, left="a", right="b", prefix="j", **fields):

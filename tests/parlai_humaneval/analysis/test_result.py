@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from parlai_humaneval.analysis.result import Result, results_table
-from parlai_humaneval.analysis.wording import p_cell, p_words, percent, percent_range, seconds_words
+from parlai_humaneval.statistics.result import Result, results_table
+from parlai_humaneval.statistics.wording import p_cell, p_words, percent, percent_range, seconds_words
 
 FULL = Result(
     name="win rate of a over b",

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from make_live_records import make_choice, make_choices
 from rich.console import Console
 
-from parlai_humaneval.analysis.choice_tests import cochran_q_test, mcnemar_test
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.sata.build import build_report
 from parlai_humaneval.analysis.reports.study import render
+from parlai_humaneval.statistics.choice_tests import cochran_q_test, mcnemar_test
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.tables.from_records import Tables, tables
 
 
 def group_of(records, **more):

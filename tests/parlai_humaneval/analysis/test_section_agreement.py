@@ -10,10 +10,10 @@ from make_judgements import make_pairs, make_ranking, make_replay, make_spotting
 from make_live_records import make_assessment, make_choice, make_choices, make_rated, make_ticked, make_verdict
 from sklearn.metrics import cohen_kappa_score
 
-from parlai_humaneval.analysis.columns import from_rows, typed
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.agreement import build
-from parlai_humaneval.analysis.sections.base import Options
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.agreement import build
+from parlai_humaneval.tables.columns import from_rows, typed
+from parlai_humaneval.tables.from_records import Tables, tables
 
 FAST = Options(draws=100)
 NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}

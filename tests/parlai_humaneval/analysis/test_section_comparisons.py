@@ -9,13 +9,13 @@ from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import make_pairs
 from make_live_records import make_choices, make_verdict
 
-from parlai_humaneval.analysis.document.cells import laid_out
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.base import Options, Part
-from parlai_humaneval.analysis.sections.comparisons import build
-from parlai_humaneval.analysis.sections.part_tables import CUT, part_table
-from parlai_humaneval.analysis.strengths import comparison_strengths
-from parlai_humaneval.analysis.wording import p_words
+from parlai_humaneval.report.cells import laid_out
+from parlai_humaneval.report.part_tables import CUT, part_table
+from parlai_humaneval.report.section import Options, Part
+from parlai_humaneval.report.sections.comparisons import build
+from parlai_humaneval.statistics.strengths.tables import comparison_strengths
+from parlai_humaneval.statistics.wording import p_words
+from parlai_humaneval.tables.from_records import Tables, tables
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}

@@ -13,12 +13,12 @@ from make_judgements import make_pairs
 from make_live_records import make_choices, make_ticked
 from make_records import START
 
-from parlai_humaneval.analysis.columns import typed
-from parlai_humaneval.analysis.crowd_time import collection_time, time_to_difference, time_to_significance
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.crowd_time import build
-from parlai_humaneval.analysis.timed_answers import answers_in_time
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.crowd_time import build
+from parlai_humaneval.statistics.crowd_time import collection_time, time_to_difference, time_to_significance
+from parlai_humaneval.statistics.timed_answers import answers_in_time
+from parlai_humaneval.tables.columns import typed
+from parlai_humaneval.tables.from_records import Tables, tables
 
 
 def dialogues_frame(

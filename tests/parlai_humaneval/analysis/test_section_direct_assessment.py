@@ -11,13 +11,13 @@ import pytest
 from conftest import REFERENCE
 from make_live_records import REVERSED, SLIDERS, make_assessment, make_rated, make_ticked
 
-from parlai_humaneval.analysis.columns import TableError, from_rows, typed
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.likert import likert_rows
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.direct_assessment import build
-from parlai_humaneval.analysis.slider_scores import on_sliders
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.direct_assessment import build
+from parlai_humaneval.statistics.likert import likert_rows
+from parlai_humaneval.statistics.slider_scores import on_sliders
+from parlai_humaneval.tables.columns import TableError, from_rows, typed
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.from_records import Tables, tables
 
 RUN1 = REFERENCE.parent / "data" / "dialogue_eval_run1"
 COLUMNS = ["dialogue_id", "worker_id", "model", "criterion", "value", "degraded"]

@@ -8,10 +8,10 @@ import pytest
 from make_comparisons import exchange_tables, ratings_frame, tick_study
 from make_live_records import make_assessment, make_ticked
 
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.deciding import deciding_p, pairs_apart
-from parlai_humaneval.analysis.sections.likert import build
+from parlai_humaneval.report.deciding import deciding_p, pairs_apart
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.likert import build
+from parlai_humaneval.tables.from_records import tables
 
 
 def test_tables_from_elsewhere(tmp_path):

@@ -9,14 +9,14 @@ import pytest
 from make_records import make_record, make_study, make_turn
 from rich.console import Console
 
-from parlai_humaneval.analysis.columns import TABLES, typed
-from parlai_humaneval.analysis.document.latex import to_latex
-from parlai_humaneval.analysis.document.terminal import print_replies
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.catalogue import sections
-from parlai_humaneval.analysis.sections.replies import ModelReplies, Replies, build
-from parlai_humaneval.protocol.records import DialogueRecord, Mask, ReplyInfo
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask, ReplyInfo
+from parlai_humaneval.report.catalogue import sections
+from parlai_humaneval.report.draw.latex import to_latex
+from parlai_humaneval.report.draw.terminal import print_replies
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
+from parlai_humaneval.tables.columns import TABLES, typed
+from parlai_humaneval.tables.from_records import Tables, tables
 
 SHOWN = ("eliza", "my_bot")
 

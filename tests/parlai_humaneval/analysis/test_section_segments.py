@@ -10,14 +10,14 @@ import pytest
 from make_judgements import make_segment, make_spotting
 from scipy.stats import chisquare
 
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.declared_judged import SEGMENTS
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.segments import build
-from parlai_humaneval.analysis.survival import survival_curve
-from parlai_humaneval.analysis.survival_tests import survival_score_test
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.segments import build
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.survival.curve import survival_curve
+from parlai_humaneval.statistics.survival.tests import survival_score_test
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.from_records import tables
+from parlai_humaneval.tables.schema_judged import SEGMENTS
 
 QUICK = Options(draws=60)
 MUST = [column.name for column in SEGMENTS if column.exchange]

@@ -11,17 +11,17 @@ import pytest
 from make_live_records import make_choice, make_choices, make_ticked
 from make_records import make_study
 
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.proportions import binomial_p, wald_interval, wilson_interval
 from parlai_humaneval.analysis.reports.pw_turn.build import build_report as pairwise_report
 from parlai_humaneval.analysis.reports.sata.build import build_report as sata_report
 from parlai_humaneval.analysis.reports.single_model.build import build_report as single_report
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.catalogue import SECTIONS
-from parlai_humaneval.analysis.sections.part_tables import CUT
-from parlai_humaneval.analysis.sections.turns import build
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.report.catalogue import SECTIONS
+from parlai_humaneval.report.part_tables import CUT
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.shares import binomial_p, wald_interval, wilson_interval
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.from_records import tables
 
 
 def section_of(records):

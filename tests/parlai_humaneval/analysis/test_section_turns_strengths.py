@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parlai_humaneval.analysis.clustered import cluster_bootstrap, cluster_sums
-from parlai_humaneval.analysis.combos import pair_combo
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.turns import build
-from parlai_humaneval.analysis.strengths import turn_strengths
-from parlai_humaneval.analysis.table_files import read_tables
-from parlai_humaneval.analysis.turn_tables import choice_groups
-from parlai_humaneval.analysis.win_rates import combo
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.statistics.clustered import cluster_bootstrap, cluster_sums
+from parlai_humaneval.statistics.combos import pair_combo
+from parlai_humaneval.statistics.strengths.tables import turn_strengths
+from parlai_humaneval.statistics.win_rates import combo
+from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.files import read_tables
 
 
 def turns_of(chosen, models, *, turns=10, technique="sata", workers=12) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_ind
 
-from parlai_humaneval.analysis.sequential import (
+from parlai_humaneval.statistics.sequential import (
     Crossing,
     anytime_p_values,
     binomial_p_values,

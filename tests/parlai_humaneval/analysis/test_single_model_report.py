@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from make_live_records import make_ticked
 
-from parlai_humaneval.analysis.frames import tables
-from parlai_humaneval.analysis.means import t_test
-from parlai_humaneval.analysis.proportions import wald_interval
 from parlai_humaneval.analysis.reports.single_model.build import build_report
+from parlai_humaneval.statistics.means import t_test
+from parlai_humaneval.statistics.shares import wald_interval
+from parlai_humaneval.tables.from_records import tables
 
 E, H = "engaging", "humanlike"
 

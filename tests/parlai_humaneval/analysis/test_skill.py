@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.skill import (
+from parlai_humaneval.statistics.trueskill.ratings import (
     Skill,
     conservative,
     ffa_points,

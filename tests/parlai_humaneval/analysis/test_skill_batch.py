@@ -11,14 +11,14 @@ import trueskill as package
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis import skill_batch
-from parlai_humaneval.analysis.skill_batch import (
+from parlai_humaneval.statistics.trueskill import batch as skill_batch
+from parlai_humaneval.statistics.trueskill.batch import (
     free_for_all_path,
     free_for_all_ratings,
     rate_free_for_all,
     rate_two_player,
 )
-from parlai_humaneval.analysis.skill_update import SkillModel
+from parlai_humaneval.statistics.trueskill.update import SkillModel
 
 MATCHES = st.lists(
     st.tuples(st.integers(0, 3), st.integers(1, 3), st.sampled_from([-1, 0, 1])), min_size=1, max_size=12

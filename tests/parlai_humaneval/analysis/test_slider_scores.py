@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from make_live_records import REVERSED, SLIDERS, make_rated
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.frames import Tables, tables
 from parlai_humaneval.analysis.reports.direct_assessment.build import build_report
-from parlai_humaneval.analysis.slider_scores import standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.slider_scores import standardise, standardised, turned, worker_checks
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.from_records import Tables, tables
 
 RUN1 = Path(__file__).resolve().parents[4] / "shared" / "data" / "dialogue_eval_run1"
 

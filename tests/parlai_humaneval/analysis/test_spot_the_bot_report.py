@@ -6,8 +6,8 @@ import pytest
 from make_judgements import make_segment, make_spotting
 from scipy.stats import chisquare
 
-from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.spot_the_bot.build import build_report
+from parlai_humaneval.tables.from_records import tables
 
 
 def segment(number, labels, entities=("a", "b"), **fields):

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
-from parlai_humaneval.analysis import spotting
-from parlai_humaneval.analysis.columns import TableError, from_rows
-from parlai_humaneval.analysis.ranks import rank_range
-from parlai_humaneval.analysis.spot_stability import ranking_stability
-from parlai_humaneval.analysis.spotting import (
+from parlai_humaneval.statistics import spotting
+from parlai_humaneval.statistics.ranks import rank_range
+from parlai_humaneval.statistics.spot_stability import ranking_stability
+from parlai_humaneval.statistics.spotting import (
     bootstrap_ranks,
     bot_contests,
     bradley_terry_strengths,
     judged_segments,
     label_winner,
 )
-from parlai_humaneval.analysis.survival import isotonic_shares, survival_curve
-from parlai_humaneval.analysis.survival_bands import survival_with_bands
+from parlai_humaneval.statistics.survival.bands import survival_with_bands
+from parlai_humaneval.statistics.survival.curve import isotonic_shares, survival_curve
+from parlai_humaneval.tables.columns import TableError, from_rows
 
 LABELS = ("bot", "unsure", "human")
 

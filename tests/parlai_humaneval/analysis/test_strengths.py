@@ -14,10 +14,15 @@ from statsmodels.api import Logit
 from statsmodels.discrete.conditional_models import ConditionalLogit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.strengths import bradley_terry, comparison_strengths, plackett_luce, turn_strengths
-from parlai_humaneval.analysis.turn_tables import choice_groups
+from parlai_humaneval.statistics.strengths.tables import (
+    bradley_terry,
+    comparison_strengths,
+    plackett_luce,
+    turn_strengths,
+)
+from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.from_records import Tables
 
 THETA = np.array([0.8, 0.2, -0.3, -0.7])
 PULL = np.array([0.5, 0.0, -0.1, -0.4])

@@ -13,13 +13,13 @@ from make_live_records import TICKS, make_assessment, make_choice, make_choices,
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.analysis.columns import TableError
-from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.study import TECHNIQUES, render, study_report
 from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
-from parlai_humaneval.analysis.table_files import read_tables, write_tables
-from parlai_humaneval.analysis.wording import number_words, p_cell, percent, points_words, seconds_words, signed
 from parlai_humaneval.quality import exclude
+from parlai_humaneval.statistics.wording import number_words, p_cell, percent, points_words, seconds_words, signed
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.from_records import tables
 
 LONG = "blenderbot_3B_with_a_long_name"
 """As long as names of models get."""

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from lifelines.statistics import multivariate_logrank_test
 from scipy.stats import chi2, chi2_contingency
 
-from parlai_humaneval.analysis.generalised_logrank import (
+from parlai_humaneval.statistics.survival.curve import survival_curve
+from parlai_humaneval.statistics.survival.generalised_logrank import (
     logrank_scores,
     logrank_test,
     zhao_sun_scores,
     zhao_sun_test,
 )
-from parlai_humaneval.analysis.survival import survival_curve
-from parlai_humaneval.analysis.survival_tests import (
+from parlai_humaneval.statistics.survival.tests import (
     clustered_score_test,
     permutation_logrank_test,
     sun_scores,

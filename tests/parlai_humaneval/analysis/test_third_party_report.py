@@ -9,9 +9,9 @@ from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from scipy.stats import kendalltau
 from sklearn.metrics import cohen_kappa_score
 
-from parlai_humaneval.analysis.frames import tables
 from parlai_humaneval.analysis.reports.third_party.build import build_report
 from parlai_humaneval.analysis.reports.third_party.types import RankGroup, ReplayGroup, ScaleGroup
+from parlai_humaneval.tables.from_records import tables
 
 
 def only(records, kind):

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.choice_tests import goodness_of_fit_test, mcnemar_test
-from parlai_humaneval.analysis.clustered import cluster_sums, sign_flip_p
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.means import clustered_mean, t_test
-from parlai_humaneval.analysis.proportions import binomial_p
-from parlai_humaneval.analysis.turn_subsets import leave_one_out
-from parlai_humaneval.analysis.turn_tests import (
+from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.statistics.clustered import cluster_sums, sign_flip_p
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.means import clustered_mean, t_test
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.statistics.turn_subsets import leave_one_out
+from parlai_humaneval.statistics.turn_tests import (
     compare_choices,
     compare_singles,
     compare_with_baseline,

@@ -8,12 +8,12 @@ import pytest
 from make_live_records import make_choice, make_choices, make_ticked
 from make_records import make_study
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.turns import build
-from parlai_humaneval.analysis.turn_oddities import oddities
-from parlai_humaneval.analysis.turn_tables import choice_groups
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.tables.oddities import oddities
 
 
 def rows_of(

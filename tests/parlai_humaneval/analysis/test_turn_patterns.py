@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns
-from parlai_humaneval.analysis.turn_patterns import first_choice, first_place, fixed_places, reselection
+from parlai_humaneval.statistics.turn_patterns import first_choice, first_place, fixed_places, reselection
 
 
 def make_turns(chosen, dialogues, *, workers=None, numbers=None, places=None, models=None):

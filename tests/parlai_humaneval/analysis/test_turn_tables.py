@@ -8,11 +8,11 @@ import pytest
 from make_live_records import make_choice, make_choices, make_ticked
 from make_records import make_study
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.declared import TABLES
-from parlai_humaneval.analysis.frames import Tables, tables
-from parlai_humaneval.analysis.table_files import read_tables, write_tables
-from parlai_humaneval.analysis.turn_tables import choice_groups, self_comparisons
+from parlai_humaneval.tables.choices import choice_groups, self_comparisons
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.files import read_tables, write_tables
+from parlai_humaneval.tables.from_records import Tables, tables
+from parlai_humaneval.tables.schema import TABLES
 
 
 def exchanged(found, folder):

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.protocol.criteria import CRITERIA
-from parlai_humaneval.protocol.practice import (
+from parlai_humaneval.protocol.asked.criteria import CRITERIA
+from parlai_humaneval.protocol.page.practice import (
     ChooseItem,
     Practice,
     RateItem,

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from parlai_humaneval.protocol.contexts import load_contexts
-from parlai_humaneval.protocol.openers import load_openers, load_topics, packaged_openers
+from parlai_humaneval.protocol.materials.contexts import load_contexts
+from parlai_humaneval.protocol.materials.openers import load_openers, load_topics, packaged_openers
 
 
 @pytest.fixture(scope="module")

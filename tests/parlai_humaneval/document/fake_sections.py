@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import ClassVar
 
-from parlai_humaneval.analysis.columns import from_rows
-from parlai_humaneval.analysis.document.examples import examples_of
-from parlai_humaneval.analysis.document.facts import facts_of
-from parlai_humaneval.analysis.document.model import Document
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.sections.base import Options, Section
-from parlai_humaneval.analysis.sections.views import (
+from parlai_humaneval.report.document import Document
+from parlai_humaneval.report.examples import examples_of
+from parlai_humaneval.report.facts import facts_of
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.views import (
     Cell,
     Curve,
     CurveFigure,
@@ -23,6 +21,8 @@ from parlai_humaneval.analysis.sections.views import (
     Method,
     TableColumn,
 )
+from parlai_humaneval.tables.columns import from_rows
+from parlai_humaneval.tables.from_records import Tables
 
 HOSTILE = '<script>alert("x")</script>'
 FORMULA = "=1+1"

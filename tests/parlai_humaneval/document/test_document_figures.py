@@ -10,9 +10,9 @@ from fake_sections import HOSTILE, fake_section
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.document.figures import to_svg
-from parlai_humaneval.analysis.document.palette import heat_colour
-from parlai_humaneval.analysis.sections.views import (
+from parlai_humaneval.report.draw.figures import to_svg
+from parlai_humaneval.report.draw.palette import heat_colour
+from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
     Figure,

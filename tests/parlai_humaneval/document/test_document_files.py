@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fake_sections import fake_document
 
-from parlai_humaneval.analysis.columns import TableError
-from parlai_humaneval.analysis.document.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
+from parlai_humaneval.tables.columns import TableError
 
 
 def test_the_same_stands_beside_the_page(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from fake_sections import HOSTILE, fake_document, fake_section
 
-from parlai_humaneval.analysis import sections
-from parlai_humaneval.analysis.document.html import figure_count, to_html
-from parlai_humaneval.analysis.document.model import Document, SectionLeftOut
-from parlai_humaneval.analysis.document.references import references_in
 from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
 from parlai_humaneval.quality.exclusion import CheckCount, Failure
+from parlai_humaneval.report import sections
+from parlai_humaneval.report.document import Document, SectionLeftOut
+from parlai_humaneval.report.draw.html import figure_count, to_html
+from parlai_humaneval.report.references import references_in
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -7,8 +7,8 @@ from io import StringIO
 from fake_sections import HOSTILE, fake_document
 from rich.console import Console
 
-from parlai_humaneval.analysis.document.terminal import ROWS, _print_table, print_document
-from parlai_humaneval.analysis.sections.views import Cell, DataTable, TableColumn
+from parlai_humaneval.report.draw.terminal import ROWS, _print_table, print_document
+from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
 
 def printed(width: int = 80, **values: object) -> str:

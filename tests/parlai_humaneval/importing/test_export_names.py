@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.tables.files import read_tables
 
 WORKER = "A1RATERNUMBER77"
 

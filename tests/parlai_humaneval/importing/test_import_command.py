@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 from parlai_samples import SAMPLES, sample
 
-from parlai_humaneval.analysis.columns import TABLES, from_rows
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.importing.tidy import in_order
-from parlai_humaneval.analysis.sections.base import Options
-from parlai_humaneval.analysis.sections.comparisons import build
-from parlai_humaneval.analysis.table_files import read_frame, read_tables
 from parlai_humaneval.cli import main
+from parlai_humaneval.importing.tidy import in_order
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.comparisons import build
+from parlai_humaneval.tables.columns import TABLES, from_rows
+from parlai_humaneval.tables.files import read_frame, read_tables
+from parlai_humaneval.tables.from_records import Tables
 
 PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 HEADER = "item,rater,a,b,dialogue_a,dialogue_b,choice,seconds"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from parlai_samples import sample
 
-from parlai_humaneval.analysis.table_files import read_tables
+from parlai_humaneval.tables.files import read_tables
 
 QUESTION = "Please rate how human your partner sounds. (1: Very inhuman, 5: Very human)"
 BLUEPRINT = {"final_rating_question": f"{QUESTION}|Was it kind?", "annotation_question": "Tick what is true."}
@@ -165,8 +165,8 @@ def test_the_key_of_the_data_directory_gives_the_pseudonyms_of_export(stored: Da
     """A worker who did our tasks and ParlAI's has one name in both."""
     from click.testing import CliRunner
 
-    from parlai_humaneval.analysis.importing.command import import_tables
-    from parlai_humaneval.protocol.pseudonym import Pseudonymizer
+    from parlai_humaneval.importing.command import import_tables
+    from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
     monkeypatch.setenv("PARLAI_HUMANEVAL_DATA_DIR", str(tmp_path / "elsewhere"))
     key = Pseudonymizer.load_or_create(stored.folder / "pseudonym.key")
@@ -184,7 +184,7 @@ def test_mephisto_is_not_imported(stored: DataDirectory, tmp_path: Path):
     code = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from parlai_humaneval.analysis.importing.command import import_tables\n"
+        "from parlai_humaneval.importing.command import import_tables\n"
         f"done = CliRunner().invoke(import_tables, ['--from', 'mephisto', {str(stored.folder)!r},"
         f" '--out', {str(tmp_path / 'o')!r}, '--key', {str(tmp_path / 'k')!r}])\n"
         "assert done.exit_code == 0, done.output\n"

@@ -15,12 +15,12 @@ import parlai_saves
 import pytest
 from parlai_samples import SAMPLES, sample
 
-from parlai_humaneval.analysis.columns import TableError
-from parlai_humaneval.analysis.importing import acute, model_chat
-from parlai_humaneval.analysis.importing.gathering import READERS, Imported, gather
-from parlai_humaneval.analysis.importing.saved import units_of_file
-from parlai_humaneval.analysis.importing.units import LeftOut, Plan, Unit, UnreadableUnit
-from parlai_humaneval.analysis.importing.wordings import metric_of
+from parlai_humaneval.importing import acute, model_chat
+from parlai_humaneval.importing.gathering import READERS, Imported, gather
+from parlai_humaneval.importing.saved import units_of_file
+from parlai_humaneval.importing.units import LeftOut, Plan, Unit, UnreadableUnit
+from parlai_humaneval.importing.wordings import metric_of
+from parlai_humaneval.tables.columns import TableError
 
 PLAN = Plan(pseudonym=lambda name: f"w-{name.lower()}")
 

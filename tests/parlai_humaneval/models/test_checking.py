@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.models import memory
 from parlai_humaneval.models.checking import check, load_and_ask
-from parlai_humaneval.models.zoo import ModelSpec, Training, load_zoo
+from parlai_humaneval.models.pool import memory
+from parlai_humaneval.models.zoo.entries import ModelSpec, Training, load_zoo
 
 CHAT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
 

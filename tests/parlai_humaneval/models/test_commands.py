@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from parlai_humaneval.models.commands import models
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pytest
 from parlai.core.loader import AGENT_REGISTRY
 from parlai.core.opt import Opt
 
-from parlai_humaneval.agents.names import AGENT_MODULES
-from parlai_humaneval.models.files import missing, to_download
-from parlai_humaneval.models.home import models_home
-from parlai_humaneval.models.loading import load_agent, options_of, parlai_opt
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo
+from parlai_humaneval.models.names import AGENT_MODULES
+from parlai_humaneval.models.pool.loading import load_agent, options_of, parlai_opt
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
+from parlai_humaneval.models.zoo.files import missing, to_download
+from parlai_humaneval.models.zoo.home import models_home
 
 
 def spec(**options: object) -> ModelSpec:
@@ -100,8 +100,8 @@ def test_a_short_name_of_this_package_needs_no_import_before(name: str, tmp_path
     (tmp_path / "zoo.yaml").write_text(f"models: {{mine: {{options: {{model: parlai_humaneval/{name}}}}}}}")
     code = (
         "import pathlib\n"
-        "from parlai_humaneval.models.zoo import load_zoo\n"
-        "from parlai_humaneval.models.loading import parlai_opt\n"
+        "from parlai_humaneval.models.zoo.entries import load_zoo\n"
+        "from parlai_humaneval.models.pool.loading import parlai_opt\n"
         f"print(parlai_opt(load_zoo([pathlib.Path({str(tmp_path / 'zoo.yaml')!r})])['mine'])['model'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -128,7 +128,7 @@ def test_the_short_name_that_a_training_saved_is_known_too(tmp_path: Path, monke
     """Guards a model trained by `parlai train_model -m parlai_humaneval/…` and named by its file alone."""
     Opt({"model": "parlai_humaneval/eliza"}).save(str(tmp_path / "model.opt"))
     (tmp_path / "model").touch()
-    monkeypatch.delitem(sys.modules, "parlai_humaneval.agents.eliza", raising=False)
+    monkeypatch.delitem(sys.modules, "parlai_humaneval.models.small.eliza", raising=False)
     monkeypatch.delitem(AGENT_REGISTRY, "parlai_humaneval/eliza", raising=False)
     parlai_opt(spec(model_file=str(tmp_path / "model")))
     assert "parlai_humaneval/eliza" in AGENT_REGISTRY

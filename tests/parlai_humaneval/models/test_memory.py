@@ -9,11 +9,11 @@ import pytest
 import torch
 from parlai.core.agents import Agent
 
-from parlai_humaneval.models.loading import load_agent, options_of
-from parlai_humaneval.models.memory import check_memory, default_gpu_kept
-from parlai_humaneval.models.pool import ModelPool
-from parlai_humaneval.models.worker import ModelWorker
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.pool.loading import load_agent, options_of
+from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.pool.worker import ModelWorker
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 ERRORS = {
     "cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.models.files import missing, to_download
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.files import missing, to_download
 
 PAPERS = {
     "liu2023": {"gpt2xl_bst", "gpt2m_bst", "gpt2xl_tcs", "gpt2xl_wow"},

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models import worker as worker_module
-from parlai_humaneval.models.asking import DELAY_SENTENCE
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.zoo import ModelSpec, ZooError
+from parlai_humaneval.models.pool import worker as worker_module
+from parlai_humaneval.models.pool.asking import DELAY_SENTENCE
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 
 def one_turn(pool: ModelPool, models: list[str], text: str = "Hi", **arguments: Any) -> Any:
@@ -62,7 +62,8 @@ def test_a_model_is_loaded_once(monkeypatch: pytest.MonkeyPatch, tiny_specs: lis
     loaded = []
     real = worker_module.ModelWorker
     monkeypatch.setattr(
-        "parlai_humaneval.models.pool.ModelWorker", lambda name, *a, **k: loaded.append(name) or real(name, *a, **k)
+        "parlai_humaneval.models.pool.pool.ModelWorker",
+        lambda name, *a, **k: loaded.append(name) or real(name, *a, **k),
     )
     with ModelPool(tiny_specs[:1]) as pool:
         pool.load()

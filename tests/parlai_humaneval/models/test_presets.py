@@ -13,9 +13,9 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.opt_presets.docs import PRESET_DESCRIPTIONS
 
-from parlai_humaneval.models.loading import parlai_opt
-from parlai_humaneval.models.presets import FOLDER, preset_files, preset_names, with_preset_files
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo
+from parlai_humaneval.models.pool.loading import parlai_opt
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.presets import FOLDER, preset_files, preset_names, with_preset_files
 
 LEFT_OUT = {"gen/opt_bb3", "gen/opt_pt"}
 """For models of 175 billion weights, which ParlAI's wheel cannot run."""

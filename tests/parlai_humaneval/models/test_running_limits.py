@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.outside import Heard, OutsideAgent, Said
-from parlai_humaneval.models.asking import DELAY_SENTENCE
-from parlai_humaneval.models.pool import ModelFailed, ModelPool
-from parlai_humaneval.models.sharing import twin_of
-from parlai_humaneval.models.zoo import ModelSpec, Running
+from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.pool.asking import DELAY_SENTENCE
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
+from parlai_humaneval.models.pool.sharing import twin_of
+from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 RELEASE = threading.Event()
 

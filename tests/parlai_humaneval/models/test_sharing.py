@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.models.pool import ModelPool
+from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LINES = ("Hi!", "What do you do?", "I like dogs and the sea.", "I am a cook.")
 # ParlAI's greedy search has no minimum length; sampling from the one best token has, and is as repeatable.

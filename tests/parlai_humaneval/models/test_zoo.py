@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.models.zoo import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
 
 
 def write(folder: Path, text: str, name: str = "zoo.yaml") -> Path:

@@ -12,11 +12,11 @@ import nltk
 import pytest
 from parlai.scripts.train_model import TrainModel
 
-from parlai_humaneval.models import memory
 from parlai_humaneval.models.checking import Checked, check
-from parlai_humaneval.models.files import PATH_OPTIONS
-from parlai_humaneval.models.loading import parlai_opt
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo
+from parlai_humaneval.models.pool import memory
+from parlai_humaneval.models.pool.loading import parlai_opt
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.models.zoo.files import PATH_OPTIONS
 
 ZOO = load_zoo()
 STATES = {"packaged": "ready", "download": "to download", "training": "to train", "endpoint": "to serve"}
@@ -38,7 +38,7 @@ def new_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setenv("PARLAI_HUMANEVAL_HOME", str(tmp_path))
     monkeypatch.setenv("PARLAI_DATAPATH", str(tmp_path / "parlai"))
     monkeypatch.setenv("OPENAI_API_KEY", "not a key")
-    monkeypatch.setattr("parlai_humaneval.models.files._on_this_machine", lambda _: False)
+    monkeypatch.setattr("parlai_humaneval.models.zoo.files._on_this_machine", lambda _: False)
     monkeypatch.setattr(memory, "_free_bytes", lambda _: ("in this machine", 1e12))
     monkeypatch.setattr(socket.socket, "connect", forbidden)
     monkeypatch.setattr(socket.socket, "connect_ex", forbidden)

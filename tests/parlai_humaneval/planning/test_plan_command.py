@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from parlai_humaneval.analysis.planning.techniques import TECHNIQUES
 from parlai_humaneval.cli import main
+from parlai_humaneval.planning.techniques import TECHNIQUES
 
 
 def call(*arguments: str) -> Result:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.planning.inputs import ask
-from parlai_humaneval.analysis.planning.power import binomial_power
-from parlai_humaneval.analysis.planning.sample_sizes import one_proportion_size
-from parlai_humaneval.analysis.planning.study_plan import Plan, plan_study
+from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.power import binomial_power
+from parlai_humaneval.planning.sample_sizes import one_proportion_size
+from parlai_humaneval.planning.study_plan import Plan, plan_study
 
 
 def plan(**question: Any) -> Plan:

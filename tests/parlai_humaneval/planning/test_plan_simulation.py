@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.choice_tests import cochran_q_test, mcnemar_test
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
-from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
-from parlai_humaneval.analysis.planning import simulate
-from parlai_humaneval.analysis.planning.designs import Contest, OneShare, TwoScores, TwoShares
-from parlai_humaneval.analysis.planning.inputs import ask
-from parlai_humaneval.analysis.planning.simulate import found_by_f, rejections, shared_out, simulated_power
-from parlai_humaneval.analysis.planning.study_plan import plan_study
-from parlai_humaneval.analysis.turn_tests import equal_rates_test
+from parlai_humaneval.planning import simulate
+from parlai_humaneval.planning.designs import Contest, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.simulate import found_by_f, rejections, shared_out, simulated_power
+from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.statistics.choice_tests import cochran_q_test, mcnemar_test
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.turn_tests import equal_rates_test
 
 
 @settings(max_examples=30, deadline=None)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, ncf, nct, ncx2, t
 
-from parlai_humaneval.analysis.planning.designs import (
+from parlai_humaneval.planning.designs import (
     Contest,
     OneShare,
     TwoScores,
@@ -16,7 +16,7 @@ from parlai_humaneval.analysis.planning.designs import (
     greatest_discordance,
     patterns,
 )
-from parlai_humaneval.analysis.planning.power import (
+from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_power,
     exact_binomial_sizes,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.analysis.planning.curve import power_curve
-from parlai_humaneval.analysis.planning.inputs import ask
-from parlai_humaneval.analysis.planning.study_plan import plan_study
+from parlai_humaneval.planning.curve import power_curve
+from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.study_plan import plan_study
 
 
 @pytest.mark.parametrize("technique", ["pw_turn", "sata", "single_model", "direct_assessment", "spot_the_bot"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue, SaidLine
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue, SaidLine
 
 
 def talk(dialogue_id: str, entities: Sequence[str], exchanges: int = 3) -> Dialogue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from parlai_humaneval.protocol.records import Candidate, DialogueRecord, ModelRecord, Turn
+from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, ModelRecord, Turn
 
 
 def live_turn(number: int, models: Sequence[str], goes_on: str, **more: Any) -> Turn:

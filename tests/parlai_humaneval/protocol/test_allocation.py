@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from parlai_humaneval.protocol.allocation import Allocator, Cell, PastDialogue
+from parlai_humaneval.protocol.allocation.groups import Allocator, Cell, PastDialogue
 
 WORKERS = st.sampled_from([f"w{number}" for number in range(6)])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.protocol.contexts import (
+from parlai_humaneval.protocol.materials.contexts import (
     SpeakerContext,
     load_bst_contexts,
     load_contexts,
@@ -17,8 +17,8 @@ from parlai_humaneval.protocol.contexts import (
     load_jsonl_contexts,
     packaged_contexts,
 )
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.openers import load_openers, load_topics
+from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 
 EPISODE = {
     "personas": [["I ski.", "I bake."], ["I swim.", "I've a dog"]],

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.agents.corpus import PACKAGED_CORPUS
-from parlai_humaneval.protocol.dialogue_files import FIRST, SECOND, load_dialogues
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
-from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.dialogues.files import FIRST, SECOND, load_dialogues
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from live_dialogues import live_record, live_turn
 
-from parlai_humaneval.protocol.dialogue_sources import dialogues_of, load_sources
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.records import ContextRecord, DialogueRecord, OpeningLine
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.dialogues.sources import dialogues_of, load_sources
+from parlai_humaneval.protocol.materials.files import MaterialError
+from parlai_humaneval.protocol.records.dialogue import ContextRecord, DialogueRecord, OpeningLine
 
 
 def said(dialogue: Dialogue) -> list[tuple[str, str]]:

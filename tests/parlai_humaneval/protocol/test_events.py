@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from parlai_humaneval.protocol.events import (
+from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate, ContextRecord, Mask, ModelRecord
+from parlai_humaneval.protocol.records.events import (
     Answered,
     CandidatesShown,
     Delayed,
@@ -26,8 +27,7 @@ from parlai_humaneval.protocol.events import (
     Started,
     parse_events,
 )
-from parlai_humaneval.protocol.rebuilding import EventLogError, build_record
-from parlai_humaneval.protocol.records import SCHEMA_VERSION, Candidate, ContextRecord, Mask, ModelRecord
+from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_record
 
 TEXT = st.text(min_size=1, max_size=30)
 

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.protocol.instruction_lines import FLAGS, InstructionError, shared_parts, that_holds, with_shared
-from parlai_humaneval.protocol.materials import MaterialError, load_instructions
+from parlai_humaneval.protocol.materials.files import MaterialError, load_instructions
+from parlai_humaneval.protocol.materials.instruction_lines import (
+    FLAGS,
+    InstructionError,
+    shared_parts,
+    that_holds,
+    with_shared,
+)
 
 PARTS = {"line": "Be kind.", "lines": ["One.", {"when": "persona", "text": "Two."}], "nested": {"text": "{shared}"}}
 

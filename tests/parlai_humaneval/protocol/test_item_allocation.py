@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.item_allocation import Batch, ItemAllocator
-from parlai_humaneval.protocol.items import Item, PastJudgement
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.allocation.items import Batch, ItemAllocator
+from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
 
 WORKERS = st.sampled_from([f"w{number}" for number in range(4)])
 CELLS = [Cell(("a", "b"), "preference"), Cell(("a", "c"), "preference"), Cell(("b", "c"), "preference")]

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.item_allocation import ItemAllocator
-from parlai_humaneval.protocol.items import Item, PastJudgement
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.allocation.items import ItemAllocator
+from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
 
 AB, AC = Cell(("a", "b"), "preference"), Cell(("a", "c"), "preference")
 

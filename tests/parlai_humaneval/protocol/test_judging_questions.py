@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.protocol.judging_questions import (
+from parlai_humaneval.protocol.asked.judging_questions import (
     FEATURE_OPTIONS,
     FEATURE_QUESTIONS,
     LABEL_OPTIONS,
@@ -14,7 +14,7 @@ from parlai_humaneval.protocol.judging_questions import (
     label_questions,
     pair_question,
 )
-from parlai_humaneval.protocol.questions import question_for
+from parlai_humaneval.protocol.asked.questions import question_for
 
 
 @pytest.mark.parametrize(

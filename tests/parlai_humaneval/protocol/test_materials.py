@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from parlai_humaneval.protocol.materials import (
+from parlai_humaneval.protocol.materials.files import (
     MaterialError,
     load_instructions,
     load_personas,
 )
-from parlai_humaneval.protocol.practice import load_practice
+from parlai_humaneval.protocol.page.practice import load_practice
 
 PERSONA = {"persona_id": "p1", "sentences": ["I like tea.", "I have a dog."]}
 ITEM = {"human": "Hi!", "good": "Hello, how are you?", "bad": "Go away.", "why": "It is friendly."}

@@ -9,12 +9,11 @@ from finished import talk, with_person
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.protocol import pairing
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
-from parlai_humaneval.protocol.items import Item
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.pairing import Judged, NotEnough, pair_items
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue, pairing
+from parlai_humaneval.protocol.dialogues.items import Item
+from parlai_humaneval.protocol.dialogues.pairing import Judged, NotEnough, pair_items
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 
 def pairs(

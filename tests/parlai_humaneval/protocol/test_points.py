@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.protocol.points import points, ranks
-from parlai_humaneval.protocol.records import Candidate, DialogueRecord, ModelRecord, Turn
+from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, ModelRecord, Turn
+from parlai_humaneval.protocol.records.points import points, ranks
 
 
 def turn(number: int, picked: list[str], *, automatic: bool = False, answered: bool = True) -> Turn:

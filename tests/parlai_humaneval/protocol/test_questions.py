@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.protocol.questions import PW_TURN_QUESTIONS, question_for
+from parlai_humaneval.protocol.asked.questions import PW_TURN_QUESTIONS, question_for
 
 
 @pytest.mark.parametrize(

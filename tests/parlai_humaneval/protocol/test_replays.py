@@ -6,12 +6,12 @@ import pytest
 from finished import talk
 from live_dialogues import live_record, live_turn
 
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.dialogue_sources import dialogues_of
-from parlai_humaneval.protocol.dialogues import Dialogue
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.pairing import NotEnough
-from parlai_humaneval.protocol.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough
+from parlai_humaneval.protocol.dialogues.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.protocol.dialogues.sources import dialogues_of
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 
 def rated(count: int) -> list[Dialogue]:

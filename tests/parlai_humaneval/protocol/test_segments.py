@@ -9,12 +9,12 @@ from finished import talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.protocol.allocation import Cell
-from parlai_humaneval.protocol.dialogues import HUMAN, Dialogue
-from parlai_humaneval.protocol.items import Item
-from parlai_humaneval.protocol.materials import MaterialError
-from parlai_humaneval.protocol.pairing import NotEnough
-from parlai_humaneval.protocol.segments import segment_items
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.dialogues.items import Item
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough
+from parlai_humaneval.protocol.dialogues.segments import segment_items
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 
 def bots(count: int, exchanges: int = 5) -> list[Dialogue]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.quality.appearance import CHANGES, looked_over, shortened, without_control
+from parlai_humaneval.showing.appearance import CHANGES, looked_over, shortened, without_control
 
 LONG = "This is one. This is two! And three is longer (with brackets). Four."
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rated import answered, of_turns
 
-from parlai_humaneval.protocol.records import DialogueRecord, Turn
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Turn
 from parlai_humaneval.quality.choices import READING_SPEED_WPM, same_position, too_fast
 
 THREE = ("I like tea", "I like milk", "I like water")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.quality.clean_cuts import clean_cuts
-from parlai_humaneval.quality.identity import giveaways, mask_identity, masked_text, unmask
-from parlai_humaneval.quality.presentation import SettledPresenter
-from parlai_humaneval.quality.response_filter import ResponseFilter
+from parlai_humaneval.showing.clean_cuts import clean_cuts
+from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
+from parlai_humaneval.showing.presentation import SettledPresenter
+from parlai_humaneval.showing.response_filter import ResponseFilter
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "blender_3B", "human", "bot")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.quality.identity import giveaways, mask_identity, masked_text, unmask
-from parlai_humaneval.quality.presentation import AS_SAID, SettledPresenter
-from parlai_humaneval.quality.prompt_echo import prompt_echoes
+from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
+from parlai_humaneval.showing.presentation import AS_SAID, SettledPresenter
+from parlai_humaneval.showing.prompt_echo import prompt_echoes
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "retrieval", "blender_3B")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.quality.identity import mask_identity
+from parlai_humaneval.showing.identity import mask_identity
 
 ZOO = ("eliza", "retrieval", "tiny_generator", "blender_3B", "blender_3B-M0", "gpt2")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.quality.appearance import looked_over
-from parlai_humaneval.quality.markdown_text import without_markdown
+from parlai_humaneval.showing.appearance import looked_over
+from parlai_humaneval.showing.markdown_text import without_markdown
 
 WORDS = ["tea", "Milk", "sugar", "of", "é", "茶", "हिन्दी", "12", "3", "x2", "ok"]
 SIGNS = [

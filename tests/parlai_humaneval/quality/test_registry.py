@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rated import rated_alike, records, said
 
-from parlai_humaneval.protocol.records import DialogueRecord
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.quality import (
     CHECKS,
     CheckError,

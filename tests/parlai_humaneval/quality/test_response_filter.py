@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from parlai_humaneval.quality.presentation import SettledPresenter
-from parlai_humaneval.quality.reply_settings import ReplyLooks, presenter_of
-from parlai_humaneval.quality.response_filter import FilterError, ResponseFilter, load_classifier, read_words
+from parlai_humaneval.showing.presentation import SettledPresenter
+from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
+from parlai_humaneval.showing.response_filter import FilterError, ResponseFilter, load_classifier, read_words
 
 
 def shouting(text: str) -> float:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.agents.dialogue_agent import DialogueAgent, Line
-from parlai_humaneval.models.zoo import ModelSpec
+from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
+from parlai_humaneval.models.zoo.entries import ModelSpec
 
 Speech = Callable[[Sequence[Line], random.Random], str]
 """From the dialogue so far, seen from this side, and this side's chance, to its next line."""
@@ -44,7 +44,7 @@ class Talkers:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.agents: dict[str, TalkingAgent] = {}
         self.loaded: list[str] = []
-        monkeypatch.setattr("parlai_humaneval.models.pool.load_agent", self._load)
+        monkeypatch.setattr("parlai_humaneval.models.pool.pool.load_agent", self._load)
 
     def _load(self, spec: ModelSpec) -> TalkingAgent:
         self.loaded.append(spec.name)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from make_talkers import Talkers, acts, chancy, contents, counting, dialogues
 from parlai.utils.conversations import Conversations
 
-from parlai_humaneval.models.pool import ModelFailed
-from parlai_humaneval.models.zoo import ZooError
-from parlai_humaneval.protocol.dialogue_files import load_dialogues
-from parlai_humaneval.protocol.materials import MaterialError
+from parlai_humaneval.models.pool.pool import ModelFailed
+from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
 from parlai_humaneval.self_chat.dialogue import SILENCE_SHOWN
 from parlai_humaneval.self_chat.failing import ModelsFailed
@@ -230,7 +230,7 @@ def test_other_models_go_on_when_one_fails(talkers: Talkers, tmp_path: Path, pai
 
 def test_a_model_that_cannot_be_loaded_stops_no_other(tmp_path: Path) -> None:
     """Guards the same at loading, with real models in a tournament."""
-    from parlai_humaneval.models.zoo import load_zoo
+    from parlai_humaneval.models.zoo.entries import load_zoo
 
     zoo = load_zoo()
     lost = zoo["dull"].model_copy(update={"name": "lost", "options": {**zoo["dull"].options, "no_such_option": 1}})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from make_talkers import Talkers, acts, chancy, contents, counting, dialogues
 
-from parlai_humaneval.models.zoo import ModelSpec, load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.self_chat import SelfChatSettings, generate, pairs_of
 
 BATCHES = (1, 3, 8, 32)
@@ -107,7 +107,7 @@ def test_a_models_own_batch_size_is_held_to(talkers: Talkers, tmp_path: Path) ->
 
 def test_models_that_never_meet_are_not_loaded_together(talkers: Talkers, tmp_path: Path) -> None:
     """Guards memory: self-chats of ten large models need the memory of one."""
-    from parlai_humaneval.models.pool import ModelPool
+    from parlai_humaneval.models.pool.pool import ModelPool
 
     open_pools: list[int] = []
     original = ModelPool.close

@@ -1,4 +1,4 @@
-/** Finished dialogues and what is asked of them: `parlai_humaneval/protocol/panels.py`. */
+/** Finished dialogues and what is asked of them: `parlai_humaneval/protocol/page/panels.py`. */
 import * as v from "valibot";
 import { CardSchema, OptionSchema, ReasonSchema, unlike } from "./parts";
 

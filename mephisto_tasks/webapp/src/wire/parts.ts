@@ -1,4 +1,4 @@
-/** What steps are made of: `parlai_humaneval/protocol/wire.py`. */
+/** What steps are made of: `parlai_humaneval/protocol/page/wire.py`. */
 import * as v from "valibot";
 
 export const CardSchema = v.object({ candidate_id: v.string(), text: v.string() });

@@ -5,10 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.arena import words
 from parlai_humaneval.analysis.reports.arena.types import ArenaModel, ArenaPair, ArenaReport
 from parlai_humaneval.analysis.reports.facts import (
@@ -22,8 +18,12 @@ from parlai_humaneval.analysis.reports.facts import (
     unique,
 )
 from parlai_humaneval.analysis.reports.types import PlaceRow
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.win_rates import Floats, outcomes
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.statistics.win_rates import Floats, outcomes
+from parlai_humaneval.tables.from_records import Tables
 
 METHODS = [
     "Win rate: verdicts for the model, of those for either; ties and “both bad” are left out of it, and counted beside.",

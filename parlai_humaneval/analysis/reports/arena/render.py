@@ -18,7 +18,7 @@ from parlai_humaneval.analysis.reports.printing import (
     share_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.wording import counted, p_cell
+from parlai_humaneval.statistics.wording import counted, p_cell
 
 
 def parts(report: ArenaReport) -> Iterator[RenderableType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.types import Finding, Group, LiveReport, Part, PlaceRow
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.result import Result
 
 
 class ArenaPair(Group):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.arena.types import ArenaPair
 from parlai_humaneval.analysis.reports.words import ALPHA, TOO_FEW, corrected_p, decisive, note_remarks, titled
-from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range
 
 NOTHING = "No verdict has been given yet, so nothing can be said about the models."
 

@@ -8,8 +8,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.means import clustered_difference, clustered_mean
 from parlai_humaneval.analysis.reports.direct_assessment import words
 from parlai_humaneval.analysis.reports.direct_assessment.types import (
     AssessmentGroup,
@@ -31,8 +29,10 @@ from parlai_humaneval.analysis.reports.facts import (
 )
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.words import NO_RATINGS
-from parlai_humaneval.analysis.slider_scores import standardised, turned, worker_checks
 from parlai_humaneval.quality.ratings import degraded_rated_lower
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.slider_scores import standardised, turned, worker_checks
+from parlai_humaneval.tables.from_records import Tables
 
 CHECK = (
     "Worker check: one-sided rank-sum test that the worker rates the degraded model lower, on the criteria where more "

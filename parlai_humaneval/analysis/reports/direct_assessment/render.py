@@ -18,7 +18,7 @@ from parlai_humaneval.analysis.reports.printing import (
     p_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, signed, signed_range
+from parlai_humaneval.statistics.wording import ABSENT, counted, p_cell, signed, signed_range
 
 CRITERIA_WIDTH = 58
 """Characters that the columns of criteria may take, so that 80 hold the model's name beside them."""

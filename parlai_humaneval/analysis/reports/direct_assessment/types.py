@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.gaps import Gap
 from parlai_humaneval.analysis.reports.types import Group, GroupedReport, Part
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.result import Result
 
 
 class Cell(Part):

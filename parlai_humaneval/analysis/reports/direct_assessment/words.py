@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.direct_assessment.types import AssessmentGroup, Scores
 from parlai_humaneval.analysis.reports.words import note_remarks, titled, verdict_of_pairs
-from parlai_humaneval.analysis.wording import counted, signed
+from parlai_humaneval.statistics.wording import counted, signed
 
 
 def headline(group: AssessmentGroup) -> str:

@@ -19,7 +19,7 @@ from parlai_humaneval.analysis.reports.printing import (
     share_cells,
     titled_table,
 )
-from parlai_humaneval.analysis.wording import points_range, points_words, signed, signed_range
+from parlai_humaneval.statistics.wording import points_range, points_words, signed, signed_range
 
 
 def parts(report: FreeForAllReport) -> Iterator[RenderableType]:

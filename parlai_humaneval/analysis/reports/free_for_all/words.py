@@ -11,7 +11,7 @@ from parlai_humaneval.analysis.reports.words import (
     unfinished_remark,
     verdict_of_pairs,
 )
-from parlai_humaneval.analysis.wording import counted, percent, signed
+from parlai_humaneval.statistics.wording import counted, percent, signed
 
 
 def headline(group: FreeForAllGroup) -> str:

@@ -13,7 +13,7 @@ from parlai_humaneval.analysis.reports.duel_tables import matrix_table, pair_tab
 from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
 from parlai_humaneval.analysis.reports.pw_dialog.types import DialogGroup, PairwiseDialogReport
 from parlai_humaneval.analysis.reports.pw_dialog.words import title
-from parlai_humaneval.analysis.wording import counted, p_words, seconds_words
+from parlai_humaneval.statistics.wording import counted, p_words, seconds_words
 
 
 def parts(report: PairwiseDialogReport) -> Iterator[RenderableType]:

@@ -15,7 +15,7 @@ from parlai_humaneval.analysis.reports.words import (
     titled,
     verdict_of_pairs,
 )
-from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range
 
 SETTINGS = {
     "self_chat": "self-chats",

@@ -7,10 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import cluster_bootstrap, cluster_sums, clustered_share
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.proportions import binomial_p
 from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, finished, median
 from parlai_humaneval.analysis.reports.pw_turn import words
 from parlai_humaneval.analysis.reports.pw_turn.types import (
@@ -24,8 +20,11 @@ from parlai_humaneval.analysis.reports.pw_turn.types import (
     Unfinished,
 )
 from parlai_humaneval.analysis.reports.types import Share
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.win_rates import (
+from parlai_humaneval.statistics.clustered import cluster_bootstrap, cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_p
+from parlai_humaneval.statistics.win_rates import (
     Floats,
     count_dialogues,
     lin,
@@ -33,6 +32,7 @@ from parlai_humaneval.analysis.win_rates import (
     sqr_scores,
     wta_scores,
 )
+from parlai_humaneval.tables.from_records import Tables
 
 BOOTSTRAP_DRAWS = 2_000
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from parlai_humaneval.analysis.reports.printing import none_answered, span_title, titled_table
 from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PairwiseReport, Rate, TurnRange
-from parlai_humaneval.analysis.wording import ABSENT, counted, p_cell, percent, percent_range
+from parlai_humaneval.statistics.wording import ABSENT, counted, p_cell, percent, percent_range
 
 
 def parts(report: PairwiseReport) -> Iterator[RenderableType]:

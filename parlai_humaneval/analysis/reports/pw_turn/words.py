@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parlai_humaneval.analysis.reports.pw_turn.types import PairReport, PositionRow, Rate
 from parlai_humaneval.analysis.reports.words import TOO_FEW
-from parlai_humaneval.analysis.wording import counted, p_words, percent, percent_range
+from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range
 
 ALPHA = 0.05
 

@@ -7,12 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.analysis.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
-from parlai_humaneval.analysis.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
-from parlai_humaneval.analysis.correction import holm
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.means import clustered_mean
-from parlai_humaneval.analysis.proportions import binomial_test
 from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
 from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
@@ -20,7 +14,13 @@ from parlai_humaneval.analysis.reports.sata import words
 from parlai_humaneval.analysis.reports.sata.types import ChoicePair, ModelWins, SataGroup, SataReport, TurnSpan
 from parlai_humaneval.analysis.reports.types import PlaceRow
 from parlai_humaneval.analysis.reports.words import NO_TURNS
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.statistics.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_test
+from parlai_humaneval.tables.from_records import Tables
 
 SOBA = "soba"
 SATA = ("sata_random", "sata_user")

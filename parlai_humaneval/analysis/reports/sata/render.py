@@ -21,8 +21,8 @@ from parlai_humaneval.analysis.reports.printing import (
     titled_table,
 )
 from parlai_humaneval.analysis.reports.sata.types import SataGroup, SataReport, TurnSpan
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import (
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import (
     number_words,
     p_words,
     points_range,

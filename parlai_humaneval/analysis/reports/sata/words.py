@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.reports.sata.types import ChoicePair, SataGroup, TurnSpan
 from parlai_humaneval.analysis.reports.words import (
     corrected_p,
@@ -14,7 +13,8 @@ from parlai_humaneval.analysis.reports.words import (
     unfinished_remark,
     verdict_of_pairs,
 )
-from parlai_humaneval.analysis.wording import counted, percent, points_range, points_words
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.wording import counted, percent, points_range, points_words
 
 
 def headline(group: SataGroup) -> str:

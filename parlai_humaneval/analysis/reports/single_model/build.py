@@ -10,10 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
-from parlai_humaneval.analysis.frames import Tables
-from parlai_humaneval.analysis.means import Limits, clustered_difference, clustered_mean, t_test
-from parlai_humaneval.analysis.proportions import wald_interval
 from parlai_humaneval.analysis.reports.facts import (
     CLUSTERED,
     LEVEL,
@@ -35,7 +31,11 @@ from parlai_humaneval.analysis.reports.single_model.types import (
     TickSpan,
 )
 from parlai_humaneval.analysis.reports.words import NO_TURNS
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import wald_interval
+from parlai_humaneval.tables.from_records import Tables
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

@@ -26,8 +26,8 @@ from parlai_humaneval.analysis.reports.single_model.types import (
     SingleModelReport,
     TickSpan,
 )
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import (
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import (
     ABSENT,
     p_cell,
     percent,

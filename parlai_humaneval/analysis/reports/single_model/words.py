@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.reports.single_model.types import CriterionPair, SingleModelGroup
 from parlai_humaneval.analysis.reports.words import TOO_FEW, decisive, note_remarks, titled, unfinished_remark
-from parlai_humaneval.analysis.wording import counted, percent, signed
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.wording import counted, percent, signed
 
 _TICKED, _RATED = "by ticked replies", "by ratings at the end"
 

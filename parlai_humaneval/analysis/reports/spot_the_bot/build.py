@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.choice_tests import goodness_of_fit_test
-from parlai_humaneval.analysis.declared_judged import FEATURES
-from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.agreed import agreement_of
 from parlai_humaneval.analysis.reports.duels import correct_duels, duels_of, rate, standings_of
 from parlai_humaneval.analysis.reports.facts import CLUSTERED, finished, median, methods_of, unique
@@ -21,10 +18,13 @@ from parlai_humaneval.analysis.reports.spot_the_bot.types import (
     SpotReport,
     SurvivalRow,
 )
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.spotting import GOODNESS, SEGMENT
-from parlai_humaneval.analysis.survival import survival
-from parlai_humaneval.analysis.table_rows import TIE
+from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.spotting import GOODNESS, SEGMENT
+from parlai_humaneval.statistics.survival.curve import survival
+from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.record_rows import TIE
+from parlai_humaneval.tables.schema_judged import FEATURES
 
 METHODS = [
     "Win rate (Deriu et al. 2020, Eq. 1): segments in which the model got the better label (human > unsure > bot), of "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.agreement import rating_counts
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
-from parlai_humaneval.analysis.declared_judged import LABELS
 from parlai_humaneval.analysis.reports.facts import LEVEL
 from parlai_humaneval.analysis.reports.spot_the_bot.types import LabelAgreement, LabelRow
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.agreement import rating_counts
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.tables.schema_judged import LABELS
 
 
 def label_rows(rows: pd.DataFrame) -> list[LabelRow]:

@@ -8,12 +8,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.declared_judged import FEATURES, LABELS
 from parlai_humaneval.analysis.reports.agreed import agreement_words
 from parlai_humaneval.analysis.reports.duel_tables import matrix_table, pair_table
 from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
 from parlai_humaneval.analysis.reports.spot_the_bot.types import SpotGroup, SpotReport
-from parlai_humaneval.analysis.wording import ABSENT, counted, percent, percent_range, seconds_words
+from parlai_humaneval.statistics.wording import ABSENT, counted, percent, percent_range, seconds_words
+from parlai_humaneval.tables.schema_judged import FEATURES, LABELS
 
 
 def parts(report: SpotReport) -> Iterator[RenderableType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from parlai_humaneval.analysis.reports.agreed import Agreement
 from parlai_humaneval.analysis.reports.duels import Duel, Standing
 from parlai_humaneval.analysis.reports.types import Group, JudgedReport, Part
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.result import Result
 
 
 class LabelRow(Part):

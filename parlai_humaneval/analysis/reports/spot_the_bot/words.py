@@ -5,8 +5,8 @@ from __future__ import annotations
 from parlai_humaneval.analysis.reports.pw_dialog.words import disagreements, pair_sentence
 from parlai_humaneval.analysis.reports.spot_the_bot.types import LabelRow, SpotGroup
 from parlai_humaneval.analysis.reports.words import note_remarks, titled, verdict_of_pairs
-from parlai_humaneval.analysis.wording import counted, percent, percent_range
-from parlai_humaneval.protocol.judgements import HUMAN
+from parlai_humaneval.protocol.records.judgement import HUMAN
+from parlai_humaneval.statistics.wording import counted, percent, percent_range
 
 
 def headline(group: SpotGroup) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from parlai_humaneval.analysis.frames import Tables
 from parlai_humaneval.analysis.reports.duels import Duel, correct_duels
 from parlai_humaneval.analysis.reports.facts import CLUSTERED, finished, methods_of
 from parlai_humaneval.analysis.reports.judged import NOTHING, judged_facts
@@ -13,6 +12,7 @@ from parlai_humaneval.analysis.reports.third_party.rankings import rank_groups
 from parlai_humaneval.analysis.reports.third_party.replays import replay_groups
 from parlai_humaneval.analysis.reports.third_party.scales import scale_groups
 from parlai_humaneval.analysis.reports.third_party.types import RankGroup, ReplayGroup, ScaleGroup, ThirdPartyReport
+from parlai_humaneval.tables.from_records import Tables
 
 REPLAYS = (
     "Agreement with the dialogue's own rater: reply by reply, of turns in which both were asked. Percent: CR1 interval "

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.clustered import cluster_sums, clustered_share
-from parlai_humaneval.analysis.means import clustered_mean
-from parlai_humaneval.analysis.proportions import binomial_test
-from parlai_humaneval.analysis.rank_correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.analysis.reports.agreed import agreement_of
 from parlai_humaneval.analysis.reports.duels import duels_of
 from parlai_humaneval.analysis.reports.facts import LEVEL
 from parlai_humaneval.analysis.reports.third_party.types import RankGroup, RankRow
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.rank_correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_test
 
 
 def rank_groups(turns: pd.DataFrame, pairs: pd.DataFrame, *, seed: int) -> list[RankGroup]:

@@ -8,7 +8,6 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.clustered import MIN_CLUSTERS
 from parlai_humaneval.analysis.reports.agreed import agreement_words
 from parlai_humaneval.analysis.reports.duel_tables import pair_table
 from parlai_humaneval.analysis.reports.printing import (
@@ -27,7 +26,8 @@ from parlai_humaneval.analysis.reports.third_party.types import (
     ThirdPartyReport,
 )
 from parlai_humaneval.analysis.reports.third_party.words import title
-from parlai_humaneval.analysis.wording import counted, p_cell, percent, signed, signed_range
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.wording import counted, p_cell, percent, signed, signed_range
 
 
 def parts(report: ThirdPartyReport) -> Iterator[RenderableType]:

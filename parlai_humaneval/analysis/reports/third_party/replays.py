@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.agreement import cohen_kappa, krippendorff_alpha, percent_agreement
-from parlai_humaneval.analysis.means import clustered_mean
 from parlai_humaneval.analysis.reports.agreed import Agreement, agreement_of
 from parlai_humaneval.analysis.reports.facts import LEVEL, is_set
 from parlai_humaneval.analysis.reports.third_party.types import AnswerAgreement, RatingAgreement, ReplayGroup, TurnRow
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.agreement import cohen_kappa, krippendorff_alpha, percent_agreement
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.result import Result
 
 KEYS = ["own_technique", "own_setting", "metric"]
 CHOSEN, VERDICT = "chosen", "verdict"

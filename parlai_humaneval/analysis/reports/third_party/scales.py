@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from parlai_humaneval.analysis.agreement import krippendorff_alpha, rating_counts
-from parlai_humaneval.analysis.means import clustered_mean
 from parlai_humaneval.analysis.reports.facts import LEVEL
 from parlai_humaneval.analysis.reports.third_party.types import ScaleAgreement, ScaleGroup, ScaleRow
+from parlai_humaneval.statistics.agreement import krippendorff_alpha, rating_counts
+from parlai_humaneval.statistics.means import clustered_mean
 
 
 def scale_groups(ratings: pd.DataFrame, *, seed: int) -> list[ScaleGroup]:

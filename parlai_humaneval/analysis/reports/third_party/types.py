@@ -9,7 +9,7 @@ from pydantic import Field
 from parlai_humaneval.analysis.reports.agreed import Agreement
 from parlai_humaneval.analysis.reports.duels import Duel
 from parlai_humaneval.analysis.reports.types import Group, JudgedReport, Part
-from parlai_humaneval.analysis.result import Result
+from parlai_humaneval.statistics.result import Result
 
 
 class TurnRow(Part):

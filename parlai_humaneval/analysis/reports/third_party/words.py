@@ -5,8 +5,8 @@ from __future__ import annotations
 from parlai_humaneval.analysis.reports.pw_dialog.words import disagreements
 from parlai_humaneval.analysis.reports.third_party.types import AnswerAgreement, RankGroup, ReplayGroup, ScaleGroup
 from parlai_humaneval.analysis.reports.words import ALPHA, note_remarks, titled, verdict_of_pairs
-from parlai_humaneval.analysis.result import Result
-from parlai_humaneval.analysis.wording import counted, p_words, percent, signed, signed_range
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
 
 
 def title(group: ReplayGroup | RankGroup | ScaleGroup) -> str:

@@ -1,0 +1,227 @@
+"""Settings → a study of finished dialogues. Everything that can go wrong with the settings goes wrong here."""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from mephisto_tasks.engine.building import (
+    NothingToDo,
+    instructions_of,
+    pay_in_words,
+    restore_practice,
+    tries_in_words,
+)
+from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.judging import asking
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.gathering import Gathered, gather, own_dialogues
+from mephisto_tasks.judging.golds import PREFIX, GoldDeck, load_golds
+from mephisto_tasks.judging.practice import unfit
+from mephisto_tasks.judging.replaying import CannotReplay, own_settings
+from mephisto_tasks.judging.showing import shown_dialogue
+from mephisto_tasks.judging.study import Study
+from mephisto_tasks.live.practice_rules import check_practice
+from mephisto_tasks.stored.results import past_judgements
+from mephisto_tasks.study.settings import TASKS, task_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
+from parlai_humaneval.protocol.allocation.items import ItemAllocator
+from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from parlai_humaneval.showing.presentation import Presenter
+from parlai_humaneval.showing.reply_settings import presenter_of
+from parlai_humaneval.showing.response_filter import FilterError
+
+OWN = "own"
+"""Metric of replays: whatever the dialogue's own rater was asked."""
+
+
+def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """The study that the settings describe, with what earlier launches of the same name did.
+
+    Models that are to talk first do so here, as far as their dialogues are missing.
+
+    Raises:
+        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    own = _task_config(config, task)
+    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+    gathered = gather(config, data_dir, _steady(task_name) if config.seed is None else config.seed)
+    _check_replays(config, gathered)
+    practice = _practice(config, own, gathered)
+    if practice is None:
+        config = config.model_copy(update={"onboarding_qualification": None})
+    golds = GoldDeck(_golds(config, own), config.golds_per_unit, seed)
+    whole = _whole_unit(config, gathered)
+    unit = whole + min(config.golds_per_unit, len(golds.items))
+    allocator = ItemAllocator(
+        gathered.items,
+        gathered.wanted(config),
+        per_unit=config.items_per_unit,
+        units_per_worker=config.units_per_worker,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        seed=seed,
+    )
+    past, seen_golds = past_judgements(data_dir, task_name)
+    cells = {item.item_id: item.cell for item in gathered.items}
+    allocator.restore(replace(one, cell=cells.get(one.item_id, one.cell)) for one in past)
+    for worker, held in own_dialogues(config, gathered, data_dir).items():
+        allocator.bar(worker, held)
+    for gold in seen_golds:
+        golds.note_shown(gold.worker, gold.item_id)
+        if gold.judged:
+            golds.note_judged(gold.session)
+    study = Study(
+        config=config,
+        seed=seed,
+        practice=practice,
+        instructions=instructions_of(config, own, _values(config, unit, reward), _flags(config, unit)),
+        dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
+        items={item.item_id: item for item in gathered.items},
+        allocator=allocator,
+        golds=golds,
+        presenter=_presenter(config, {name for item in gathered.items for name in item.cell.models}),
+        remarks=_short_units(config, whole),
+    )
+    restore_practice(study, data_dir, task_name)
+    if allocator.remaining == 0:
+        raise NothingToDo(
+            f"all judgements of task {task_name!r} are there already. See them with "
+            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.judgements_per_item=… "
+            "or judgements_per_group=…"
+        )
+    return study
+
+
+def _presenter(config: StaticConfig, models: Collection[str]) -> Presenter:
+    """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    options = (zoo[name].options for name in models if name in zoo)
+    try:
+        return presenter_of(config.replies, options, compared=config.hides_ai_talk)
+    except FilterError as error:
+        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
+
+
+def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
+    """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
+    allocator = ItemAllocator(
+        gathered.items, per_unit=config.items_per_unit, per_worker_and_cell=config.items_per_worker_and_group
+    )
+    batch = allocator.claim("somebody", "a unit", "a unit")
+    return 0 if batch is None else len(batch.items)
+
+
+def _short_units(config: StaticConfig, whole: int) -> list[str]:
+    if whole >= config.items_per_unit:
+        return []
+    return [
+        f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets no "
+        "dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, or name "
+        "more dialogues."
+    ]
+
+
+def _steady(task_name: str) -> int:
+    """What a study shows must not change from launch to launch: its counts go on, and a sample stays the one it was."""
+    return zlib.crc32(task_name.encode())
+
+
+def _task_config(config: StaticConfig, task: str) -> Path:
+    """Words and practice of the task; a task without any of its own has those of its technique."""
+    own = task_dir(task) / "task_config"
+    if (own / "instructions.yaml").is_file() or config.technique not in TASKS:
+        return own
+    return task_dir(config.technique) / "task_config"
+
+
+def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
+    """Every dialogue that is to be asked about again must be understood before anybody is asked."""
+    if config.show not in ("replay", "turn"):
+        return
+    try:
+        for dialogue in gathered.dialogues:
+            own_settings(shown_dialogue(dialogue), config.reason_required)
+    except CannotReplay as error:
+        raise ConfigError(str(error)) from error
+
+
+def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
+    """What a rater practises: the metric; of replays that of the dialogues, None where there are several."""
+    if config.metric != OWN:
+        return config.metric
+    found = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
+    return found.pop() if len(found) == 1 else None
+
+
+def _practice(config: StaticConfig, own: Path, gathered: Gathered) -> Practice | None:
+    """The practice items: a file of one's own, or the task's for the metric; None where the task has none that fits."""
+    metric = _metric(config, gathered)
+    if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
+        return None
+    path = resolve_file(config.onboarding_file, own / f"onboarding_{metric}.json")
+    if not config.onboarding_file and not path.is_file():
+        return None
+    practice = load_practice(path, metric or config.metric)
+    problem = unfit(practice, config)
+    if config.show == "replay" and problem is None:
+        rated = gathered.dialogues[0]
+        assert rated.rating is not None
+        problem = check_practice(practice, own_settings(shown_dialogue(rated), config.reason_required))
+        practice = practice.model_copy(update={"question": practice.question or rated.rating.question})
+    if problem is None:
+        return practice
+    if not config.onboarding_file:
+        return None
+    raise ConfigError(
+        f"{path}: {problem}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
+        "(mephisto.blueprint.onboarding_qualification=null)"
+    )
+
+
+def _golds(config: StaticConfig, own: Path) -> Practice | None:
+    if not config.golds_per_unit:
+        return None
+    path = resolve_file(config.gold_file, own / f"golds_{config.metric}.json")
+    golds = load_golds(path, config)
+    problem = unfit(golds, config)
+    if problem is not None:
+        raise ConfigError(f"{path}: {problem}. Name {PREFIX[:-1]} items that fit: mephisto.blueprint.gold_file=…")
+    return golds
+
+
+def _values(config: StaticConfig, items: int, reward: float) -> dict[str, str]:
+    """``items``: of a whole unit, attention checks included."""
+    what = "pairs of conversations" if config.show == "pair" else "conversations"
+    questions = asking.asked(config)
+    return {
+        "question": questions[0].text if questions else "",
+        "items": str(items),
+        "judgements": str(config.judgements_per_item),
+        "units": str(config.units_per_worker or ""),
+        "min_reason_words": str(config.min_reason_words),
+        "tries": tries_in_words(config),
+        "pay": pay_in_words(config, reward, f"set of {items} {what}" if items > 1 else "task"),
+    }
+
+
+def _flags(config: StaticConfig, items: int) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then."""
+    flags = {
+        "practice": bool(config.onboarding_qualification),
+        "reasons": config.reason_required and config.show in ("pair", "replay"),
+        "several_items": items > 1,
+        "self_chat": config.setting == "self_chat",
+        "human_bot": config.setting == "human_bot",
+        "labels": config.show == "segment",
+        "features": bool(config.features),
+        "human_dialogues": bool(config.human_dialogues),
+        "replay": config.show == "replay",
+        "ranking": config.show == "turn",
+        "scales": config.show == "whole",
+        "ties": config.ties and config.show == "turn",
+    }
+    return {name for name, true in flags.items() if true}

@@ -1,0 +1,162 @@
+"""The dialogues of a study, from files, tasks and models that talk first; and the items that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.generating import generated_files
+from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.dialogues.items import Item
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough, judged_speaker, pair_items
+from parlai_humaneval.protocol.dialogues.replays import replay_items, turn_items, whole_items
+from parlai_humaneval.protocol.dialogues.segments import segment_items
+from parlai_humaneval.protocol.dialogues.sources import load_sources
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+
+PACKAGED = "packaged"
+"""Names the dialogues between two people that come with this project."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a study shows: ``dialogues`` by all items, ``items`` in a fixed order."""
+
+    dialogues: list[Dialogue]
+    items: list[Item]
+
+    def wanted(self, config: StaticConfig) -> Mapping[Cell, int] | None:
+        """Judgements to collect for each group; None: as many as its items need."""
+        if config.judgements_per_group is None:
+            return None
+        return {item.cell: config.judgements_per_group for item in self.items}
+
+
+def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
+    """Everything to judge.
+
+    Raises:
+        MaterialError, ZooError: a file or a model that cannot be used.
+        ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
+    """
+    dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task))
+    for path in generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
+        dialogues += load_dialogues(path)[: config.num_dialogues]
+    people = _people(config, data_dir) if config.human_dialogues else []
+    try:
+        items = _items(config, dialogues, people, seed)
+    except NotEnough as error:
+        raise ConfigError(str(error)) from error
+    items = [_with_judged(config, item, {one.dialogue_id: one for one in dialogues}, seed) for item in items]
+    used = {name for item in items for name in item.dialogues}
+    return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+
+
+def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
+    """Of a dialogue that is rated once more or as a whole, too, the lines of the model are marked."""
+    if config.show not in ("replay", "turn", "whole"):
+        return item
+    shown = [dialogues[name] for name in item.dialogues]
+    return replace(
+        item,
+        judged=tuple(judged_speaker(one, config.judged_speaker, seed) if one.models else None for one in shown),
+    )
+
+
+def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
+    """Complete dialogues of a live task in the same data directory."""
+    complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
+    if not complete:
+        raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
+    return complete
+
+
+def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
+    """Dialogues between two people, whoever the speakers of their files are called."""
+    entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
+    found = load_sources(entries, lambda task: _rated(data_dir, task))
+    return [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in found]
+
+
+def packaged_dialogues() -> str:
+    """The file of dialogues between two people that comes with this project."""
+    from importlib.resources import files
+
+    return str(files("parlai_humaneval") / "data" / "human_dialogues.jsonl")
+
+
+def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
+    match config.show:
+        case "pair":
+            found = pair_items(
+                dialogues,
+                _pairs(config, dialogues),
+                config.metric,
+                config.setting,
+                judged=config.judged_speaker,
+                wanted=config.judgements_per_group or 1,
+                seed=seed,
+            )
+            return _by_kind(found, {one.dialogue_id: one for one in dialogues})
+        case "segment":
+            bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
+            return segment_items(
+                bots,
+                people,
+                config.segment_lengths,
+                config.human_share,
+                config.judgements_per_item,
+                config.metric,
+                seeded=config.seed_exchanges,
+                seed=seed,
+            )
+        case "replay":
+            return replay_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+        case "turn":
+            return turn_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+        case "whole":
+            return whole_items(dialogues, config.judgements_per_item, config.metric, sample=config.sample, seed=seed)
+
+
+def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]:
+    """Pairs of self-chats and of dialogues with people are counted and reported apart (Smith et al. 2022, §3.1.3)."""
+    made = []
+    for item in items:
+        kinds = {dialogues[name].kind for name in item.dialogues}
+        made.append(replace(item, cell=replace(item.cell, setting=kinds.pop() if len(kinds) == 1 else "mixed")))
+    return made
+
+
+def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
+    """The pairs of models as configured; none named: every two that have dialogues."""
+    if config.model_names():
+        return config.pairs()
+    found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
+    if len(found) < 2:
+        known = ", ".join(found) or "nobody who is named"
+        raise ConfigError(
+            f"comparing needs dialogues of two models or more; these are of {known}. Say who speaks: {{file: chats.jsonl, "
+            "entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, in each dialogue's entities"
+        )
+    return list(combinations(found, 2))
+
+
+def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:
+    """Worker → the dialogues of this study that they held themselves, in live tasks of the same data directory."""
+    held: dict[str, list[str]] = {}
+    entries = [*config.dialogues, *config.human_dialogues]
+    for task in {str(entry["task"]) for entry in entries if isinstance(entry, Mapping) and "task" in entry}:
+        raters = raters_of_dialogues(data_dir, task)
+        for dialogue in gathered.dialogues:
+            worker = raters.get(dialogue.dialogue_id) or raters.get(dialogue.dialogue_id.rpartition(":")[0])
+            if worker is not None:
+                held.setdefault(worker, []).append(dialogue.dialogue_id)
+    return held

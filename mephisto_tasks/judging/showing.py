@@ -1,0 +1,133 @@
+"""A finished dialogue → what is recorded of it, and the panel on a rater's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+from uuid import uuid4
+
+from parlai_humaneval.models.pool.blanks import is_blank
+from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.protocol.materials.persona_lines import persona_line
+from parlai_humaneval.protocol.page.panels import Panel, PanelLine
+from parlai_humaneval.protocol.records.dialogue import Candidate
+from parlai_humaneval.protocol.records.judgement import ReplayedRating, ShownDialogue, ShownLine
+from parlai_humaneval.showing.identity import TALK_MASK
+from parlai_humaneval.showing.presentation import AS_SAID, Presented, Presenter
+
+OTHER = "Partner"
+"""What the speaker is called who is not judged."""
+REPLAYED = ("Person", "Partner")
+"""What the two speakers of a dialogue with a chatbot are called where it is rated once more."""
+
+Said = TypeVar("Said", ShownLine, Candidate)
+Names = Literal["pair", "segment", "replay"]
+
+
+def shown_dialogue(
+    dialogue: Dialogue, *, position: int = 1, judged: int | None = None, k: int | None = None, seeded: int = 0
+) -> ShownDialogue:
+    """What a record says of a dialogue of which ``k`` exchanges are shown after ``seeded`` ones (None: all of it).
+
+    Raises:
+        ValueError: more than two people or models speak, or it is shorter than that.
+    """
+    speakers = dialogue.speakers
+    if len(speakers) != 2:
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers; two can be shown")
+    if k is not None and dialogue.exchanges < k + seeded:
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k + seeded}")
+    lines = dialogue.lines if k is None else dialogue.lines[: 2 * (k + seeded)]
+    return ShownDialogue(
+        dialogue_id=dialogue.dialogue_id,
+        position=position,
+        kind=dialogue.kind,
+        entities=[dialogue.entities.get(speaker, HUMAN) for speaker in speakers],
+        judged=judged,
+        k=k,
+        lines=[ShownLine(speaker=speakers.index(line.speaker), text=line.text) for line in lines],
+        context=list(dialogue.context),
+        source=dialogue.source,
+        settings=dict(dialogue.settings),
+        replayed=dialogue.rating,
+    )
+
+
+def masked(shown: ShownDialogue, models: Sequence[str], presenter: Presenter = AS_SAID) -> ShownDialogue:
+    """The same as people may see it: what gives one of ``models``, or a well-known one, away is masked in what models say,
+    and their lines look as ``presenter`` has them look."""
+    lines = [
+        line if shown.entities[line.speaker] == HUMAN else _presented(line, models, presenter) for line in shown.lines
+    ]
+    return shown.model_copy(update={"lines": lines, "replayed": _rated_alike(shown.replayed, models, presenter)})
+
+
+def _rated_alike(replayed: ReplayedRating | None, models: Sequence[str], presenter: Presenter) -> ReplayedRating | None:
+    """The replies that the own rater chose from look as the lines do, among which they stand."""
+    if replayed is None:
+        return None
+    turns = [
+        turn.model_copy(update={"candidates": [_presented(one, models, presenter) for one in turn.candidates]})
+        for turn in replayed.turns
+    ]
+    return replayed.model_copy(update={"turns": turns})
+
+
+def _presented(said: Said, models: Sequence[str], presenter: Presenter) -> Said:
+    """What a model said, as it is shown; something is shown of every line, though only an emoji stood in it."""
+    found: Presented = presenter.present(said.text, models)
+    if found.text == said.text:
+        return said
+    before = {"raw_text": said.raw_text or said.text, "masks": [*said.masks, *found.masks]}
+    text = TALK_MASK if is_blank(found.text) else found.text
+    return said.model_copy(update={"text": text, **before, "changes": [*said.changes, *found.changes]})
+
+
+def names_of(shown: ShownDialogue, how: Names) -> list[str]:
+    """What the two speakers of a dialogue are called on the page, by their index."""
+    if how == "segment":
+        return list(SPOT_SPEAKERS)
+    if how == "pair":
+        return [PAIR_SPEAKERS[shown.position - 1] if index == shown.judged else OTHER for index in range(2)]
+    return [REPLAYED[0] if entity == HUMAN else REPLAYED[1] for entity in shown.entities]
+
+
+def panel(
+    shown: ShownDialogue, how: Names, *, title: str, lines: Sequence[ShownLine] | None = None, context: bool = False
+) -> Panel:
+    """A dialogue on the page; line ids are random, so that nothing tells who said them.
+
+    Args:
+        shown: the dialogue.
+        how: which names the speakers have.
+        title: of the panel.
+        lines: those to show; None: all.
+        context: whether persona sentences and topics are shown, with the names of the page in place of ParlAI's words.
+    """
+    names = names_of(shown, how)
+    return Panel(
+        title=title,
+        context=[_plain(line, shown.replayed is not None) for line in shown.context] if context else [],
+        judged_label=None if shown.judged is None else names[shown.judged],
+        lines=[
+            PanelLine(
+                line_id=uuid4().hex, speaker=names[line.speaker], judged=line.speaker == shown.judged, text=line.text
+            )
+            for line in (shown.lines if lines is None else lines)
+        ],
+    )
+
+
+def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) -> list[tuple[str, str]]:
+    """(line id, who said it) of a panel's lines, for the launch alone."""
+    return [(on_page.line_id, shown.entities[line.speaker]) for on_page, line in zip(panel.lines, lines, strict=True)]
+
+
+def _plain(line: str, rated: bool) -> str:
+    """A persona's sentence under the name of its speaker on the page; in a ``rated`` dialogue the rest is its topic."""
+    found = persona_line(line)
+    if found is None:
+        return f"Topic: {line}" if rated else line
+    whose, sentence = found  # written as the bot would hear it
+    return f"{REPLAYED[1] if whose == 'own' else REPLAYED[0]}: {sentence}"

@@ -1,0 +1,181 @@
+"""What the raters of one launch of engine 2 share: dialogues, items, who gets what, and the words on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from mephisto_tasks.engine import study as engine
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.words import UnitWords
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.golds import GoldDeck, right_side, shown_pair, shown_segment
+from mephisto_tasks.judging.plans import BatchPlan, PlannedItem, plan_batch
+from mephisto_tasks.judging.practice import JudgingPractice
+from mephisto_tasks.judging.showing import masked, shown_dialogue
+from mephisto_tasks.judging.unit import HeldBatch
+from mephisto_tasks.judging.world import ItemToJudge
+from parlai_humaneval.protocol.allocation.items import ItemAllocator
+from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
+from parlai_humaneval.protocol.dialogues.items import Item
+from parlai_humaneval.protocol.page.practice import PairItem, SegmentItem
+from parlai_humaneval.showing.presentation import AS_SAID, Presenter
+
+JUDGING = UnitWords(
+    done="answers are",
+    whole="task",
+    again="go on",
+    one="task",
+    begins="Now the real conversations begin.",
+    counted="judgements",
+)
+JUDGING_PAIRS = replace(JUDGING, many="pairs", begins="Now the real pairs of conversations begin.")
+
+
+@dataclass(kw_only=True)
+class Study(engine.Study):
+    """One launch. Thread-safe: every rater's unit runs in a thread of its own."""
+
+    config: StaticConfig
+    dialogues: Mapping[str, Dialogue]
+    items: Mapping[str, Item]
+    allocator: ItemAllocator
+    golds: GoldDeck
+    presenter: Presenter = AS_SAID
+    """How what models said is shown."""
+    _worker_of: dict[str, str] = field(default_factory=dict)
+    """Agent → worker, of the units of this launch."""
+
+    @property
+    def unit_words(self) -> UnitWords:
+        return JUDGING_PAIRS if self.config.show == "pair" else JUDGING
+
+    @cached_property
+    def recorded_settings(self) -> dict[str, Any]:
+        """The settings as they stand with every judgement."""
+        return {**self.config.model_dump(mode="json"), "study_seed": self.seed}
+
+    @cached_property
+    def rated_models(self) -> list[str]:
+        return sorted({name for item in self.items.values() for name in item.cell.models})
+
+    def resources(self) -> AbstractContextManager[Any]:
+        """Nothing: the models have spoken."""
+        return nullcontext()
+
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        batch = self.allocator.claim(worker, agent, name)
+        if batch is None:
+            return None
+        self._worker_of[agent] = worker
+        plan = plan_batch(
+            session=batch.session,
+            name=name,
+            item_ids=[item.item_id for item in batch.items],
+            golds=self.golds.draw(worker, batch.session, name),
+            golds_done=self.golds.judged(batch.session),
+            done=batch.done,
+            wanted=batch.numbers,
+            swap=self.config.show == "pair",
+            seed=self.seed,
+        )
+        return plan.model_dump(mode="json")
+
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldBatch:
+        return HeldBatch(self, BatchPlan.model_validate(stored), agent, page)
+
+    def drop_unit(self, agent: str, held: engine.HeldUnit | None) -> None:
+        self.allocator.abandon(agent)
+
+    def finish_unit(self, agent: str) -> None:
+        self.allocator.complete(agent)
+
+    def take_cut_off(self, worker: str) -> bool:
+        return False  # a batch says itself that it is gone on with
+
+    @property
+    def remaining(self) -> int:
+        return self.allocator.remaining
+
+    def standing(self, worker: str) -> engine.Standing:
+        if self.allocator.is_busy(worker):
+            return "busy"
+        if self.allocator.available(worker):
+            return "open"
+        return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
+
+    def progress(self) -> list[engine.GroupProgress]:
+        now = self.allocator.progress()
+        return [
+            engine.GroupProgress(str(cell), wanted, now.completed[cell], now.running[cell])
+            for cell, wanted in now.wanted.items()
+        ]
+
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> JudgingPractice:
+        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        return JudgingPractice(
+            self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
+        )
+
+    def note_shown_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
+        """The rater of a unit sees an item."""
+        if planned.gold is None:
+            self.allocator.note_shown(agent, planned.item_id)
+        else:
+            self.golds.note_shown(self._worker_of[agent], planned.item_id)
+
+    def note_judged_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
+        """They have answered all that is asked about it."""
+        if planned.gold is None:
+            self.allocator.note_done(agent, planned.item_id)
+        else:
+            self.golds.note_judged(plan.session)
+
+    def item_to_judge(self, plan: BatchPlan, planned: PlannedItem, number: int) -> ItemToJudge:
+        """What a rater is shown and asked as ``number`` of their unit."""
+        common: dict[str, Any] = {
+            "judgement_id": f"{plan.name}-{number}",
+            "item_id": planned.item_id,
+            "seed": planned.seed,
+            "session": plan.session,
+            "number": number,
+            "numbers": plan.numbers,
+        }
+        if planned.gold is not None:
+            return self._gold(planned, planned.gold, common)
+        item = self.items[planned.item_id]
+        order = list(zip(item.dialogues, item.judged, strict=True))
+        if planned.swapped:
+            order.reverse()
+        shown = [
+            masked(
+                shown_dialogue(
+                    self.dialogues[name],
+                    position=position,
+                    judged=judged,
+                    k=item.k,
+                    seeded=self.config.seed_exchanges,
+                ),
+                self.rated_models,
+                self.presenter,
+            )
+            for position, (name, judged) in enumerate(order, start=1)
+        ]
+        setting = item.cell.setting if self.config.show == "pair" else self.config.setting
+        return ItemToJudge(**common, setting=setting, group=item.cell.models, dialogues=shown, turn=item.turn)
+
+    def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> ItemToJudge:
+        gold = self.golds.item(number)
+        if isinstance(gold, PairItem):
+            shown = shown_pair(gold, planned.item_id, planned.swapped)
+            expected = {self.config.metric: right_side(gold, planned.swapped)}
+        else:
+            assert isinstance(gold, SegmentItem)
+            shown = shown_segment(gold, planned.item_id)
+            expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
+        return ItemToJudge(**common, setting=self.config.setting, group=(), dialogues=shown, expected=expected)

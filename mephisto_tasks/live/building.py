@@ -1,0 +1,186 @@
+"""Settings → a study: models, materials and counts. Everything that can go wrong with the settings goes wrong here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from mephisto_tasks.engine.building import (
+    NUMBERS,
+    NothingToDo,
+    instructions_of,
+    pay_in_words,
+    restore_practice,
+    tries_in_words,
+)
+from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.plans import Planner, UnitPlan
+from mephisto_tasks.live.practice_rules import check_practice
+from mephisto_tasks.live.study import Study, restore_allocation
+from mephisto_tasks.stored.results import past_dialogues
+from mephisto_tasks.stored.unfinished import unfinished_units
+from mephisto_tasks.study.settings import task_dir
+from parlai_humaneval.models.outside.human import is_person
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
+from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_contexts
+from parlai_humaneval.protocol.materials.files import load_personas
+from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
+from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from parlai_humaneval.showing.presentation import Presenter
+from parlai_humaneval.showing.reply_settings import presenter_of
+from parlai_humaneval.showing.response_filter import FilterError
+
+PACKAGED = "packaged"
+
+
+def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """The study that the settings describe, with what earlier launches of the same name did.
+
+    Raises:
+        ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    own = task_dir(task) / "task_config"
+    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+    allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    practice = _practice(config, own)
+    planner = _planner(config, seed)
+    person = any(is_person(spec) for spec in specs)
+    study = Study(
+        config=config,
+        seed=seed,
+        specs={spec.name: spec for spec in specs},
+        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
+        allocator=allocator,
+        planner=planner,
+        presenter=_presenter(config, specs),
+        practice=practice,
+        instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun, person)),
+        topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
+        unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
+    )
+    restore_practice(study, data_dir, task_name)
+    if allocator.remaining == 0:
+        raise NothingToDo(
+            f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
+            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
+        )
+    return study
+
+
+def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> dict[str, UnitPlan]:
+    """Units that were cut off and whose models, metric and setting this study has, too; raters of others begin anew."""
+    models, settings = set(config.model_names()), config.settings()
+    return {
+        worker: unit
+        for worker, unit in units.items()
+        if all(
+            set(cell.models) <= models and cell.metric == config.metric and cell.setting in settings
+            for cell in unit.cells
+        )
+    }
+
+
+def _presenter(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> Presenter:
+    try:
+        return presenter_of(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk)
+    except FilterError as error:
+        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
+
+
+def _file(configured: str) -> Path | None:
+    return Path(configured).expanduser() if configured else None
+
+
+def _planner(config: InteractiveConfig, seed: int) -> Planner:
+    openers = load_openers(None if config.openers == PACKAGED else _file(config.openers)) if config.openers else []
+    return Planner(
+        config,
+        seed,
+        personas=load_personas(_file(config.persona_file)) if config.persona else [],
+        contexts=_contexts(config),
+        openers=openers,
+    )
+
+
+def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
+    """Contexts, where a setting asks for them: a file of one's own, a persona for a model, or an ice-breaker from one."""
+    needed = bool(config.bot_persona) or config.topic == "icebreaker"
+    if not needed and not config.context_file:
+        return []
+    contexts = load_contexts(config.context_kind, _file(config.context_file))
+    if needed and not all(context.bot_persona for context in contexts):
+        without = next(context.context_id for context in contexts if not context.bot_persona)
+        raise ConfigError(
+            f"{config.context_file}: context {without!r} has no persona for the bot, which this study needs"
+        )
+    return contexts
+
+
+def _practice(config: InteractiveConfig, own: Path) -> Practice | None:
+    """The practice items: a file of one's own, the task's for the one setting of this study, or that for the metric."""
+    if not config.onboarding_qualification:
+        return None
+    of_setting = own / f"onboarding_{config.settings()[0]}.json"
+    alone = len(config.settings()) == 1 and of_setting.is_file()
+    path = resolve_file(config.onboarding_file, of_setting if alone else own / f"onboarding_{config.metric}.json")
+    practice = load_practice(path, config.metric)
+    problems = [check_practice(practice, config.of(setting)) for setting in config.settings()]
+    if all(problems):  # of several settings, the practice need fit one only
+        raise ConfigError(
+            f"{path}: {problems[0]}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
+            "(mephisto.blueprint.onboarding_qualification=null)"
+        )
+    return practice
+
+
+def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
+    unit = (
+        "conversation"
+        if config.conversations_per_unit == 1
+        else f"set of {config.conversations_per_unit} conversations"
+    )
+    return {
+        "question": config.question or config.of(config.settings()[0]).question,
+        "turns": str(config.turns),
+        "max_turns": str(config.max_turns),
+        "models": NUMBERS[config.group_size],
+        "conversations": str(config.conversations_per_unit),
+        "min_reason_words": str(config.min_reason_words),
+        "min_written_words": str(config.min_written_words),
+        "tries": tries_in_words(config),
+        "settings": str(len(config.settings())),
+        "pay": pay_in_words(config, reward, unit),
+    }
+
+
+def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[str]:
+    """What is true of the study, for lines of the instructions that hold only then.
+
+    ``begun``: lines stand there already. ``person``: one of the models is a person.
+    """
+    each = [config.of(setting) for setting in config.settings()]
+    flags = {
+        "persona": config.persona,
+        "human_partner": person,
+        "first_message": begun or bool(config.first_message),
+        "rater_ends": config.rater_ends,
+        "several_conversations": config.conversations_per_unit > 1,
+        "opinion": config.ask_opinion,
+        "topic_free": config.topic == "free",
+        "topic_icebreaker": config.topic == "icebreaker",
+        "topic_changes": config.topic_changes,
+        "offer_topics": config.offer_topics,
+        "practice": bool(config.onboarding_qualification),
+        "several_settings": len(each) > 1,
+        "none_allowed": any(one.min_choices == 0 for one in each),
+        "several_choices": any(one.max_choices != 1 for one in each),
+        "written_fallback": any(one.min_choices == 0 and one.fallback == "write" for one in each),
+        "reasons": any(one.reason_required for one in each),
+    }
+    return {name for name, true in flags.items() if true}

@@ -1,0 +1,167 @@
+"""What the dialogues of one launch of engine 1 share: settings, models, who gets what, and the words on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from mephisto_tasks.engine import study as engine
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.words import UnitWords, conversations
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.plans import Plan, Planner, UnitPlan
+from mephisto_tasks.live.practice import PracticeWorld
+from mephisto_tasks.live.practice_rules import check_practice
+from mephisto_tasks.live.unit import HeldConversations
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.protocol.allocation.groups import Allocator, Cell, PastDialogue
+from parlai_humaneval.protocol.records.dialogue import ModelRecord
+from parlai_humaneval.showing.presentation import AS_SAID, Presenter
+
+
+@dataclass(kw_only=True)
+class Study(engine.Study):
+    """One launch. Thread-safe: every rater's world runs in a thread of its own."""
+
+    config: InteractiveConfig
+    specs: dict[str, ModelSpec]
+    pool: ModelPool
+    allocator: Allocator
+    planner: Planner
+    presenter: Presenter = AS_SAID
+    """How replies are shown, and which are not."""
+    topics: list[str] = field(default_factory=list)
+    """Openings that the page offers; empty where it offers none."""
+    unfinished: dict[str, UnitPlan] = field(default_factory=dict)
+    """Mephisto's worker id → what is left of a unit of several conversations that was cut off."""
+
+    @property
+    def unit_words(self) -> UnitWords:
+        return conversations(self.config.conversations_per_unit)
+
+    @property
+    def rated_models(self) -> list[str]:
+        return self.config.model_names()
+
+    def resources(self) -> AbstractContextManager[Any]:
+        """The loaded models."""
+        return self.pool
+
+    def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
+        plan = self.take_unit(worker, agent, name)
+        return None if plan is None else plan.stored()
+
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
+        return HeldConversations(self, UnitPlan.restored(stored), page)
+
+    def drop_unit(self, agent: str, held: engine.HeldUnit | None) -> None:
+        begun = held.begun if isinstance(held, HeldConversations) else []
+        self.allocator.abandon(agent, rated=begun)
+
+    def finish_unit(self, agent: str) -> None:
+        self.allocator.complete(agent)
+
+    def take_cut_off(self, worker: str) -> bool:
+        return self.allocator.take_cut_off(worker)
+
+    @property
+    def remaining(self) -> int:
+        return self.allocator.remaining
+
+    def standing(self, worker: str) -> engine.Standing:
+        busy = self.allocator.is_busy(worker)
+        if worker in self.unfinished and not busy:
+            return "open"
+        if self.allocator.has_done_all(worker):
+            return "busy" if busy else "done_all"
+        if busy:
+            return "busy"
+        return "open" if self.allocator.available(worker) else "all_taken"
+
+    def progress(self) -> list[engine.GroupProgress]:
+        now = self.allocator.progress()
+        return [
+            engine.GroupProgress(str(cell), now.wanted, completed, now.running[cell])
+            for cell, completed in now.completed.items()
+        ]
+
+    def practice_loop(
+        self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
+    ) -> PracticeWorld:
+        assert self.practice is not None, "onboarding runs only where practice items are configured"
+        return PracticeWorld(self.practice, self.practice_config(), page, seed=seed, used=used, on_verdict=on_verdict)
+
+    def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
+        """The dialogues of a worker's new unit, or those that an earlier one of theirs still lacks; None: there are none.
+
+        Args:
+            worker: Mephisto's id of the worker.
+            agent: the key under which the unit is counted.
+            name: of a new unit, in records.
+        """
+        with self._lock:
+            left = self.unfinished.pop(worker, None)
+        if left is not None:
+            self.allocator.claim_again(worker, agent, left.cells)
+            return left.renamed(name)
+        cells = self.allocator.claim(worker, agent)
+        if cells is None:
+            return None
+        try:
+            return self.planner.plan(name, cells)
+        except BaseException:  # nobody would ever end a unit that did not begin
+            self.allocator.abandon(agent, rated=[])
+            raise
+
+    def leave_unit(self, worker: str, agent: str, unit: UnitPlan, done: Sequence[int], begun: Sequence[Cell]) -> None:
+        """The worker went away. ``done``: conversations that are complete; ``begun``: what they have rated anything of.
+
+        Of several conversations those that are left wait for the worker; the unit is given out anew all the same.
+        """
+        self.allocator.abandon(agent, rated=[*unit.held, *begun])
+        if unit.conversations > 1 and (done or len(unit.plans) < unit.conversations):
+            with self._lock:
+                self.unfinished[worker] = unit.without(done)
+
+    def practice_config(self) -> InteractiveConfig:
+        """The settings that the practice asks by: of several, the first that its items fit."""
+        assert self.practice is not None
+        each = [self.config.of(setting) for setting in self.config.settings()]
+        return next((one for one in each if check_practice(self.practice, one) is None), each[0])
+
+    def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
+        """The models of a plan as one partner; two that stand side by side keep their places."""
+        return self.pool.speaker(
+            list(plan.cell.models),
+            seed=plan.seed,
+            history=config.history,
+            order="fixed" if config.verdict else "balanced",
+            personas=plan.context.bot_personas,
+            presenter=self.presenter,
+        )
+
+    def model_records(self, cell: Cell) -> list[ModelRecord]:
+        """What a record says of the models of a cell."""
+        return [
+            ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
+            for spec in (self.specs[name] for name in cell.models)
+        ]
+
+
+def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:
+    """The allocator of a launch, with the counts of earlier launches of the same task."""
+    cells = [
+        Cell(models=group, metric=config.metric, setting=setting)
+        for setting in config.settings()
+        for group in config.model_groups()
+    ]
+    per_unit = config.conversations_per_unit - bool(config.quality_control_model)
+    allocator = Allocator(
+        cells, config.dialogues_per_group, seed=seed, per_unit=per_unit, per_worker=config.dialogues_per_worker
+    )
+    allocator.restore(past)
+    return allocator

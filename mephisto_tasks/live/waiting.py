@@ -1,0 +1,78 @@
+"""While the models write: what the rater reads, and what the models know of the rater."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from mephisto_tasks.engine.page_session import PageSession
+from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.protocol.records.events import Delayed
+
+PARTNER_TYPING = "Your partner is typing…"
+PARTNERS_TYPING = "Your partners are typing…"
+PARTNER_AWAY = "Your partner is not there just now. The reply may take some minutes. Please stay on this page."
+PARTNERS_AWAY = "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
+PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
+
+
+class Waiting:
+    """The waits of one conversation: nobody is said to be typing who is not there. Thread-safe.
+
+    Args:
+        page: the rater's.
+        speaker: may be people, who come and go.
+    """
+
+    def __init__(self, page: PageSession, speaker: BotSpeakerAgent) -> None:
+        self._page = page
+        self._speaker = speaker
+        self._turn = 0
+        self._open = False
+        self._said_away = False
+        self._held = False
+        self._lock = threading.Lock()
+
+    def begin(self, turn: int) -> None:
+        """The rater has said something, and waits from now on."""
+        with self._lock:
+            self._turn, self._open = turn, True
+            self._hold(False)
+            self._say(self._speaker.absent())
+
+    def look(self) -> None:
+        """Called again and again, until :meth:`end`: a partner may have come or gone, and so may the rater."""
+        with self._lock:
+            self._hold(not self._page.is_here())
+            absent = self._speaker.absent()
+            if absent != self._said_away:
+                self._say(absent)
+
+    def delayed(self, reason: str) -> None:
+        """A model is asked again; one that hangs may say so when the wait has long ended."""
+        with self._lock:
+            if not self._open:
+                return
+            self._page.state.append(Delayed(at=time.time(), turn=self._turn, reason=reason))
+            if not self._said_away:
+                self._page.wait(PARTNER_SLOW, slow=True)
+
+    def end(self) -> None:
+        """The replies are there, or never will be."""
+        with self._lock:
+            self._open = False
+
+    # -- with the lock held
+
+    def _say(self, absent: bool) -> None:
+        self._said_away = absent
+        several = bool(self._page.columns)
+        if absent:
+            self._page.wait(PARTNERS_AWAY if several else PARTNER_AWAY, idle=True)
+        else:
+            self._page.wait(PARTNERS_TYPING if several else PARTNER_TYPING)
+
+    def _hold(self, away: bool) -> None:
+        if away != self._held:
+            self._held = away
+            self._speaker.hold(away)

@@ -1,0 +1,285 @@
+"""One rated dialogue: a person writes, models answer, the person rates, and so on.
+
+Sources of the procedure: Smith et al. 2022, §3.1; Liu et al. 2023, “Evaluation Mechanisms”; Ma et al. 2023, §3;
+Ji et al. 2022, §3 and §4. What differs between them is in the settings.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, cast
+
+from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.live import asking
+from mephisto_tasks.live.plans import Plan
+from mephisto_tasks.live.turns import TurnRating
+from mephisto_tasks.live.typing_time import typing_seconds
+from mephisto_tasks.live.waiting import Waiting
+from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.protocol.asked.criteria import criterion_records
+from parlai_humaneval.protocol.page.steps import (
+    Action,
+    ActionAnswer,
+    Context,
+    MessageStep,
+    Progress,
+)
+from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate
+from parlai_humaneval.protocol.records.events import (
+    CandidatesShown,
+    Failed,
+    FinalRated,
+    Finished,
+    HumanMessage,
+    Started,
+    TopicChanged,
+    TopicChosen,
+    VerdictGiven,
+)
+
+if TYPE_CHECKING:
+    from mephisto_tasks.live.study import Study
+
+SUGGESTIONS = 12
+"""Topics offered behind the button, a random part of the file."""
+
+Verdict = Literal["a", "b", "tie", "both_bad"]
+
+
+class ConversationWorld:
+    """Runs one plan with one rater, writing down each event when it happens.
+
+    Args:
+        study: the launch that it belongs to.
+        plan: what to rate, in which context.
+        page: the rater's page.
+        session: name of the unit, where one holds several conversations.
+        conversations: how many it holds.
+
+    :meth:`run` raises what the page raises when the rater leaves, and
+    :class:`~parlai_humaneval.models.pool.pool.ModelFailed` when the models cannot answer; the events up to there are stored.
+    """
+
+    def __init__(
+        self, study: Study, plan: Plan, page: PageSession, *, session: str = "", conversations: int = 1
+    ) -> None:
+        self.study = study
+        self.config = study.config.of(plan.cell.setting)
+        self.plan = plan
+        self.page = page
+        self._session = session
+        self._conversations = conversations
+        self.rated_turns = 0
+        self.finished = False
+        self._heard_at = 0.0
+        self._shown: list[str] = []
+        self._suggestions: list[str] = []
+
+    def run(self) -> None:
+        """The whole dialogue, up to and including the last rating. Ends with ``finished``."""
+        self.page.clear()
+        self._start()
+        speaker = self.study.speaker(self.plan, self.config)
+        rating = TurnRating(self.config, self.plan, self.page, speaker)
+        self._waiting = Waiting(self.page, speaker)
+        try:
+            self._set_scene()
+            given = self._open(speaker)
+            verdict, by_rater = self._converse(speaker, rating, given)
+            self._final(verdict)
+            self.page.state.append(Finished(at=time.time(), by_rater=by_rater))
+            self.finished = True
+        finally:
+            speaker.leave()
+            self.study.forget_shown(self._shown)
+
+    def _start(self) -> None:
+        config, plan = self.config, self.plan
+        self.page.state.append(
+            Started(
+                at=time.time(),
+                schema_version=SCHEMA_VERSION,
+                dialogue_id=plan.dialogue_id,
+                technique=config.technique,
+                setting=plan.cell.setting,
+                settings={**config.model_dump(mode="json"), "study_seed": self.study.seed},
+                metric=config.metric,
+                question=config.question,
+                models=self.study.model_records(plan.cell),
+                context=plan.context,
+                seed=plan.seed,
+                session=self._session,
+                conversation=plan.conversation,
+                conversations=self._conversations,
+                quality_control_model=config.quality_control_model,
+                turn_criteria=criterion_records("tick", config.ticks()),
+                criteria=criterion_records(config.final_scale, config.scales()),
+            )
+        )
+
+    def _set_scene(self) -> None:
+        """Who the rater is, what to talk about, and where two partners stand."""
+        context = self.plan.context
+        self._count(1)
+        if self.config.verdict:
+            self.page.columns = asking.SIDES
+        if context.persona:
+            self.page.context = Context(title="Your character", lines=context.persona)
+        self.page.topic = context.topic
+        if self.config.topic == "free":
+            answer = self.page.ask_topic(asking.topic_step(self.config))
+            text, opinion = answer.text.strip(), answer.opinion or None
+            self.page.state.append(TopicChosen(at=time.time(), text=text, opinion=opinion))
+            self.page.topic = text
+        if self.config.offer_topics:
+            chance = random.Random(f"topics:{self.plan.seed}")
+            self._suggestions = chance.sample(self.study.topics, min(SUGGESTIONS, len(self.study.topics)))
+
+    def _open(self, speaker: BotSpeakerAgent) -> str | None:
+        """Say the lines of the context; returns the rater's first message where it is given to them."""
+        lines = list(self.plan.context.opening)
+        if not lines:
+            return self.config.first_message or None
+        given = lines.pop().text if lines[-1].speaker == "human" else None
+        for line in lines:
+            if line.speaker == "human":
+                speaker.observe({"id": "Human Speaker", "text": line.text, "episode_done": False})
+                self.page.say("you", line.text)
+            else:
+                speaker.accept(text=line.text)
+                self._say_for_partner(line.text)
+        return given
+
+    def _say_for_partner(self, text: str) -> None:
+        columns: list[int | None] = list(range(len(self.page.columns))) or [None]
+        for column in columns:
+            self.page.say("partner", text, column=column)
+
+    def _converse(self, speaker: BotSpeakerAgent, rating: TurnRating, given: str | None) -> tuple[Verdict | None, bool]:
+        """All turns. Returns the verdict, if it was given on the way, and whether the rater ended the conversation."""
+        last = self.config.max_turns if self.config.rater_ends else self.config.turns
+        for turn in range(1, last + 1):
+            self._count(turn)
+            action = self._human_message(speaker, turn, given if turn == 1 else None)
+            if action is not None:
+                verdict = cast("Verdict", action) if action in asking.VERDICTS else None
+                return verdict, True
+            rating.rate(turn, self._candidates(speaker, turn))
+            self.rated_turns += 1
+        return None, False
+
+    def _count(self, turn: int) -> None:
+        config = self.config
+        turns = Progress(
+            unit="turn",
+            current=turn,
+            total=None if config.rater_ends else config.turns,
+            minimum=config.turns if config.rater_ends and not config.verdict else None,
+        )
+        if self._conversations == 1:
+            self.page.progress = turns
+            return
+        self.page.progress = Progress(unit="conversation", current=self.plan.conversation, total=self._conversations)
+        self.page.within = turns
+
+    def _human_message(self, speaker: BotSpeakerAgent, turn: int, given: str | None) -> str | None:
+        """The rater's next message, heard by the models; or the id of the action that ended the conversation."""
+        text = given
+        if text is None:
+            answer = self.page.ask_message(self._message_step(turn))
+            while isinstance(answer, ActionAnswer):
+                if answer.action_id != asking.TOPIC_ACTION:
+                    return answer.action_id
+                self._note_topic(turn, answer.text.strip())
+                answer = self.page.ask_message(self._message_step(turn))
+            text = answer.text
+        suggested = given is None and text.strip() in self._suggestions
+        self.page.state.append(
+            HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
+        )
+        self.page.say("you", text)
+        self._waiting.begin(turn)
+        self._heard_at = time.monotonic()
+        speaker.observe({"id": "Human Speaker", "text": text.strip(), "episode_done": False})
+        return None
+
+    def _message_step(self, turn: int) -> MessageStep:
+        return MessageStep(
+            step_id=f"message-{turn}",
+            label="Write your next message" if self.page.transcript else "Write your first message",
+            min_words=self.config.min_message_words,
+            max_chars=self.config.max_message_chars,
+            suggestions=self._suggestions,
+            actions=self._actions(),
+        )
+
+    def _actions(self) -> list[Action]:
+        actions: list[Action] = []
+        if self.config.topic_changes:
+            actions.append(asking.topic_action())
+        if self.config.verdict and self.rated_turns >= self.config.turns:
+            actions += asking.verdict_actions(self.config)
+        elif self.config.rater_ends and not self.config.verdict:
+            actions.append(asking.end_action(self.config, self.rated_turns))
+        return actions
+
+    def _note_topic(self, turn: int, text: str) -> None:
+        self.page.state.append(TopicChanged(at=time.time(), turn=turn, text=text))
+        self.page.topic = text
+
+    def _candidates(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
+        waiting = self._waiting
+        try:
+            message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed), waiting.look)
+        finally:
+            waiting.end()
+        candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
+        self._let_type(message["text_candidates"], turn)
+        self._shown += [candidate.candidate_id for candidate in candidates]
+        self.study.note_shown((candidate.candidate_id, candidate.model) for candidate in candidates)
+        self.page.state.append(CandidatesShown(at=time.time(), turn=turn, candidates=candidates))
+        return candidates
+
+    def _let_type(self, texts: Sequence[str], turn: int) -> None:
+        """The time that typing takes, counted from the rater's message; of the models' own time it is the rest."""
+        seconds = typing_seconds(self.config.replies, texts, f"{self.plan.seed}:{turn}")
+        left = self._heard_at + seconds - time.monotonic()
+        if left > 0:
+            over = threading.Event()
+            try:
+                self.page.while_open(lambda: over.wait(left))
+            finally:
+                over.set()
+
+    def _final(self, verdict: Verdict | None) -> None:
+        """What is asked of the whole conversation."""
+        config = self.config
+        self.page.within = None  # no turn any more
+        if self._conversations == 1:
+            self.page.progress = None
+        if config.verdict:
+            self._give_verdict(verdict)
+        if config.final_criteria:
+            step = asking.rate_step(config, "final", config.scales(), asking.final_question(config))
+            values = self.page.ask_ratings(step).values
+            now = time.time()
+            self.page.state.append(FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
+
+    def _give_verdict(self, verdict: Verdict | None) -> None:
+        if verdict is None:
+            answer = self.page.ask_ticks(asking.verdict_step(self.config, "verdict"))
+            verdict = cast("Verdict", answer.selected[0])
+        better = self._model_at(asking.SIDES.index(verdict.upper())) if verdict in ("a", "b") else None
+        self.page.state.append(VerdictGiven(at=time.time(), turn=self.rated_turns, verdict=verdict, model=better))
+
+    def _model_at(self, column: int) -> str | None:
+        """The model that spoke in a column; its place is the same in all turns."""
+        ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
+        return next((model for model in map(self.study.model_of, ids) if model is not None), None)
+
+    def fail(self, reason: str) -> None:
+        """Write down that the dialogue could not go on through no fault of the rater."""
+        self.page.state.append(Failed(at=time.time(), reason=reason))

@@ -1,0 +1,1 @@
+"""The published techniques: a folder of confs and materials each."""

@@ -1,0 +1,16 @@
+"""Registers PW-Dialog as a preset of engine 2."""
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.operations.registry import register_mephisto_abstraction
+
+from mephisto_tasks.judging.blueprint import StaticBlueprint
+
+
+@register_mephisto_abstraction()
+class PWDialogBlueprint(StaticBlueprint):
+    """Two finished dialogues side by side."""
+
+    BLUEPRINT_TYPE = "pw_dialog"

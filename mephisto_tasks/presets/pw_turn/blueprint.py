@@ -1,0 +1,16 @@
+"""Registers PW-Turn as a preset of engine 1."""
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.operations.registry import register_mephisto_abstraction
+
+from mephisto_tasks.live.blueprint import InteractiveBlueprint
+
+
+@register_mephisto_abstraction()
+class PWTurnBlueprint(InteractiveBlueprint):
+    """Pairwise per turn."""
+
+    BLUEPRINT_TYPE = "pw_turn"

@@ -1,0 +1,16 @@
+"""Registers SATA as a preset of engine 1."""
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.operations.registry import register_mephisto_abstraction
+
+from mephisto_tasks.live.blueprint import InteractiveBlueprint
+
+
+@register_mephisto_abstraction()
+class SataBlueprint(InteractiveBlueprint):
+    """Select all that apply, or select one best of all."""
+
+    BLUEPRINT_TYPE = "sata"

@@ -1,0 +1,16 @@
+"""Registers single-model evaluation as a preset of engine 1."""
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.operations.registry import register_mephisto_abstraction
+
+from mephisto_tasks.live.blueprint import InteractiveBlueprint
+
+
+@register_mephisto_abstraction()
+class SingleModelBlueprint(InteractiveBlueprint):
+    """Single model, per turn and per dialogue."""
+
+    BLUEPRINT_TYPE = "single_model"

@@ -1,0 +1,1 @@
+"""Raters without people, through the real protocol."""

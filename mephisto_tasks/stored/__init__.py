@@ -1,0 +1,1 @@
+"""Mephisto's database and folders read back as records."""

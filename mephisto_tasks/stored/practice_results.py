@@ -1,0 +1,56 @@
+"""How workers did in the practice of a task, read from the onboarding agents' logs. Read only, as ``results.py``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mephisto_tasks.stored.stored_state import StateFile
+from parlai_humaneval.protocol.records.dialogue import OnboardingRecord
+from parlai_humaneval.protocol.records.events import Event, PracticeAnswered, PracticeEnded
+
+ONBOARDINGS = """
+    SELECT onboarding_agents.onboarding_agent_id, onboarding_agents.worker_id, onboarding_agents.task_run_id
+      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
+     WHERE tasks.task_name = ?
+  ORDER BY onboarding_agents.onboarding_agent_id
+"""
+
+
+def practice_of(events: Iterable[Event]) -> OnboardingRecord:
+    """One worker's practice, over all visits: choices by attempt, and the verdict (None: not ended yet)."""
+    choices: dict[int, list[str]] = defaultdict(list)
+    passed: bool | None = None
+    for event in events:
+        if isinstance(event, PracticeAnswered):
+            if event.item == 1:
+                choices[event.attempt] = []  # an attempt that was left begins anew
+            choices[event.attempt].append(event.choice)
+        elif isinstance(event, PracticeEnded):
+            passed = event.passed
+    return OnboardingRecord(passed=passed, tries=len(choices), choices=[choices[number] for number in sorted(choices)])
+
+
+def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+
+    A log that is missing or of another schema belongs to a practice that never began here; it is left out.
+    """
+    events: dict[str, list[Event]] = defaultdict(list)
+    for agent_id, worker_id, run_id in onboardings:
+        folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
+        try:
+            state = StateFile.model_validate_json((folder / "state.json").read_bytes())
+        except (FileNotFoundError, ValidationError):
+            continue
+        if state.outputs.messages:
+            events[str(worker_id)] += state.outputs.messages
+    return {worker: practice_of(found) for worker, found in events.items()}
+
+
+def failed_tries(practice: OnboardingRecord, items: int) -> int:
+    """Attempts that were gone through to their end with a wrong choice; ``items``: choices of a whole attempt."""
+    return sum(len(choices) == items and "bad" in choices for choices in practice.choices)

@@ -1,0 +1,301 @@
+"""Mephisto's database → records, read only.
+
+One query finds every rater of a task, the files of the runs hold what they did. Nothing is written, no provider is
+asked, and Mephisto itself is not imported. Units that were cleared after a disconnect have lost their agent, so that the
+query starts at the agents. Screening and gold units (negative unit indices) are left out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mephisto_tasks.stored.practice_results import ONBOARDINGS, read_practices
+from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.study.startup import collector_off
+from mephisto_tasks.study.task_lock import running_task_run
+from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
+from parlai_humaneval.protocol.dialogues.items import PastJudgement
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, OnboardingRecord, Status
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.rebuilding import EventLogError, split_dialogues
+from parlai_humaneval.protocol.records.rebuilding_judgements import build_rated
+from parlai_humaneval.quality.registry import checked
+
+PSEUDONYM_KEY = "pseudonym.key"
+"""File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
+
+
+PRESETS_OF = {"self_chat": "pw_dialog"}
+"""Task → its technique, where the two have different names."""
+
+
+class ResultsError(RuntimeError):
+    """Stored results that cannot be read; the message says which, and what to do."""
+
+
+_AGENTS = """
+    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
+           workers.worker_name, agents.status
+      FROM agents
+      JOIN tasks ON tasks.task_id = agents.task_id
+      JOIN units ON units.unit_id = agents.unit_id
+      JOIN workers ON workers.worker_id = agents.worker_id
+     WHERE tasks.task_name = ? AND units.unit_index >= 0
+  ORDER BY CAST(agents.agent_id AS INTEGER)
+"""
+
+
+@dataclass(frozen=True)
+class StoredAgent:
+    """One rater's part in one unit, as the database knows it."""
+
+    agent_id: str
+    assignment_id: str
+    unit_id: str
+    worker_id: str
+    task_run_id: str
+    worker_name: str
+    status: str
+
+
+_AT_WORK = {"none", "accepted", "waiting", "in task"}
+"""Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
+
+
+def database_file(data_dir: Path) -> Path:
+    """Mephisto's database in a data directory.
+
+    Raises:
+        ResultsError: there is none.
+    """
+    path = data_dir / "database.db"
+    if not path.is_file():
+        raise ResultsError(
+            f"there is no Mephisto database in {data_dir}. Name the directory that the task was launched with (--data-dir)"
+        )
+    return path
+
+
+def _query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    uri = f"{database_file(data_dir).resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+        try:
+            return connection.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise ResultsError(f"{database_file(data_dir)} is not a Mephisto 1.1 database ({error})") from error
+
+
+def task_names(data_dir: Path) -> list[str]:
+    """Names of all tasks in the database, newest first."""
+    return [str(row[0]) for row in _query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+
+
+def technique_of(data_dir: Path, task_name: str) -> str | None:
+    """The technique that a task of the database collects answers of, rated or not; None: it was never launched."""
+    rows = _query(
+        data_dir,
+        """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
+        [task_name],
+    )
+    return PRESETS_OF.get(str(rows[0][0]), str(rows[0][0])) if rows else None
+
+
+def requesters(data_dir: Path) -> list[tuple[str, str]]:
+    """Registered requesters: (name, provider type)."""
+    rows = _query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
+    return [(str(name), str(kind)) for name, kind in rows]
+
+
+def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first.
+
+    Raises:
+        ResultsError: no database, or no such task; the message lists the tasks that exist.
+    """
+    rows = _query(data_dir, _AGENTS, [task_name])
+    if not rows:
+        names = task_names(data_dir)
+        if task_name not in names:
+            known = ", ".join(names) or "none yet"
+            raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
+    return [StoredAgent(*(str(value) for value in row)) for row in rows]
+
+
+def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
+    runs = data_dir / "data" / "runs" / "NO_PROJECT"
+    return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
+
+
+def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, StateFile]]:
+    """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    for agent in stored_agents(data_dir, task_name):
+        path = _state_file(data_dir, agent)
+        try:
+            state = StateFile.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except ValidationError as error:
+            raise ResultsError(f"{path} cannot be read: {_first_line(error)}") from error
+        if state.outputs.messages:
+            yield agent, state
+
+
+def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rated]]:
+    alive = running_task_run(data_dir, task_name)
+    for agent, state in stored_states(data_dir, task_name):
+        at_work = agent.task_run_id == alive and agent.status in _AT_WORK
+        unfinished: Status = "running" if at_work else "partial"
+        try:
+            for events in split_dialogues(state.outputs.messages):
+                yield agent, build_rated(events, unfinished=unfinished)
+        except EventLogError as error:
+            raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def read_records(data_dir: Path, task_name: str) -> list[Rated]:
+    """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
+
+    Raises:
+        ResultsError: no database, no such task, or a file that is not of this schema.
+    """
+    with collector_off():
+        found = list(_records(data_dir, task_name))
+        practised = past_practices(data_dir, task_name)
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
+    records = []
+    for agent, record in found:
+        record.task_name = task_name
+        record.task_run_id = agent.task_run_id
+        record.assignment_id = agent.assignment_id
+        record.unit_id = agent.unit_id
+        record.worker = pseudonyms.worker(agent.worker_name)
+        if agent.worker_id in practised:
+            record.checks["practice"] = practised[agent.worker_id].model_dump()
+        records.append(record)
+    checked(records)
+    return records
+
+
+def read_dialogues(data_dir: Path, task_name: str) -> list[DialogueRecord]:
+    """All dialogues of a live task; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, DialogueRecord)]
+
+
+def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
+    """All judgements of a task on finished dialogues; see :func:`read_records`."""
+    return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
+
+
+def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
+    """All dialogues or judgements of one worker in a task, by Mephisto's id of the worker; their pseudonym is left empty.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
+
+
+def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
+    if not (data_dir / "database.db").is_file():
+        return {}
+    return read_practices(data_dir, _query(data_dir, ONBOARDINGS, [task_name]))
+
+
+def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
+    """What earlier launches of a task did, for the allocation of the next. Workers by Mephisto's id.
+
+    No database, or no such task, is an empty past.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    found = [(agent, one) for agent, one in _records(data_dir, task_name) if isinstance(one, DialogueRecord)]
+    held: dict[str, set[int]] = {}
+    for _, record in found:
+        if record.status == "complete":
+            held.setdefault(record.session or record.dialogue_id, set()).add(record.conversation)
+    return [
+        PastDialogue(
+            cell=Cell(
+                models=tuple(model.name for model in record.models), metric=record.metric, setting=record.setting
+            ),
+            worker=agent.worker_id,
+            # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
+            complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
+            rated_turns=len(record.complete_turns),
+            cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
+        )
+        for agent, record in found
+    ]
+
+
+def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Dialogue id → Mephisto's id of the worker who held it, of a live task.
+
+    Raises:
+        ResultsError: as :func:`read_records`.
+    """
+    found = _records(data_dir, task_name)
+    return {record.dialogue_id: agent.worker_id for agent, record in found if isinstance(record, DialogueRecord)}
+
+
+@dataclass(frozen=True)
+class PastGold:
+    """An attention check that a worker met in the unit ``session``; ``judged``: and answered."""
+
+    worker: str
+    item_id: str
+    session: str
+    judged: bool
+
+
+def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[PastGold]]:
+    """What earlier launches of a task on finished dialogues did, for the next; workers by Mephisto's id.
+
+    Returns the judgements, and the attention checks that workers have met. No database, or no such task, is an empty past.
+    """
+    judgements: list[PastJudgement] = []
+    golds: list[PastGold] = []
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return judgements, golds
+    for agent, state in stored_states(data_dir, task_name):
+        wanted = int((state.inputs or {}).get("wanted", 0))
+        for events in split_dialogues(state.outputs.messages):
+            record = build_rated(events)
+            if not isinstance(record, JudgementRecord):
+                continue
+            if record.expected is not None:
+                done = record.status == "complete"
+                golds.append(PastGold(agent.worker_id, record.item_id, record.session, done))
+                continue
+            judgements.append(_past(agent.worker_id, record, wanted))
+    return judgements, golds
+
+
+def _past(worker: str, record: JudgementRecord, wanted: int) -> PastJudgement:
+    return PastJudgement(
+        item_id=record.item_id,
+        cell=Cell(models=tuple(record.group), metric=record.metric, setting=record.setting),
+        dialogues=tuple(shown.dialogue_id for shown in record.dialogues),
+        worker=worker,
+        session=record.session,
+        complete=record.status == "complete",
+        numbers=wanted,
+    )

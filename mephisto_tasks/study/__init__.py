@@ -1,0 +1,1 @@
+"""A launch: settings, locks, and the running of a study under Mephisto."""

@@ -1,0 +1,107 @@
+"""Mephisto's TaskLauncher, quick with hundreds of units, and able to add one while raters are at work."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.data_model.assignment import Assignment, InitializationData
+from mephisto.operations.task_launcher import TaskLauncher
+
+from mephisto_tasks.stored.stores import one_commit
+
+logger = logging.getLogger(__name__)
+
+MOCK_PROVIDER = "mock"
+FIRST_UNIT_S = 60.0
+"""How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
+
+_ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
+
+
+class StudyLauncher(TaskLauncher):
+    """Creates the units of a study in one commit, and opens and expires them likewise where no provider is asked."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._first_open = threading.Event()
+        self._adding = threading.Lock()
+
+    def create_assignments(self) -> None:
+        """All units; they are not open to raters yet."""
+        with one_commit(self.db):
+            super().create_assignments()
+
+    def _launch_limited_units(self, url: str) -> None:
+        try:
+            super()._launch_limited_units(url)
+        finally:
+            self._first_open.set()
+
+    def generate_units(self) -> Any:
+        """Mephisto's, which asks for each unit to be launched; the mock provider's are launched all at once here."""
+        if self.provider_type == MOCK_PROVIDER and self.max_num_concurrent_units == 0:
+            with one_commit(self.db):
+                for unit in list(self.unlaunched_units.values()):
+                    unit.launch(self.launch_url)
+            self._first_open.set()
+        for unit in super().generate_units():
+            if not self.keep_launching_units:
+                return  # the study was stopped while a slow provider was still being told of its units
+            yield unit
+            self._first_open.set()
+
+    def wait_for_first(self) -> None:
+        """Until a rater who comes finds a unit: at most :data:`FIRST_UNIT_S`."""
+        self._first_open.wait(FIRST_UNIT_S)
+
+    def add_one(self, data: InitializationData) -> None:
+        """Create and open one more assignment of one unit, now; from any thread.
+
+        It never enters the list of units to be launched: the thread that works on that list may be reading it.
+        """
+        run = self.task_run
+        with self._adding:
+            assignment_id = self.db.new_assignment(
+                run.task_id, run.db_id, run.requester_id, run.task_type, run.provider_type, run.sandbox
+            )
+            assignment = Assignment.get(self.db, assignment_id)
+            assignment.write_assignment_data(data)
+            self.assignments.append(assignment)
+            unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
+            self.units.append(unit)
+        unit.launch(self.launch_url)
+
+    def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> None:
+        """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
+
+        A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
+        units than there were at first.
+        """
+        there = sum(unit.db_status not in _ENDED for unit in self.units if unit.db_id != besides)
+        for _ in range(wanted - there):
+            self.add_one(data())
+
+    def expire_open_units(self) -> None:
+        """Take every unit that nobody completed off the market; one that fails does not keep the others."""
+        self.keep_launching_units = False
+        self.finished_generators = True
+        if self.units_thread is not None:
+            self.units_thread.join(timeout=5)
+        with ExitStack() as stack:
+            if self.provider_type == MOCK_PROVIDER:
+                stack.enter_context(one_commit(self.db))
+                stack.enter_context(one_commit(self.db.get_datastore_for_provider(MOCK_PROVIDER)))
+            for unit in self.units:
+                try:
+                    if unit.db_status not in _ENDED:
+                        unit.expire()
+                except Exception:
+                    logger.exception("unit %s could not be expired", unit.db_id)

@@ -1,0 +1,192 @@
+"""Launching a task: settings → checked study → running crowd task → clean end.
+
+``parlai-humaneval launch TASK``, ``python -m mephisto_tasks.TASK.run``, the demo and the tests all go through here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions.databases.local_singleton_database import MephistoSingletonDB
+from mephisto.data_model.worker import Worker
+from omegaconf import DictConfig, OmegaConf
+
+from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
+from mephisto_tasks.engine.building import NothingToDo
+from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.explain import StudyDoor
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.partner.link import partners_door
+from mephisto_tasks.partner.room import PartnerRoom
+from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
+from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.settings import blueprint_of
+from mephisto_tasks.study.task_lock import task_lock
+from parlai_humaneval.models.outside.desk import Desk, offered
+from parlai_humaneval.models.quiet import quiet_parlai
+
+__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+
+logger = logging.getLogger(__name__)
+
+
+class StudyBroken(RuntimeError):
+    """Dialogues failed one after another; the message says with what."""
+
+
+@dataclass
+class Launched:
+    """A running study."""
+
+    study: Study
+    operator: StudyOperator
+    url: str
+    data_dir: Path
+    task_name: str
+    task_run_id: str
+    live_run: Any
+    room: PartnerRoom | None = None
+    partner_url: str | None = None
+    """Secret link for the people who write replies, where one of the models is a person."""
+
+    def warning(self) -> str | None:
+        """What whoever launched should know now; each time once."""
+        if self.room is not None and self.room.newly_unattended():
+            return (
+                f"A rater waits for a reply, and no partner is there to write it. Link for partners: {self.partner_url}"
+            )
+        return None
+
+    def is_done(self) -> bool:
+        """True when every dialogue asked for is complete and no rater is on a page any more, or nothing can go on."""
+        if self.study.broken is not None:
+            return True
+        return self.study.remaining == 0 and not self.live_run.task_runner.running_units
+
+    def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
+        """Block until done or until ``stop`` is set."""
+        while not self.is_done() and not stop.wait(poll_s):
+            pass
+
+
+@contextmanager
+def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched]:
+    """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
+
+    Raises:
+        what a blueprint's ``build_study`` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
+    """
+    webapp_dist()
+    blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
+    assert isinstance(blueprint, dict)
+    blueprint_class = blueprint_of(task)
+    settings = read_config(
+        blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
+    )
+    task_name = str(config.mephisto.task.task_name)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    reward = float(config.mephisto.task.task_reward)
+    with ExitStack() as stack:
+        lock = stack.enter_context(task_lock(data_dir, task_name))
+        study = blueprint_class.build_study(settings, task, data_dir, task_name, reward)
+        if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
+            HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
+        desk = Desk()
+        with (
+            quiet_parlai(),
+            offered(desk),
+        ):  # it logs every option of every model between people and the link they wait for
+            stack.enter_context(study.resources())
+        stack.callback(desk.close)
+        side_door = _partners_door(config, data_dir, task_name) if desk.used else None
+        if desk.used:
+            _announce_truly(config, study)
+        db = MephistoSingletonDB(str(data_dir / "database.db"))
+        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
+        shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
+        # Before any practice: nobody should practise for a study that has nothing for them.
+        shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
+        config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
+        # Mephisto grants and asks for the practice's qualification by what stands here.
+        config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
+        live_run = operator.launch(config.mephisto, shared_state)
+        lock.name_run(str(live_run.task_run.db_id))
+        url = str(live_run.task_launcher.launch_url)
+        room = None if side_door is None else PartnerRoom(desk, side_door.router)
+        if room is not None:
+            room.start()
+        try:
+            yield Launched(
+                study=study,
+                operator=operator,
+                url=url,
+                data_dir=data_dir,
+                task_name=task_name,
+                task_run_id=str(live_run.task_run.db_id),
+                live_run=live_run,
+                room=room,
+                partner_url=None if side_door is None else side_door.url(url),
+            )
+        finally:
+            study.closing.set()
+            if room is not None:
+                room.say_goodbye()
+            operator.close()
+    if study.broken is not None:
+        raise StudyBroken(
+            f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
+            "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
+            "goes on."
+        )
+
+
+def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:
+    """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
+    if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
+        raise ConfigError(
+            f"mephisto.architect: a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too; leave the "
+            "human model out, or do not change the architect"
+        )
+    return partners_door(data_dir, task_name)
+
+
+def _announce_truly(config: DictConfig, study: Study) -> None:
+    """Where people may write the replies, the crowd's site must not announce chatbots: it says what the page says."""
+    for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
+        if "chatbot" in str(config.mephisto.task[key]).lower():
+            config.mephisto.task[key] = words
+
+
+def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
+    """The public configuration of the page: words only; no model, no right answer."""
+    return {
+        **study.instructions.model_dump(mode="json"),
+        "provider_type": str(config.mephisto.provider._provider_type),
+    }
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
+    import signal
+
+    stop = threading.Event()
+
+    def handler(signum: int, frame: Any) -> None:
+        if stop.is_set() and signum == signal.SIGINT:
+            raise KeyboardInterrupt  # a second Ctrl-C means it
+        stop.set()
+
+    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGTERM, handler)
+    return stop

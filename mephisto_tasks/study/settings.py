@@ -1,0 +1,236 @@
+"""Settings of a task: the named confs, files of yours, and overrides of the command line, composed and checked."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from mephisto.operations.registry import get_blueprint_from_type
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel
+
+from mephisto_tasks.engine.blueprint import StudyBlueprint
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.study.embedded_models import OVERRIDE, use_embedded
+from mephisto_tasks.study.launcher import MOCK_PROVIDER
+
+LIVE = ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
+"""Tasks in which a rater talks to models (engine 1)."""
+STATIC = ("pw_dialog", "self_chat", "spot_the_bot", "third_party")
+"""Tasks in which a rater judges finished dialogues (engine 2)."""
+TASKS = {name: f"mephisto_tasks.presets.{name}" for name in (*LIVE, *STATIC)}
+"""Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
+
+SHARED_CONFS = Path(__file__).resolve().parents[1] / "engine" / "hydra_configs" / "conf"
+"""What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
+
+PLACE = "place"
+BLUEPRINT = "mephisto.blueprint."
+_PARTS = ("base", "live", "static")
+"""Confs that others are made of."""
+_OPTIONAL = ("block_qualification", "server_source_path", "server_type")
+"""Settings that Mephisto declares as missing and does without."""
+_OTHERS = [
+    ("models", "", "models=embedded puts models that need no download in the place of a conf's own."),
+    (PLACE, "local", "Where raters come from: local, mturk_sandbox or mturk. Goes with every conf."),
+    ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
+    ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
+    ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
+    ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
+    ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
+    ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
+    ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
+]
+_SECTIONS = ("blueprint", "architect", "provider", "task")
+
+
+def task_dir(task: str) -> Path:
+    """Folder of a task's package.
+
+    Raises:
+        ConfigError: naming the tasks that exist.
+    """
+    if task not in TASKS:
+        raise ConfigError(f"there is no task {task!r}; choose one of: {', '.join(TASKS)}")
+    module = import_module(TASKS[task])
+    assert module.__file__ is not None
+    return Path(module.__file__).parent
+
+
+def blueprint_of(task: str) -> type[StudyBlueprint]:
+    """The blueprint of a task, which is registered with Mephisto by this.
+
+    Raises:
+        ConfigError: there is no such task.
+    """
+    task_dir(task)
+    import_module(f"{TASKS[task]}.blueprint")
+    found: type[StudyBlueprint] = get_blueprint_from_type(task)
+    return found
+
+
+def conf_names(task: str) -> list[str]:
+    """The confs of a task that can be launched by name."""
+    folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
+    return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Settings of a task: a named conf (or the path of a YAML file of yours) and hydra overrides.
+
+    ``models=embedded`` among these puts models that need no download in the place of the conf's.
+
+    Raises:
+        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
+    """
+    confs = task_dir(task) / "hydra_configs" / "conf"
+    model = blueprint_of(task).CONFIG
+    config_fields = {**all_settings(model), **model.model_fields}  # a block may be set as a whole
+    embedded = OVERRIDE in overrides
+    overrides = [override for override in overrides if override != OVERRIDE]
+    for override in overrides:
+        _check_name(override, [BLUEPRINT + name for name in config_fields])
+    config_dir, config_name = confs, conf
+    if conf.endswith((".yaml", ".yml")):
+        own = Path(conf).expanduser().resolve()
+        if not own.is_file():
+            raise ConfigError(f"there is no file {own}")
+        config_dir, config_name = own.parent, own.stem
+    elif conf not in conf_names(task):
+        raise ConfigError(f"{task} has no conf {conf!r}; choose one of: {', '.join(conf_names(task))}, or a .yaml file")
+    elif not (confs / f"{conf}.yaml").is_file():
+        config_dir = SHARED_CONFS
+    search = f"hydra.searchpath=['file://{confs}','file://{SHARED_CONFS}']"
+    try:
+        with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
+            warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
+            composed = compose(config_name=config_name, overrides=[search, *overrides])
+        missing = OmegaConf.missing_keys(composed)
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
+    _check_sections(composed, conf)
+    if embedded:
+        use_embedded(composed)
+    _let_overrides_rule(composed, overrides)
+    needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
+    if needed:
+        raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
+    _check_address(composed)
+    return composed
+
+
+def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
+    """A setting of the command line rules over the variants of the technique, which would set it again."""
+    for override in overrides:
+        name = override.partition("=")[0].lstrip("+").removeprefix(BLUEPRINT)
+        for variant in config.mephisto.blueprint.get("variants", {}).values():
+            if name in variant:
+                variant[name] = config.mephisto.blueprint[name]
+
+
+def _needed_by_crowd(config: DictConfig) -> list[str]:
+    """What a launch on a crowd lacks, whose defaults are for this machine."""
+    if _is_local(config):
+        return []
+    needed = [] if config.mephisto.architect.public_url else ["mephisto.architect.public_url"]
+    blueprint = config.mephisto.blueprint
+    live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
+    return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
+
+
+def _is_local(config: DictConfig) -> bool:
+    local_provider = config.mephisto.provider._provider_type == MOCK_PROVIDER
+    return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
+
+
+def _check_address(config: DictConfig) -> None:
+    """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
+    architect = config.mephisto.architect
+    if _is_local(config):
+        return
+    if not str(architect.public_url).startswith("https://"):
+        raise ConfigError(
+            "crowd workers need an https address that reaches this machine: "
+            f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
+        )
+
+
+def all_settings(config: type[BaseModel]) -> dict[str, str]:
+    """Name → what it is, of every setting; those of a block by the block's name, a dot and their own."""
+    found: dict[str, str] = {}
+    for name, info in config.model_fields.items():
+        block = info.annotation
+        if isinstance(block, type) and issubclass(block, BaseModel):
+            found |= {f"{name}.{inner}": what for inner, what in all_settings(block).items()}
+        else:
+            found[name] = info.description or ""
+    return found
+
+
+def describe_settings(task: str) -> list[tuple[str, str, str]]:
+    """Of every setting: full name, the task's default as text, one line of what it is."""
+    composed = compose_config(task, "local")
+    blueprint = composed.mephisto.blueprint
+    described = []
+    for name, what in all_settings(blueprint_of(task).CONFIG).items():
+        value = None if OmegaConf.is_missing(blueprint, name) else OmegaConf.select(blueprint, name)
+        described.append((BLUEPRINT + name, _as_text(value), what.replace("``", "")))
+    others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
+    return [*described, *others]
+
+
+def _as_text(value: object) -> str:
+    """As it is written on the command line."""
+    plain = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    return (
+        ""
+        if plain == ""
+        else yaml.safe_dump(plain, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    )
+
+
+def _check_name(override: str, setting_names: Sequence[str]) -> None:
+    """A misspelt setting is an error with the nearest right one; hydra would offer to add it as a new one."""
+    name, _, value = override.partition("=")
+    name = name.lstrip("+~")
+    if name == "models":
+        raise ConfigError(
+            "models=… takes one word only, models=embedded; models by name: mephisto.blueprint.models=[a,b]"
+        )
+    if name == PLACE:
+        places = sorted(path.stem for path in (SHARED_CONFS / PLACE).glob("*.yaml"))
+        if value not in places:
+            raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
+        return
+    of_variant = name.startswith(BLUEPRINT + "variants.")
+    if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
+        return
+    short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names]}
+    near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
+    meant = f" Did you mean {short[near[0]]}=…?" if near else ""
+    raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")
+
+
+def _check_sections(config: DictConfig, conf: str) -> None:
+    missing = [section for section in _SECTIONS if OmegaConf.select(config, f"mephisto.{section}") is None]
+    if missing:
+        raise ConfigError(
+            f"conf {conf!r} lacks mephisto.{missing[0]}. A file of yours begins with a conf of the task:\n"
+            "  #@package _global_\n  defaults: [local, _self_]"
+        )
+
+
+def _first_lines(error: Exception) -> str:
+    return " ".join(str(error).strip().splitlines()[:3])

@@ -1,0 +1,72 @@
+"""Workers' names → pseudonyms, everywhere in a set of tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+
+from parlai_humaneval.tables.from_records import Tables
+
+_PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
+_TOKEN = re.compile(r"[\w@][\w@.+-]{4,}[\w@]")
+_WORD = re.compile(r"\w{6,}")
+_SANDBOX = "_sandbox"
+"""Mephisto's mock and sandbox providers put it behind a worker's name."""
+
+
+class Pseudonyms:
+    """Pseudonyms that remember whom they stand for, so that names can be found in texts too."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
+        self.given: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        """The pseudonym of a worker; a pseudonym stays what it is."""
+        if _PSEUDONYM.fullmatch(name):
+            return name
+        if name not in self.given:
+            self.given[name] = self._make(name)
+        return self.given[name]
+
+
+def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int]:
+    """``tables`` in which no text holds a key of ``given``: its value, the pseudonym, stands there in its place.
+
+    Workers do write their own id into a comment. Only names of six characters and more are looked for, as whole words:
+    a shorter one, such as “12”, may mean anything. Returns also how many cells were changed.
+    """
+    wanted = {form: pseudonym for name, pseudonym in given.items() for form in _forms(name)}
+    if not wanted:
+        return tables, 0
+    changed, count = {}, 0
+    for field in fields(tables):
+        frame: pd.DataFrame = getattr(tables, field.name)
+        clean = {name: _clean(frame[name], wanted) for name in frame.columns if frame[name].dtype == object}
+        different = {name: column for name, column in clean.items() if column is not None}
+        if different:
+            count += sum(int((column != frame[name]).sum() - column.isna().sum()) for name, column in different.items())
+            changed[field.name] = frame.assign(**different)
+    return replace(tables, **changed), count
+
+
+def _forms(name: str) -> Iterable[str]:
+    forms = {name, name.removesuffix(_SANDBOX)}
+    return [form for form in forms if len(form) >= 6 and _TOKEN.fullmatch(form)]
+
+
+def _clean(column: pd.Series[Any], wanted: Mapping[str, str]) -> pd.Series[Any] | None:
+    """The column without the names, or None where it has none of them."""
+    text = "\n".join({value for value in column if isinstance(value, str)})
+    found = wanted.keys() & {*_TOKEN.findall(text), *_WORD.findall(text)}
+    if not found:
+        return None
+    longest_first = sorted(found, key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w@])(?:{'|'.join(map(re.escape, longest_first))})(?![\w@])")
+    cells = [pattern.sub(lambda hit: wanted[hit[0]], v) if isinstance(v, str) else v for v in column]
+    clean: pd.Series[Any] = pd.Series(cells, index=column.index, dtype=object)
+    return clean

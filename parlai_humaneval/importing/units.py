@@ -1,0 +1,95 @@
+"""What a reader gets (a unit of work), gives (rows), and is told (a plan)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from parlai_humaneval.tables.columns import TableError, TableName
+from parlai_humaneval.tables.record_rows import Row
+
+NOT_MTURK = "--NOT-MTURK-AGENT-"
+"""ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
+
+
+class UnreadableUnit(TableError):
+    """A unit of work that is not of the expected form; the message says where it stands, which field, and what to do."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one rater did in one unit of work, as ParlAI saved it, and what is known of it besides.
+
+    Attributes:
+        where: file, and place in it, for messages.
+        data: chat data (an object) or judged pairs (a list).
+        worker: name of the worker on the crowd platform, where it does not stand in ``data``.
+        started, ended: seconds since the epoch.
+        messages: everything that was sent and received, where that is kept; it tells positions and times.
+        question: what raters were asked, where it does not stand in ``data``.
+        final_questions: the questions at the end, in their order.
+    """
+
+    where: str
+    data: Any
+    worker: str | None = None
+    started: float | None = None
+    ended: float | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
+    question: str | None = None
+    final_questions: tuple[str, ...] = ()
+    task_name: str | None = None
+    task_run_id: str | None = None
+    unit_id: str | None = None
+    assignment_id: str | None = None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A unit of work that is whole, but holds no result: not finished, or nothing saved."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How units become rows.
+
+    Attributes:
+        pseudonym: worker's name → pseudonym.
+        metric, setting: put in these columns; ``metric`` None: named after the question.
+        criteria: names of the ratings at the end, in their order; empty: named after their questions.
+        keep_failed: also what workers did who failed ACUTE-Eval's onboarding.
+    """
+
+    pseudonym: Callable[[str], str]
+    metric: str | None = None
+    setting: str = ""
+    criteria: tuple[str, ...] = ()
+    keep_failed: bool = False
+
+
+@dataclass
+class Rows:
+    """Rows by table, and what was left out of them, counted by reason."""
+
+    tables: dict[TableName, list[Row]] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, table: TableName, row: Row) -> None:
+        self.tables.setdefault(table, []).append(row)
+
+
+def worker_name(name: str) -> str:
+    """The name without what ParlAI puts before it."""
+    return name.removeprefix(NOT_MTURK)
+
+
+def content_id(letter: str, *content: object) -> str:
+    """The same for the same content: ``letter`` and 16 hexadecimal digits of a SHA-256."""
+    text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
+    return letter + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

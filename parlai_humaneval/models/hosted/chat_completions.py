@@ -1,0 +1,241 @@
+"""Any model behind an OpenAI-compatible server: vLLM, TGI, llama.cpp, Ollama, ``transformers serve``, or a hosted one.
+
+In a zoo file::
+
+    my_server:
+      options:
+        model: parlai_humaneval/chat_completions
+        base_url: http://localhost:8000/v1
+        served_model: my-org/my-model
+        system_prompt: "You chat with a stranger. You are this person: {persona}"
+        max_tokens: 80
+
+The key stands in an environment variable (``OPENAI_API_KEY``, or what ``api_key_env`` names) and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+import yaml
+from parlai.core.loader import register_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
+from parlai_humaneval.models.hosted.chat_errors import Server
+from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
+from parlai_humaneval.models.hosted.chat_replies import without_thinking
+from parlai_humaneval.models.hosted.chat_server import ChatServer
+from parlai_humaneval.models.hosted.prices import Prices
+from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
+from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.pool.blanks import is_blank
+from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+
+logger = logging.getLogger(__name__)
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+ADDRESS_VARIABLE = "OPENAI_BASE_URL"
+TIMEOUT_S = 30.0
+RETRIES = 2
+NUMBERS: Mapping[str, tuple[type, str]] = {
+    "temperature": (float, "Of the sampling; 0 takes the likeliest token"),
+    "top_p": (float, "Nucleus sampling: the share of probability that takes part"),
+    "presence_penalty": (float, "Against tokens that were used at all"),
+    "frequency_penalty": (float, "Against tokens, by how often they were used"),
+}
+"""Sampling options that are passed on where they are given, and else left to the server."""
+LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+
+
+@register_agent("parlai_humaneval/chat_completions")
+class ChatCompletionsAgent(OutsideAgent):
+    """Asks a server for each reply, and keeps what it says of it: its model's name, tokens, cost, and why it stopped.
+
+    Nothing is asked while it is loaded. Replies of one dialogue under one seed are the same where the server honours seeds.
+    """
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        _add_server_args(parser)
+        _add_wording_args(parser)
+        _add_sampling_args(parser)
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.server: ChatServer = shared["server"] if shared else _connect(opt, self.concurrency)
+        self.patience_s = self.server.patience_s
+        self.wording = _wording(opt)
+        self.sampling = _sampling(opt)
+        self.prices = Prices(opt.get("price_prompt"), opt.get("price_completion"), opt.get("currency") or "USD")
+        self.stream = bool(opt.get("stream"))
+        self.strips_thinking = bool(opt.get("strip_thinking", True))
+        self.sends_seed = bool(opt.get("send_seed", True))
+
+    def share(self) -> dict[str, Any]:
+        """The connection, and with it the limit of requests, is shared by all clones."""
+        return {**super().share(), "server": self.server}
+
+    def ask(self, heard: Heard) -> Said:
+        sampling = {**self.sampling, **({"seed": _seed(heard)} if self.sends_seed else {})}
+        reply, requests = self.server.ask(self.wording.messages(heard), sampling, stream=self.stream)
+        text = self.server.server.without_key(without_thinking(reply.text) if self.strips_thinking else reply.text)
+        if is_blank(text):
+            logger.warning("%s answered with no text (finish_reason %s)", self.server.server, reply.finish_reason)
+        prompt_tokens, completion_tokens = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        cost = self.prices.cost(prompt_tokens, completion_tokens)
+        info = ReplyInfo(
+            served_model=self._told(reply.model),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost=cost,
+            currency=None if cost is None else self.prices.currency,
+            finish_reason=self._told(reply.finish_reason),
+            requests=requests,
+        )
+        return Said(text, info)
+
+    def shutdown(self) -> None:
+        """Close the connections."""
+        self.server.close()
+
+    def _told(self, word: str | None) -> str | None:
+        return None if word is None else self.server.server.without_key(word)[:200]
+
+
+def _seed(heard: Heard) -> int:
+    """Of one turn of one conversation, in [0, 2³¹): what every server takes."""
+    return chance_of({SEED_FIELD: heard.seed, DIALOGUE_FIELD: heard.dialogue}).getrandbits(31)
+
+
+def _connect(opt: Opt, concurrency: int) -> ChatServer:
+    timeout_s, retries = float(opt.get("request_timeout_s") or TIMEOUT_S), int(opt.get("request_retries", RETRIES))
+    if timeout_s <= 0 or retries < 0:
+        raise ValueError("request_timeout_s must be above 0, and request_retries not below")
+    model = opt.get("served_model")
+    if not model:
+        raise ValueError(
+            "served_model is missing: the name by which the server calls its model (GET /models lists them)"
+        )
+    variable = str(opt.get("api_key_env", KEY_VARIABLE) or "").strip()
+    server = Server(base_url=_address(opt), model=str(model), key_variable=variable, key=_key(variable))
+    return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
+
+
+def _address(opt: Opt) -> str:
+    address = str(opt.get("base_url") or os.environ.get(ADDRESS_VARIABLE) or "").strip()
+    if not address:
+        raise ValueError(f"base_url is missing (or {ADDRESS_VARIABLE}): such as http://localhost:8000/v1")
+    parts = urlsplit(address)
+    if parts.username or parts.password or parts.query:
+        # What it was is not told: the message is logged.
+        raise ValueError("base_url must hold no user, password or query: a key belongs in an environment variable")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"
+        )
+    return address.rstrip("/")
+
+
+def _key(variable: str) -> str:
+    """What the environment holds; empty where no key is needed."""
+    if not variable:
+        return ""
+    if not is_variable_name(variable):
+        raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
+    key = os.environ.get(variable, "").strip()
+    if not key and variable != KEY_VARIABLE:
+        raise ValueError(f"the environment variable {variable} is not set; api_key_env says that it holds the key")
+    return key
+
+
+def _wording(opt: Opt) -> Wording:
+    role: Any = opt.get("system_role") or "system"
+    if role not in get_args(SystemRole):
+        raise ValueError(f"system_role must be {', '.join(get_args(SystemRole))}, not “{role}”")
+    return Wording(
+        system_prompt=opt.get("system_prompt") or "",
+        system_role=role,
+        alternate=bool(opt.get("alternate_roles", True)),
+        begin_prompt=opt.get("begin_prompt", BEGIN),
+        go_on_prompt=opt.get("go_on_prompt", GO_ON),
+    )
+
+
+def _sampling(opt: Opt) -> dict[str, Any]:
+    """Fields of the request that were given, in the client's words."""
+    fields: dict[str, Any] = {name: opt[name] for name in NUMBERS if opt.get(name) is not None}
+    if opt.get("max_tokens") is not None:
+        if int(opt["max_tokens"]) < 1:
+            raise ValueError(f"max_tokens must be at least 1, not {opt['max_tokens']}")
+        fields[opt.get("limit_field") or LIMIT_FIELDS[0]] = int(opt["max_tokens"])
+    if opt.get("stop"):
+        fields["stop"] = _stops(opt["stop"])
+    if opt.get("extra_body"):
+        fields["extra_body"] = _extra(opt["extra_body"])
+    return fields
+
+
+def _stops(given: Sequence[str]) -> list[str]:
+    stops = [given] if isinstance(given, str) else list(given)
+    if len(stops) > 1 and all(len(stop) == 1 for stop in stops) and any(stop.isalnum() for stop in stops):
+        raise ValueError(f"stop must be a list of texts, such as [{''.join(stops)!r}]")  # ParlAI takes a text apart
+    return stops
+
+
+def _extra(given: Any) -> dict[str, Any]:
+    try:
+        extra = yaml.safe_load(given) if isinstance(given, str) else given
+    except yaml.YAMLError:
+        extra = None
+    if not isinstance(extra, dict):
+        raise ValueError("extra_body must be a JSON object of further fields, such as '{\"top_k\": 40}'")
+    return extra
+
+
+def _add_server_args(parser: ParlaiParser) -> None:
+    group = parser.add_argument_group("Chat-completions server")
+    add = group.add_argument
+    add("--base-url", type=str, default=None, help=f"Where the server is, most end in /v1; else {ADDRESS_VARIABLE}")
+    add("--api-key-env", type=str, default=KEY_VARIABLE, help="NAME of the environment variable with the key, or empty")
+    add("--served-model", type=str, default=None, help="The name by which the server calls the model")
+    add("--request-timeout-s", type=float, default=TIMEOUT_S, help="Longest silence of the server, in seconds")
+    add(
+        "--request-retries",
+        type=int,
+        default=RETRIES,
+        help="After 429, 5xx, time-outs and lost connections; the pool adds none to these",
+    )
+    add("--stream", type="bool", default=False, help="Gather the reply from a stream: for long ones of slow servers")
+    add("--price-prompt", type=float, default=None, help="Per million tokens of the request")
+    add("--price-completion", type=float, default=None, help="Per million tokens of the reply")
+    add("--currency", type=str, default="USD", help="Of the prices")
+
+
+def _add_wording_args(parser: ParlaiParser) -> None:
+    add = parser.add_argument_group("Chat-completions messages").add_argument
+    add("--system-prompt", type=str, default="", help="May hold {persona}; else a persona is told after it")
+    add("--system-role", type=str, choices=get_args(SystemRole), default="system", help="user: server knows no other")
+    add("--alternate-roles", type="bool", default=True, help="Lines of one speaker in a row become one message")
+    add("--begin-prompt", type=str, default=BEGIN, help="Said by the user where the bot has the first line")
+    add("--go-on-prompt", type=str, default=GO_ON, help="Said by the user where the bot had the last line too")
+    add("--strip-thinking", type="bool", default=True, help="Leave <think>…</think> out of replies")
+
+
+def _add_sampling_args(parser: ParlaiParser) -> None:
+    add = parser.add_argument_group("Chat-completions sampling, left to the server where not given").add_argument
+    for name, (kind, what) in NUMBERS.items():
+        add(f"--{name.replace('_', '-')}", type=kind, default=None, help=what)
+    add("--max-tokens", type=int, default=None, help="Longest reply; one that is cut is kept, and noted")
+    add("--limit-field", type=str, choices=LIMIT_FIELDS, default=LIMIT_FIELDS[0], help="What the server calls that")
+    add("--stop", type=str, nargs="+", default=None, help="Texts at which a reply ends")
+    add("--send-seed", type="bool", default=True, help="Of the conversation and turn; false where a server refuses it")
+    add("--extra-body", type=str, default=None, help='Further fields as JSON, such as {"top_k": 40}')

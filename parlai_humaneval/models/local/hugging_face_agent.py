@@ -1,0 +1,128 @@
+"""What the agents for causal models and for encoder–decoders share: options, weights, batches."""
+
+from __future__ import annotations
+
+import random
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.dialogue_agent import (
+    DIALOGUE_FIELD,
+    PARTNER_PERSONA_FIELD,
+    PERSONA_FIELD,
+    DialogueAgent,
+    Line,
+    chance_of,
+)
+from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
+from parlai_humaneval.models.local.hugging_face import DTYPES, Kind, Pretrained, device_of, load_pretrained
+from parlai_humaneval.models.local.prompting import Played, PromptFormat, finish, fit
+
+COMMON_OPTIONS = frozenset({*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", "prompt_format", "seed"})
+
+
+class HuggingFaceAgent(DialogueAgent):
+    """Answers with a model of Hugging Face; one call of ``generate`` answers the conversations of a batch.
+
+    The same dialogue under the same seed gets the same reply, whichever other conversations share its batch (but for
+    the rounding of numbers, which can tip the scales between two words that are all but equally likely).
+
+    Options of the search that are not given are as the model's ``generation_config.json`` has them.
+    """
+
+    KIND: ClassVar[Kind]
+    FORMATS: ClassVar[tuple[str, ...]]
+    GENERATION_OPTIONS: ClassVar[frozenset[str]] = COMMON_OPTIONS
+    """They change no weights: agents that differ in nothing else share one copy."""
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        group = parser.add_argument_group("Model of Hugging Face")
+        group.add_argument("--hf-model", type=str, default=None, help="Its folder, or its name on Hugging Face")
+        group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Numbers of the weights")
+        group.add_argument("--no-cuda", action="store_true", default=False, help="Do not use a GPU")
+        group.add_argument("--gpu", type=int, default=-1, help="Which GPU; -1: the first, where there is one")
+        group.add_argument(
+            "--system-prompt", type=str, default="", help="Told to the model first; may contain {persona}"
+        )
+        group.add_argument("--prompt-format", type=str, default="auto", choices=cls.FORMATS, help="Of the dialogue")
+        group.add_argument(
+            "--max-context", type=int, default=None, help="Most tokens, if fewer than the model can read"
+        )
+        group.add_argument("--seed", type=int, default=0, help="Of replies that are drawn")
+        search = parser.add_argument_group("Search for the reply; by default as the model's makers set it")
+        search.add_argument("--do-sample", type="bool", default=None, help="Draw words, not the likeliest ones")
+        for name, (_, wanted) in SEARCH_OPTIONS.items():
+            kind = float if name in ("temperature", "top_p", "repetition_penalty") else int
+            search.add_argument(f"--{name.replace('_', '-')}", type=kind, default=None, help=wanted)
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.pretrained: Pretrained = shared["pretrained"] if shared else self._load(opt)
+        self.model = self.pretrained.model
+        self._form, self._config, self._room = self.pretrained.once(self._settings(opt), lambda: self._prepare(opt))
+
+    @abstractmethod
+    def prompt_format(self, opt: Opt) -> PromptFormat:
+        """The format that the options ask for, or that suits the model."""
+
+    def share(self) -> dict[str, Any]:
+        """The weights, and what was derived from them."""
+        return {**super().share(), "pretrained": self.pretrained}
+
+    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+        """One reply for each observation, of whichever clones, by one call of the model."""
+        prompts = [self._prompt(observation) for observation in observations]
+        chances = [chance_of(observation) for observation in observations]
+        new = generate(self.pretrained, self._config, prompts, chances, lambda text: self._form.end(text) is not None)
+        return [Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False}) for tokens in new]
+
+    def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
+        """The next line after ``dialogue``, by this agent's persona."""
+        prompt = fit(self._form, Played(self.persona, self.partner_persona), dialogue, self._room)
+        (tokens,) = generate(
+            self.pretrained, self._config, [prompt], [rng], lambda text: self._form.end(text) is not None
+        )
+        return self._spoken(tokens)
+
+    def _load(self, opt: Opt) -> Pretrained:
+        name = opt.get("hf_model")
+        if not name:
+            raise ValueError("hf_model is missing: give the model's folder, or its name on Hugging Face")
+        return load_pretrained(str(name), self.KIND, dtype=opt.get("dtype") or "auto", device=device_of(opt))
+
+    def _settings(self, opt: Opt) -> tuple[Any, ...]:
+        return (type(self), *(opt.get(name) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
+
+    def _prepare(self, opt: Opt) -> tuple[PromptFormat, Any, int | None]:
+        """Format, search, and most tokens of a prompt."""
+        form = self.prompt_format(opt)
+        config = search_config(
+            self.pretrained, {name: opt.get(name) for name in (*SEARCH_OPTIONS, "do_sample")}, form.turn_ends
+        )
+        limits = [limit for limit in (self.pretrained.context, opt.get("max_context")) if limit is not None]
+        if not limits:
+            return form, config, None
+        room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0)
+        if room < 1:
+            raise ValueError(f"max_context {min(limits)} leaves no room beside max_new_tokens {config.max_new_tokens}")
+        fit(form, Played(), (), room)  # a system prompt that is too long is known now
+        return form, config, room
+
+    def _prompt(self, observation: Message) -> list[int]:
+        played = Played(tuple(observation.get(PERSONA_FIELD, ())), tuple(observation.get(PARTNER_PERSONA_FIELD, ())))
+        return fit(self._form, played, observation[DIALOGUE_FIELD], self._room)
+
+    def _spoken(self, tokens: Sequence[int]) -> str:
+        """The reply in generated tokens: up to the first special one, those at its start aside."""
+        tokenizer = self.pretrained.tokenizer
+        special = wordless(tokenizer)
+        begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
+        end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
+        return finish(tokenizer.decode(tokens[begin:end], skip_special_tokens=True), self._form.end)

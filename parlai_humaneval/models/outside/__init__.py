@@ -1,0 +1,1 @@
+"""Models that are asked and waited for: functions, programs and people."""

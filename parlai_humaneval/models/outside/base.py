@@ -1,0 +1,105 @@
+"""A base for agents that do not compute here: they ask a server, a program or a person, and wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.dialogue_agent import (
+    DIALOGUE_FIELD,
+    PARTNER_PERSONA_FIELD,
+    PERSONA_FIELD,
+    SEED_FIELD,
+    DialogueAgent,
+    Line,
+)
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+
+INFO_FIELD = "reply_info"
+"""Where a message carries its :class:`~parlai_humaneval.protocol.records.dialogue.ReplyInfo`."""
+CONCURRENCY = 16
+
+
+@dataclass(frozen=True)
+class Heard:
+    """All that a reply may depend on: what was said so far, who the speakers play, and the conversation's seed.
+
+    ``dialogue`` is empty when the bot is to begin.
+    """
+
+    dialogue: tuple[Line, ...]
+    persona: tuple[str, ...]
+    partner_persona: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """A reply, and what the other side told of it."""
+
+    text: str
+    info: ReplyInfo | None = None
+
+
+class OutsideError(RuntimeError):
+    """The other side failed. The message says all that there is to say, and a log needs no traceback.
+
+    ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
+    tried often enough.
+    """
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
+
+
+class OutsideAgent(DialogueAgent):
+    """A subclass says in :meth:`ask` how to get a reply; it may block, and is called by several threads at once.
+
+    ``concurrency``: how many requests may be under way. Each is on its own: nothing is batched. The pool's time-out and
+    retries stand behind it, so that :meth:`ask` need only see to its own resources: it should end, with an error, when
+    the other side is gone, and must not hang for ever. One that tries several times itself says so by ``patience_s``,
+    and by a ``final`` error at the end: tries of the pool on top of its own would multiply them.
+
+    ``patience_s``: seconds that one :meth:`ask` may take, all its own tries included; the pool does not ask again before
+    that, unless the zoo file's ``running`` says otherwise. None: as the pool says.
+    """
+
+    patience_s: float | None = None
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        group = parser.add_argument_group("Arguments of agents that ask elsewhere")
+        group.add_argument(
+            "--concurrency", type=int, default=CONCURRENCY, help="Most requests under way at once, of all conversations"
+        )
+        group.add_argument("--seed", type=int, default=0, help="Of the requests, where the other side takes one")
+        return parser
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.concurrency = int(opt.get("concurrency") or CONCURRENCY)
+        if self.concurrency < 1:
+            raise ValueError(f"concurrency must be at least 1, not {self.concurrency}")
+
+    def ask(self, heard: Heard) -> Said:
+        """The next line of the bot. What it raises is written down, and the question asked again."""
+        raise NotImplementedError  # abstract: whom to ask is all that differs between these agents
+
+    def shutdown(self) -> None:
+        """End what was started and close what was opened, for all clones; called once or more when the pool closes."""
+
+    def _answer(self, observation: Message) -> Message:
+        said = self.ask(
+            Heard(
+                dialogue=tuple(observation[DIALOGUE_FIELD]),
+                persona=tuple(observation.get(PERSONA_FIELD, ())),
+                partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
+                seed=int(observation[SEED_FIELD]),
+            )
+        )
+        return Message({"id": self.id, "text": said.text, INFO_FIELD: said.info, "episode_done": False})

@@ -1,0 +1,1 @@
+"""One loaded copy of each model for all conversations."""

@@ -1,0 +1,201 @@
+"""Ask several models for one reply each, at once, with time-outs and retries."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+
+from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.worker import NoReply, Request
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo, in_all
+
+logger = logging.getLogger(__name__)
+
+DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
+"""What the person is told; it names no model, so that nobody learns which one is slow."""
+
+
+class ModelFailed(RuntimeError):
+    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
+
+    def __init__(self, models: Sequence[str], reason: str) -> None:
+        super().__init__(f"no reply from {', '.join(models)}: {reason}")
+        self.models = list(models)
+        self.reason = reason
+
+
+class Refused(RuntimeError):
+    """The response filter let no person see a reply."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's reply and the seconds it took, retries included.
+
+    ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
+    ``info``: what a server said of the reply, with what all tries for it took.
+    """
+
+    text: str
+    latency_s: float
+    failed: bool = False
+    blocked: str | None = None
+    info: ReplyInfo | None = None
+
+
+def ask_all(
+    children: Sequence[Child],
+    dialogues: Sequence[Sequence[Utterance]],
+    *,
+    timeout_s: float,
+    retries: int,
+    on_delay: Callable[[str], None] | None = None,
+    refuse: Callable[[str], str | None] | None = None,
+) -> list[Answer]:
+    """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
+
+    A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
+    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``refuse`` has a
+    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
+    may take longer than ``timeout_s`` is worth a word to the person at that time all the same.
+
+    Raises:
+        ModelFailed: when a model was silent or broke after all that. The histories stay usable.
+    """
+    pairs = zip(children, dialogues, strict=True)
+    questions = [_Question(child, dialogue, timeout_s, retries, refuse) for child, dialogue in pairs]
+    while waiting := [question for question in questions if question.answer is None]:
+        _wait_for_any(waiting)
+        if [question for question in waiting if question.is_news()] and on_delay:
+            on_delay(DELAY_SENTENCE)
+        troubled = [question for question in waiting if question.look()]
+        beyond = [question for question in troubled if question.tries > question.retries]
+        for question in beyond:
+            question.give_up_if_unfit()
+        broken = [question for question in beyond if question.answer is None]
+        if broken:
+            raise ModelFailed([q.child.model for q in broken], "; ".join(dict.fromkeys(q.trouble for q in broken)))
+        for question in (question for question in troubled if question.answer is None):
+            if on_delay:
+                on_delay(DELAY_SENTENCE)
+            question.ask_again()
+    return [question.answer for question in questions if question.answer]
+
+
+def _wait_for_any(questions: Sequence[_Question]) -> None:
+    """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
+    deadline = min(min(question.deadline, question.notice) for question in questions)
+    futures = [request.future for question in questions for request in question.requests]
+    if futures:
+        wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
+
+
+class _Question:
+    """One model's turn to answer: the requests under way, the tries used, and what went wrong last."""
+
+    def __init__(
+        self,
+        child: Child,
+        dialogue: Sequence[Utterance],
+        timeout_s: float,
+        retries: int,
+        refuse: Callable[[str], str | None] | None,
+    ) -> None:
+        worker = child.worker
+        self.child = child
+        self.retries = retries if worker.retries is None else worker.retries
+        self.answer: Answer | None = None
+        self.trouble = ""
+        self._traced = ""  # the trouble that was last written down with its traceback
+        self.tries = 0
+        self._unfit: Answer | None = None
+        self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
+        self._refuse = refuse
+        self.requests: list[Request] = []
+        self._dialogue = dialogue
+        self._timeout_s = worker.timeout_s or timeout_s
+        self._started = time.monotonic()
+        self.notice = self._started + timeout_s if self._timeout_s > timeout_s else math.inf
+        self._ask()
+
+    def _ask(self) -> None:
+        self._try()
+        try:
+            self.requests.append(self.child.ask(self._dialogue))
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
+            self._note(error)
+
+    def _try(self) -> None:
+        self.tries += 1
+        self.trouble = ""
+        self.deadline = time.monotonic() + self._timeout_s
+
+    def is_news(self) -> bool:
+        """Whether the person should be told now, once, that a model with a longer time-out than usual is at it."""
+        due = self.answer is None and time.monotonic() >= self.notice
+        if due:
+            self.notice = math.inf
+        return due
+
+    def ask_again(self) -> None:
+        """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
+        worker, after_s = self.child.worker, self._timeout_s / 2
+        stuck = [worker.relieve(request, after_s=after_s, max_stuck=self.retries) for request in self.requests]
+        if stuck and not all(stuck):
+            self._try()
+            return
+        # After words that could not be shown, the same chance would choose the same again; after a late try it may.
+        self.child.renew(attempt=self.tries if self._unfit else 0)
+        self._ask()
+
+    def look(self) -> bool:
+        """Take the answer if it is there; True when this try has failed or is late."""
+        for request in [request for request in self.requests if request.future.done()]:
+            error = request.future.exception()
+            if error is None:
+                reply = request.future.result()
+                self._info = in_all(self._info, reply.info)
+                blocked = self._refuse(reply.text) if self._refuse else None
+                if blocked is None:
+                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=self._info)
+                    return False
+                error = Refused(blocked)
+                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, self._info))
+            else:
+                self._note(error)
+            self.requests.remove(request)
+        if not self.trouble and time.monotonic() >= self.deadline:
+            self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
+        return bool(self.trouble)
+
+    def give_up_if_unfit(self) -> None:
+        """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
+        if not self.requests:
+            self.answer = self._unfit
+
+    def _note(self, error: BaseException, unfit: Answer | None = None) -> None:
+        if isinstance(error, NoReply):
+            self._info = in_all(self._info, error.info)
+            unfit = Answer("", time.monotonic() - self._started, failed=True, info=self._info)
+        self._unfit = unfit
+        said = _said(error)
+        trouble = f"{self.child.model} failed: {said}"
+        # One traceback is enough, however often it is tried; what stands outside has none to show.
+        trace = None if isinstance(error, OutsideError) or trouble == self._traced else error
+        self._traced = trouble
+        tries = self.retries + 1
+        logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+        if isinstance(error, OutsideError) and error.final:
+            self.tries = max(self.tries, self.retries + 1)
+        self.trouble = trouble
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, on one line; the message of an :class:`OutsideError` says all."""
+    said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
+    return " ".join(said.split())

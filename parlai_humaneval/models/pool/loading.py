@@ -1,0 +1,125 @@
+"""From a spec to a loaded ParlAI agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from parlai.core.agents import Agent, create_agent
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing
+from parlai_humaneval.models.zoo.home import expand_home
+from parlai_humaneval.models.zoo.keys import key_trouble
+from parlai_humaneval.models.zoo.own_code import FOLDER_OPTION, make_importable
+from parlai_humaneval.models.zoo.presets import preset_files
+
+DEFAULTS: Mapping[str, Any] = {
+    # 'train' would build an optimiser, that is up to three times the memory.
+    "datatype": "valid",
+    "interactive_mode": True,
+}
+SCRIPT_OPTIONS = ("interactive_mode",)
+"""Options that agents read but that ParlAI's scripts, not the agents, declare."""
+
+
+def options_of(spec: ModelSpec) -> dict[str, Any]:
+    """The spec's options over our defaults, with ``home:`` paths resolved and the device in ParlAI's words."""
+    merged = {**DEFAULTS, **spec.options, **device_options(spec.device)}
+    for key in PATH_OPTIONS:
+        if isinstance(merged.get(key), str):
+            merged[key] = expand_home(merged[key])
+    if isinstance(merged.get("init_opt"), str):
+        merged["init_opt"] = preset_files(merged["init_opt"])
+    return merged
+
+
+def device_options(device: str | None) -> dict[str, Any]:
+    """A zoo file's ``device`` as ParlAI's options."""
+    if device is None:
+        return {}
+    return {"no_cuda": True} if device == "cpu" else {"no_cuda": False, "gpu": int(device.partition(":")[2])}
+
+
+def parlai_opt(spec: ModelSpec) -> Opt:
+    """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line.
+
+    Raises:
+        ZooError: for an option that the agent does not have, an ill-typed value, or a key.
+    """
+    if trouble := key_trouble(spec.options):
+        raise ZooError(f"{spec.name}: options.{trouble}")
+    options = options_of(spec)
+    undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
+    try:
+        make_importable(spec.folder, _agent(options))
+        opt = _parsed(options, spec)
+    except KeyError as error:
+        unknown = str(error.args[0]).rpartition(": ")[2]
+        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {unknown}") from error
+    except ZooError:
+        raise
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise ZooError(f"{spec.name}: options: {error}") from error
+    except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
+        raise ZooError(
+            f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
+            f"`parlai-humaneval models check {spec.name}` names them."
+        ) from error
+    opt.update(undeclared)
+    opt["override"].update(undeclared)
+    if spec.folder is not None:
+        opt[FOLDER_OPTION] = str(spec.folder)
+    return opt
+
+
+def _agent(options: Mapping[str, Any]) -> object:
+    """The agent's name as the options have it, else as it was saved with the trained model."""
+    saved = Path(f"{options.get('model_file') or ''}.opt")
+    if "model" in options or not saved.is_file():
+        return options.get("model")
+    return Opt.load(str(saved)).get("model")
+
+
+def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
+    """The options as the agent's command line reads them, without the device where it takes none and needs none.
+
+    Raises:
+        ZooError: for a GPU that it does not take.
+        KeyError: for another option that it does not have; and whatever else ParlAI raises.
+    """
+    placed = device_options(spec.device).keys() - spec.options.keys()
+    try:
+        return ParlaiParser(True, True).parse_kwargs(**options)
+    except KeyError as error:
+        if not placed or not any(key in str(error) for key in placed):
+            raise
+        if spec.device != "cpu":
+            raise ZooError(f"{spec.name} cannot be put on a device: its agent takes none") from error
+    return ParlaiParser(True, True).parse_kwargs(**{key: options[key] for key in options.keys() - placed})
+
+
+def load_agent(spec: ModelSpec) -> Agent:
+    """Load the model, weights and all. ``zoo:`` files that are not here are downloaded by ParlAI.
+
+    Raises:
+        ZooError: when something is missing, memory does not suffice, or the agent cannot be built from its options.
+    """
+    lacking = missing(spec)
+    if lacking:
+        raise ZooError(f"{spec.name} cannot be loaded: {' '.join(lacking)}")
+    check_memory(spec)
+    opt = parlai_opt(spec)
+    try:
+        with default_gpu_kept(spec):
+            return create_agent(opt, requireModelExists=True)
+    except Exception as error:  # an agent's constructor may raise anything
+        if is_out_of_memory(error):
+            raise out_of_memory(spec) from error
+        said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
+        raise ZooError(f"{spec.name} cannot be loaded: {said}") from error

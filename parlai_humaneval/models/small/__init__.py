@@ -1,0 +1,1 @@
+"""Models that need no download, and a check on raters."""

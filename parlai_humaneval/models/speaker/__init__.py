@@ -1,0 +1,1 @@
+"""The Bot Speaker: one partner to the person, several models behind it."""

@@ -1,0 +1,1 @@
+"""Models that are trained here, and what trains them."""

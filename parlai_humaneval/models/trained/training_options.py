@@ -1,0 +1,66 @@
+"""The options of a training, checked before any time is spent on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.own_code import make_importable
+
+
+class TrainingError(ValueError):
+    """A model cannot be trained; the message says what to do."""
+
+
+def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
+    """Raises TrainingError where the options name nothing to learn from."""
+    if not options.get("task"):
+        raise TrainingError(
+            f"{spec.name}: nothing to learn from is named: give --data with dialogues of your own, or "
+            "training.options.task in the zoo file"
+        )
+
+
+def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
+    """The options as ParlAI's Opt, each checked by its and the agent's own command line.
+
+    Raises:
+        TrainingError: for an option that there is not, an ill-typed value, or an unknown task.
+    """
+    from parlai_humaneval.models.quiet import silent_parlai
+    from parlai_humaneval.models.trained.train_loop import parser
+
+    make_importable(spec.folder, options.get("model"))
+    if options["lr_scheduler"] == "reduceonplateau":
+        raise TrainingError(
+            f"{spec.name}: lr_scheduler: ParlAI's reduceonplateau does not run on this torch; use fixed or invsqrt"
+        )
+    _check_tasks(spec, options)
+    try:
+        with silent_parlai():
+            return parser().parse_kwargs(**options)
+    except KeyError as error:
+        unknown = str(error.args[0]).rpartition(": ")[2]
+        raise TrainingError(
+            f"{spec.name}: neither ParlAI's training nor the agent has an option called {unknown}"
+        ) from error
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise TrainingError(f"{spec.name}: {error}") from error
+
+
+def _check_tasks(spec: ModelSpec, options: Mapping[str, Any]) -> None:
+    """Each of the tasks must be one that ParlAI finds."""
+    from parlai.core.loader import load_teacher_module
+
+    from parlai_humaneval.models.quiet import silent_parlai
+
+    for task in filter(None, (name.strip() for name in str(options.get("task") or "").split(","))):
+        try:
+            with silent_parlai():
+                load_teacher_module(task)
+        except (ImportError, AttributeError, RuntimeError) as error:
+            raise TrainingError(
+                f"{spec.name}: task: ParlAI finds no task “{task}” ({error}); name one of its tasks, or give dialogues of "
+                "your own with --data"
+            ) from error

@@ -1,0 +1,1 @@
+"""Which models exist, and with which settings."""

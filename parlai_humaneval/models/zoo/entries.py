@@ -1,0 +1,266 @@
+"""The zoo: which models exist, and with which generation settings.
+
+A zoo file is YAML::
+
+    models:
+      my_model:
+        options: {model_file: /data/my_model/model, inference: beam, beam_size: 10}
+        description: One sentence.
+        source: Where it comes from.
+        license: MIT
+        needs: [a GPU with 16 GB]
+      my_model_short:
+        extends: my_model            # options are merged over the other's
+        options: {beam_min_length: 0}
+
+``options`` are ParlAI's, spelled with underscores. A model is added without code. ``extends`` merges ``options``,
+``running`` and the options of ``training`` over the other's, and takes over all else that is not given anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from yaml.composer import ComposerError
+
+from parlai_humaneval.models.zoo.keys import key_trouble
+from parlai_humaneval.models.zoo.unique_keys import UniqueKeys
+
+PACKAGE = Path(__file__).resolve().parents[2]
+FEW = 5
+"""So many names are all shown where none is like the one that was given."""
+DEVICE = r"^(cpu|cuda:\d+)$"
+
+
+class ZooError(ValueError):
+    """A zoo file or a model name is wrong; the message names the file, the key and what was expected."""
+
+
+Origin = Literal["packaged", "download", "training", "endpoint", "yours"]
+"""How one gets a model: it comes with the package; ParlAI or Hugging Face has the weights; it is trained here by its
+``training``; a server has it; or it is the user's own."""
+
+
+class Running(BaseModel):
+    """How the pool runs a model; None: as the pool does, or the agent wants.
+
+    ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
+    asked again. ``retries``: how often.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threads: int | None = Field(default=None, ge=1)
+    max_batch: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
+    retries: int | None = Field(default=None, ge=0)
+
+
+class Training(BaseModel):
+    """How a model is made here, where its weights are nowhere to be had.
+
+    ``options``: of ``parlai train_model``, beside the model's own ``model`` and ``model_file``. ``before``: what has to
+    be there first, as sentences. ``takes``: how long, on which machine.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    options: dict[str, Any] = Field(default_factory=dict)
+    before: list[str] = Field(default_factory=list)
+    takes: str = ""
+
+
+class ModelSpec(BaseModel):
+    """A model that can take part: name, ParlAI options, and what a reader of the results should know.
+
+    ``size``: its weights in words. ``memory_gb``: what it takes when loaded, in 10⁹ bytes. ``device``: ``cpu`` or
+    ``cuda:N``; None leaves it to ParlAI (the first GPU, where there is one). ``folder``: that of the zoo file, where its
+    own code is looked for.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    options: dict[str, Any]
+    description: str = ""
+    source: str = ""
+    license: str = ""
+    origin: Origin = "yours"
+    size: str = ""
+    memory_gb: float | None = Field(default=None, gt=0)
+    device: str | None = Field(default=None, pattern=DEVICE)
+    needs: list[str] = Field(default_factory=list)
+    running: Running = Running()
+    training: Training | None = None
+    folder: Path | None = Field(default=None, exclude=True)
+
+
+class _Entry(BaseModel):
+    """One model as written in YAML, before ``extends`` is followed."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    extends: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    description: str | None = None
+    source: str | None = None
+    license: str | None = None
+    origin: Origin | None = None
+    size: str | None = None
+    memory_gb: float | None = Field(default=None, gt=0)
+    device: str | None = Field(default=None, pattern=DEVICE)
+    needs: list[str] | None = None
+    running: Running | None = None
+    training: Training | None = None
+
+
+BLOCKS: Mapping[str, type[BaseModel]] = {"running": Running, "training": Training}
+"""The keys of an entry that have keys of their own."""
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    models: dict[str, _Entry]
+
+
+def zoo_dir() -> Path:
+    """The folder of the packaged zoo files: in a wheel inside the package, in a checkout beside it."""
+    inside = PACKAGE / "zoo_configs"
+    return inside if inside.is_dir() else PACKAGE.parent / "zoo_configs"
+
+
+def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
+    """Read zoo files; by default every YAML file of :func:`zoo_dir`.
+
+    Names must be unique over all files, and ``extends`` may name a model of another file.
+
+    Raises:
+        ZooError: for a file that cannot be read, an unknown or ill-typed key, a name given
+            twice, an ``extends`` that leads nowhere or in a circle, or a key that stands in the file.
+    """
+    files = sorted(zoo_dir().glob("*.yaml")) if paths is None else [Path(path) for path in paths]
+    entries: dict[str, _Entry] = {}
+    origin: dict[str, Path] = {}
+    for file in files:
+        for name, entry in _read(file).models.items():
+            if name in entries:
+                raise ZooError(f"{file}: models.{name}: this name is already taken by {origin[name]}; choose another")
+            entries[name], origin[name] = entry, file
+    return {name: _finish(name, entries, origin) for name in entries}
+
+
+def resolve(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpec]:
+    """The specs of ``names``, in their order.
+
+    Raises:
+        ZooError: for a name that is not in the zoo; the message lists near matches.
+    """
+    return [_look_up(name, zoo) for name in names]
+
+
+def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
+    if name in zoo:
+        return zoo[name]
+    raise ZooError(_no_such(name, zoo))
+
+
+def _no_such(name: str, names: Iterable[str]) -> str:
+    """That no model is called so, and what may have been meant: those like it, or where to find all."""
+    known = list(names)
+    near = (
+        difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        or [one for one in known if name and one.startswith(name)][:3]
+    )
+    shown = near or (known if len(known) <= FEW else [])
+    if shown:
+        return (
+            f"no model is called “{name}”; did you mean {' or '.join(shown)}? `parlai-humaneval models list` shows all"
+        )
+    return f"no model is called “{name}”; `parlai-humaneval models list` shows the {len(known)} that there are"
+
+
+def _read(file: Path) -> _File:
+    try:
+        data = yaml.load(file.read_text(encoding="utf-8"), UniqueKeys)
+    except OSError as error:
+        raise ZooError(f"{file}: cannot be read ({error.strerror}); expected a YAML file of models") from error
+    except ComposerError as error:
+        raise ZooError(f"{file}: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ZooError(f"{file}: is not YAML: {error}") from error
+    try:
+        return _File.model_validate(data)
+    except ValidationError as error:
+        raise ZooError("\n".join(_say(file, problem) for problem in error.errors())) from error
+
+
+def _say(file: Path, problem: Any) -> str:
+    """One pydantic problem as “file: key: what was expected”."""
+    place, kind, got = problem["loc"], problem["type"], problem["input"]
+    where = f"{file}: {'.'.join(str(part) for part in place) or '(the whole file)'}"
+    if kind == "extra_forbidden":
+        return f"{where}: unknown key{_near(str(place[-1]), _allowed(place))}; expected one of {', '.join(_allowed(place))}"
+    if kind == "model_type":
+        return f"{where}: expected a mapping, got {got!r}"
+    if kind == "string_pattern_mismatch":
+        return f"{where}: expected cpu, or cuda:0, cuda:1 …, got {got!r}"
+    return f"{where}: {problem['msg']}, got {got!r}"
+
+
+def _allowed(place: Sequence[int | str]) -> list[str]:
+    """The keys that may stand where an unknown one was found."""
+    if len(place) == 1:
+        return list(_File.model_fields)
+    block = BLOCKS.get(str(place[2])) if len(place) > 3 else None
+    return list((block or _Entry).model_fields)
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    """“ (did you mean x?)”, where a name is much like one of ``names``."""
+    near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.6)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
+    where = f"{origin[name]}: models.{name}"
+    chain = _chain(name, entries, where)
+    merged: dict[str, Any] = {}
+    for entry in reversed(chain):
+        _merge(merged, entry.model_dump(exclude={"extends"}, exclude_none=True, exclude_unset=True))
+    options = merged.setdefault("options", {})
+    if "model" not in options and "model_file" not in options:
+        raise ZooError(f"{where}.options: expected `model` (an agent) or `model_file` (a trained one), found neither")
+    for block in ("options", "training"):
+        if trouble := key_trouble(merged.get(block) or {}):
+            raise ZooError(f"{where}.{block}.{trouble}")
+    return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
+
+
+def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
+    """Lay an entry over the one it extends: options and the like key by key, all else whole."""
+    for key, value in above.items():
+        if isinstance(value, dict) and isinstance(below.get(key), dict):
+            options = {**below[key].get("options", {}), **value["options"]} if "options" in value else None
+            below[key] = {**below[key], **value, **({"options": options} if options is not None else {})}
+        else:
+            below[key] = dict(value) if isinstance(value, dict) else value
+
+
+def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]:
+    """The entry, the one it extends, and so on."""
+    chain = [entries[name]]
+    seen = [name]
+    while (parent := chain[-1].extends) is not None:
+        if parent not in entries:
+            raise ZooError(f"{where}.extends: {_no_such(parent, entries)}")
+        if parent in seen:
+            raise ZooError(f"{where}.extends: leads in a circle ({' → '.join([*seen, parent])})")
+        seen.append(parent)
+        chain.append(entries[parent])
+    return chain

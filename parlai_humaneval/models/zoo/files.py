@@ -1,0 +1,142 @@
+"""The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from parlai.core.loader import load_agent_module
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
+from parlai_humaneval.models.zoo.own_code import Lacks, make_importable, mistaken
+
+PATH_OPTIONS = ("model_file", "init_model", "dict_file", "fixed_candidates_path", "corpus", "dialogue_file")
+PARLAI_ZOO = ("zoo:", "models:")
+HUGGING_FACE_NAMES: Mapping[str, Callable[[str | None], str]] = {
+    "hugging_face/dialogpt": lambda size: f"microsoft/DialoGPT-{size or 'medium'}",
+    "hugging_face/gpt2": lambda size: {None: "gpt2", "small": "gpt2", "distilgpt2": "distilgpt2"}.get(
+        size, f"gpt2-{size}"
+    ),
+}
+"""Agents of ParlAI that take a model of Hugging Face, and its name there for a ``--gpt2-size``."""
+HUGGING_FACE_OPTIONS: Mapping[str, str] = dict.fromkeys(HUGGING_FACE_NAMES, "model_name")
+"""The option in which an agent takes another model of Hugging Face; in those of this package it is ``hf_model``."""
+HUGGING_FACE_WEIGHTS = tuple(
+    f"{file}{index}" for file in ("model.safetensors", "pytorch_model.bin") for index in ("", ".index.json")
+)
+
+
+def missing(spec: ModelSpec) -> list[str]:
+    """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
+    found = _missing_agent(spec)
+    for key in PATH_OPTIONS:
+        value = spec.options.get(key)
+        if isinstance(value, str):
+            found += _missing_file(key, value)
+    folder = spec.options.get("hf_model")
+    if isinstance(folder, str) and _is_path(folder):
+        found += _missing_file("hf_model", folder)
+    if found and spec.needs:
+        found.append(f"Needed: {_list(spec.needs)}.")
+    if found and spec.training is not None:
+        if spec.training.before:
+            found.append(f"Before its training: {_list(spec.training.before)}.")
+        takes = f" ({spec.training.takes})" if spec.training.takes else ""
+        found.append(f"To train it: `parlai-humaneval models train {spec.name}`{takes}.")
+    return found
+
+
+def to_be_trained(spec: ModelSpec) -> bool:
+    """Whether its weights are to be made on this machine, and are not there yet."""
+    file = spec.options.get("model_file")
+    return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
+
+
+def _list(sentences: Sequence[str]) -> str:
+    return "; ".join(_with_paths(sentence) for sentence in sentences)
+
+
+def _with_paths(sentence: str) -> str:
+    """A sentence of a zoo file names files below ``home:``; here it says where they are on this machine."""
+    return sentence.replace(HOME_PREFIX, expand_home(HOME_PREFIX) + "/")
+
+
+def to_download(spec: ModelSpec) -> list[str]:
+    """What would be downloaded when the model is loaded, as sentences."""
+    values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
+    return [
+        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} at the first load."
+        for key, value in values
+        if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
+    ] + [
+        f"{name} is not here yet: it is downloaded from Hugging Face at the first load."
+        for name in _hugging_face_names(spec)
+        if not _on_this_machine(name)
+    ]
+
+
+def _hugging_face_names(spec: ModelSpec) -> list[str]:
+    """The pretrained model that an agent starts from. ParlAI's GPT-2 agents fetch it even when they are fine-tuned."""
+    agent = spec.options.get("model", "")
+    own = spec.options.get(HUGGING_FACE_OPTIONS.get(agent, "hf_model"))
+    if agent in HUGGING_FACE_NAMES:
+        return [str(own) if own else HUGGING_FACE_NAMES[agent](spec.options.get("gpt2_size"))]
+    return [str(own)] if own and "model_file" not in spec.options and not _is_path(str(own)) else []
+
+
+def _is_path(name: str) -> bool:
+    """Whether a model of Hugging Face is named by its folder rather than by its name there."""
+    return name.startswith((HOME_PREFIX, "/", "~", "./", "../"))
+
+
+def _on_this_machine(name: str) -> bool:
+    # Imported here: it takes a second. It comes with transformers, and its types are not packaged.
+    from huggingface_hub import try_to_load_from_cache
+
+    if Path(name).expanduser().is_dir():
+        return True
+    return any(isinstance(try_to_load_from_cache(name, file), str) for file in HUGGING_FACE_WEIGHTS)
+
+
+def parlai_zoo_path(path: str) -> Path:
+    """Where ParlAI keeps a ``zoo:`` file on this machine."""
+    datapath = ParlaiParser(True, False).parse_args([])["datapath"]
+    return Path(datapath) / "models" / path.partition(":")[2]
+
+
+def _missing_agent(spec: ModelSpec) -> list[str]:
+    model = spec.options.get("model")
+    if not isinstance(model, str):
+        return []
+    try:
+        with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
+            warnings.simplefilter("ignore", FutureWarning)
+            make_importable(spec.folder, model)
+            agent = load_agent_module(model)
+    except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
+        return [f"The agent {model} cannot be imported: {_first_line(error)}."]
+    lacks: Lacks | None = getattr(agent, "lacks", None)
+    return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
+
+
+def _first_line(error: Exception) -> str:
+    """What is wrong, without the pages that some libraries write about it."""
+    lines = (line.strip(" *") for line in str(error).splitlines())
+    return next((line.rstrip(".") for line in lines if line), type(error).__name__)
+
+
+def _missing_file(key: str, value: str) -> list[str]:
+    if value.startswith(PARLAI_ZOO):
+        family = value.partition(":")[2].partition("/")[0]
+        known = importlib.util.find_spec(f"parlai.zoo.{family}") is not None
+        return [] if known else [f"{key} {value} is not in ParlAI's zoo."]
+    path = Path(expand_home(value)).expanduser()
+    if path.exists():
+        return []
+    if key == "model_file" and value.startswith(HOME_PREFIX):
+        return [f"It has not been trained on this machine yet ({path})."]
+    return [f"{key} {path} does not exist."]

@@ -1,0 +1,88 @@
+"""From judgements to dialogues, workers, hours and money."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.techniques import ONE_DIALOGUE_MINUTES, SEGMENTS_PER_DIALOGUE
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All of a study: ``turns`` and ``judgements_kept`` remain after checks, everything else is to be collected."""
+
+    turns: int
+    dialogues: int
+    judgements: int
+    workers: int
+    hours: float
+    cost: float
+
+
+def collection(question: PlanInputs, n: int, sets: int) -> Collection:
+    """What must be collected for ``n`` kept judgements in each of ``sets`` samples; the question is filled up."""
+    if question.habits.of_turns:
+        return _of_turns(question, n, sets)
+    if question.habits.held:
+        return _of_held_dialogues(question, n, sets)
+    return _of_finished_dialogues(question, n, sets)
+
+
+def _of_turns(question: PlanInputs, n: int, sets: int) -> Collection:
+    turns = question.turns or 1
+    dialogues = sets * _lost(question, n / turns)
+    return _held(question, dialogues, turns=n * sets, judgements=dialogues * turns)
+
+
+def _of_held_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
+    """The degraded model of a direct assessment is talked with as often as each other."""
+    degraded = question.technique == "direct_assessment"
+    dialogues = (sets + degraded) * _lost(question, n)
+    return _held(question, dialogues, turns=n * sets * (question.turns or 1), judgements=sets * _lost(question, n))
+
+
+def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) -> Collection:
+    workers = math.ceil(dialogues / (question.dialogues_per_worker or 1))
+    return Collection(
+        turns=turns,
+        dialogues=dialogues,
+        judgements=judgements,
+        workers=workers,
+        hours=(dialogues * (question.minutes or 0.0) + workers * question.onboarding) / 60,
+        cost=dialogues * (question.pay or 0.0) * (1 + question.fee),
+    )
+
+
+def _of_finished_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
+    """Dialogues of models alone cost nothing; of people with models, each is held once and compared ``reuse`` times."""
+    each = _lost(question, n)
+    judgements = sets * each
+    raters = math.ceil(judgements / (question.dialogues_per_worker or 1))
+    dialogues = _needed_dialogues(question, each, sets)
+    # Checks drop dialogues too: those that people hold badly are replaced.
+    held = _lost(question, dialogues) if question.setting == "human_bot" else 0
+    minutes = judgements * (question.minutes or 0.0) + held * ONE_DIALOGUE_MINUTES
+    paid = judgements * (question.pay or 0.0) + held * question.wage * ONE_DIALOGUE_MINUTES / 60
+    return Collection(
+        turns=dialogues * (question.turns or 1),
+        dialogues=held or dialogues,
+        judgements=judgements,
+        workers=raters + held,
+        hours=(minutes + (raters + held) * question.onboarding) / 60,
+        cost=paid * (1 + question.fee),
+    )
+
+
+def _needed_dialogues(question: PlanInputs, each: int, sets: int) -> int:
+    if question.technique == "spot_the_bot":
+        return sets * math.ceil(each / SEGMENTS_PER_DIALOGUE)
+    # N dialogues of each model make N² different pairs (Smith et al. 2022, App. C.7).
+    of_model = max(math.ceil(math.sqrt(each)), math.ceil(each / question.reuse))
+    return (question.models or 2) * of_model
+
+
+def _lost(question: PlanInputs, kept: float) -> int:
+    """How many to collect, so that ``kept`` remain."""
+    return math.ceil(math.ceil(kept - 1e-9) / (1 - (question.exclusion or 0.0)) - 1e-9)

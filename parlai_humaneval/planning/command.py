@@ -1,0 +1,242 @@
+"""``parlai-humaneval plan``: how large a study must be, before it is run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
+from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.planning.techniques import (
+    FEE,
+    HOURLY_WAGE,
+    ICC,
+    ONBOARDING_MINUTES,
+    TECHNIQUES,
+    Technique,
+)
+
+_SMALL_SIMULATION = 4_000
+
+
+@click.command("plan")
+@click.option(
+    "--technique", type=click.Choice(TECHNIQUES), help="How is judged. Without it, all techniques are compared."
+)
+@click.option("--setting", help="sata: sata_random, sata_user, soba; pw_dialog: human_bot, self_chat.")
+@click.option(
+    "--models", type=int, metavar="K", help="Number of models.  [default: as many as --shares has numbers, or 2]"
+)
+@click.option(
+    "--gap",
+    type=float,
+    help="The smallest difference between the win rates of two models that you must find: 0.1 is ten points, "
+    "such as .55 against .45.",
+)
+@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to find that gap.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the two-sided test.")
+@click.option(
+    "--discordance",
+    type=float,
+    help="Share of judgements that tell two models apart, that is 1 − ties.  [default: of the papers]",
+)
+@click.option(
+    "--baseline",
+    type=float,
+    help="single_model: the share of good turns around which two models differ; with --models 1, against which one is "
+    "tested.  [default: 0.8]",
+)
+@click.option("--turns", type=int, help="Turns of a dialogue that count.  [default: of the papers]")
+@click.option("--icc", type=float, help=f"How alike the answers of one worker are, 0 to 1.  [default: {ICC}]")
+@click.option("--exclusion", type=float, help="Share of dialogues that checks drop.  [default: .26; Ji et al.: .30]")
+@click.option(
+    "--pay",
+    type=float,
+    help="Dollars for a dialogue; of finished dialogues, for a judgement.  [default: --wage times the minutes]",
+)
+@click.option("--wage", type=float, default=HOURLY_WAGE, show_default=True, help="Dollars an hour, without --pay.")
+@click.option("--fee", type=float, default=FEE, show_default=True, help="Of the platform, as a share of the pay.")
+@click.option(
+    "--method",
+    type=click.Choice(["two_variance", "liu2023"]),
+    default="two_variance",
+    show_default=True,
+    help="liu2023: that paper's formulas and numbers. Its gap is the distance from one half (or from the baseline), and "
+    "all turns are independent.",
+)
+@click.option(
+    "--shares",
+    help="How often each model was chosen in a pilot, comma separated: picks (54,53,48,35), or shares of turns where "
+    "several may be chosen (.35,.25,.30,.30).",
+)
+@click.option(
+    "--tests",
+    type=click.Choice(["overall", "pairs"]),
+    default="overall",
+    show_default=True,
+    help="sata, free_for_all with several models: plan for the test of all, or for each pair.",
+)
+@click.option(
+    "--dialogues-per-worker",
+    type=int,
+    help="Dialogues that a worker holds; of finished ones, how many judgements they give.  [default: of the papers]",
+)
+@click.option("--minutes", type=float, help="For a dialogue; of finished dialogues, for a judgement.")
+@click.option(
+    "--onboarding",
+    type=float,
+    default=ONBOARDING_MINUTES,
+    show_default=True,
+    help="Minutes that instructions and practice take a worker.",
+)
+@click.option(
+    "--reuse",
+    type=int,
+    help="pw_dialog: comparisons that each dialogue is in.  [default: 5]",
+)
+@click.option("--compare", is_flag=True, help="All techniques for this gap, the fewest hours first.")
+@click.option("--simulate", is_flag=True, help="Check the promise on simulated workers with this ICC.")
+@click.option(
+    "--replicates",
+    type=click.IntRange(min=100, max=1_000_000),
+    default=_SMALL_SIMULATION,
+    show_default=True,
+    help="Studies to simulate.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+@click.option(
+    "--curve",
+    type=click.Path(dir_okay=False, path_type=str),
+    metavar="FILE",
+    help="Draw power against size into a png, svg or pdf file.",
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=str), metavar="FILE", help="Write the plan there, too, as JSON."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def plan(
+    technique: str | None,
+    shares: str | None,
+    compare: bool,
+    simulate: bool,
+    replicates: int,
+    curve: str | None,
+    out: str | None,
+    as_json: bool,
+    **question: Any,
+) -> None:
+    """How many turns, dialogues, workers, hours and dollars a study takes, and how sure it is to find a difference.
+
+    Say how small a difference between two models you must not miss (--gap). The plan is for the test that reports
+    lead with, which knows that answers of one worker are alike; times and habits are the papers' unless you give yours.
+    Measure your own ICC in a pilot: the report's section “design” has it, as “ICC for plan”.
+
+    \b
+    Examples:
+      parlai-humaneval plan --gap 0.1
+          every technique, for ten points between two models
+      parlai-humaneval plan --technique pw_turn --gap 0.1 --simulate
+          one technique, and simulated workers to check the promise
+      parlai-humaneval plan --technique sata --models 4 --gap 0.1 --tests pairs --curve power.png
+          four models in each turn; tell any two of them apart
+      parlai-humaneval plan --technique direct_assessment --models 5 --gap 0.2 --pay 0.165 --json
+      parlai-humaneval plan --technique sata --setting soba --gap 0.1 --method liu2023
+          the 196 turns of Liu et al. 2023; --setting sata_random gives their 667, --technique single_model
+          their 126, --setting soba --shares 54,53,48,35 their 430, and
+          --setting sata_random --models 4 --discordance 0.408 their 445
+    """
+    try:
+        compare = compare or technique is None
+        question = _own(question, compare, technique)
+        _check_comparison(compare, technique, {"shares": shares, "simulate": simulate, "curve": curve, **question})
+        inputs = ask(technique=technique or "pw_turn", shares=_numbers(shares), **question)
+        if compare:
+            _compare(inputs, out, as_json)
+            return
+        found = plan_study(inputs)
+        if curve:
+            from parlai_humaneval.planning.curve import draw_curve
+
+            draw_curve(inputs, found, Path(curve))
+        if simulate:
+            found = found.model_copy(update={"simulated": _simulate(inputs, replicates)})
+        _show(found, out, as_json)
+    except PlanError as error:
+        raise click.UsageError(str(error)) from error
+    if curve and not as_json:
+        click.echo(f"\nThe power curve is in {curve}.")
+
+
+_OF_TECHNIQUE: dict[str, tuple[Technique, ...]] = {"baseline": ("single_model",), "reuse": ("pw_dialog", "self_chat")}
+
+
+def _own(question: dict[str, Any], compare: bool, technique: str | None) -> dict[str, Any]:
+    """The question without what was not given; nothing that was given may go without effect."""
+    for name, techniques in _OF_TECHNIQUE.items():
+        if question[name] is not None and not compare and technique not in techniques:
+            raise PlanError(f"--{name} is for {' and '.join(techniques)}, not for {technique}; leave --{name} out")
+    return {name: value for name, value in question.items() if value is not None or name not in _OF_TECHNIQUE}
+
+
+def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
+    if compare and (given["simulate"] or given["curve"]):
+        raise PlanError("--simulate and --curve are for one plan: give --technique, and leave --compare out")
+    own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
+    if technique is None and own:
+        raise PlanError(f"{' and '.join(own)}: only one technique at a time can have that; give --technique, too")
+
+
+def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
+    from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
+    from parlai_humaneval.planning.plan_words import comparison_text
+
+    plans, impossible = compare_techniques(inputs)
+    if not plans:
+        raise PlanError("\n".join(impossible.values()))
+    result = {
+        "headline": comparison_words(plans),
+        "plans": [one.model_dump(mode="json") for one in plans],
+        "notes": comparison_notes(plans),
+        "impossible": impossible,
+    }
+    _print(result, comparison_text(plans, impossible), out, as_json)
+
+
+def _show(found: Plan, out: str | None, as_json: bool) -> None:
+    from parlai_humaneval.planning.plan_words import plan_text
+
+    _print(found.model_dump(mode="json"), plan_text(found), out, as_json)
+
+
+def _print(result: dict[str, Any], text: str, out: str | None, as_json: bool) -> None:
+    written = json.dumps(result, indent=2, ensure_ascii=False)
+    if out:
+        try:
+            Path(out).write_text(written + "\n", encoding="utf-8")
+        except OSError as error:
+            raise PlanError(f"the plan cannot be written to {out}: {error.strerror}") from error
+    click.echo(written if as_json else text)
+
+
+def _simulate(inputs: PlanInputs, replicates: int) -> dict[str, Any]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from parlai_humaneval.planning.simulate import simulated_power
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Simulating studies", total=replicates)
+        result = simulated_power(inputs, replicates=replicates, on_progress=lambda done: bar.update(task, advance=done))
+    return result.to_dict()
+
+
+def _numbers(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error

@@ -1,0 +1,262 @@
+"""What a plan is asked for: checked, and filled up with what the papers do."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from parlai_humaneval.planning.techniques import (
+    FEE,
+    HABITS,
+    HOURLY_WAGE,
+    ICC,
+    LIU_DISCORDANCE,
+    MANY_DISCORDANCE,
+    ONBOARDING_MINUTES,
+    Habits,
+    Technique,
+)
+
+Method = Literal["two_variance", "liu2023"]
+Tests = Literal["overall", "pairs"]
+SMALLEST_GAP = 0.001
+LIU_TECHNIQUES = ("pw_turn", "sata", "single_model")
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class PlanError(ValueError):
+    """A plan that cannot be made; the text says what to change."""
+
+
+class PlanInputs(BaseModel):
+    """The question. None: what the papers do with this technique.
+
+    Attributes:
+        technique, setting: how is judged.
+        models: number of models.
+        gap: smallest difference between the win rates of two models that must be found, 0–1.
+        power, alpha: chance to find it, and level of the two-sided test.
+        discordance: share of judgements that tell two models apart.
+        baseline: share of good turns around which (with ``models=1``: against which) models are rated one at a time.
+        turns: turns of a dialogue that count.
+        icc: intraclass correlation of the answers of one worker.
+        exclusion: share of dialogues that are lost to checks.
+        pay: dollars a dialogue (of finished dialogues: a judgement); by default ``wage`` times the minutes.
+        wage: dollars an hour, where ``pay`` is not given.
+        fee: the platform's, as a share of the pay.
+        method: formulas of the textbooks, clustered; or those of Liu et al. 2023.
+        shares: how often each model is chosen, from a pilot: shares, or counts where just one is picked.
+        dialogues_per_worker: held dialogues; of finished ones, judgements.
+        minutes: of a dialogue (of finished dialogues: a judgement), its questions included.
+        onboarding: minutes of a new worker before the first one.
+        reuse: comparisons that each dialogue is in, for dialogues that are held to be compared.
+        tests: of more than two models at once, is the plan for the test of all, or for each pair (Bonferroni)?
+        seed: of the simulation.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    technique: Technique
+    setting: str | None = None
+    models: Annotated[int, Field(ge=1, le=20)] | None = None
+    gap: Finite | None = None
+    power: Annotated[Finite, Field(gt=0, lt=1)] = 0.8
+    alpha: Annotated[Finite, Field(gt=0, lt=1)] = 0.05
+    discordance: Annotated[Finite, Field(gt=0, le=1)] | None = None
+    baseline: Annotated[Finite, Field(gt=0, lt=1)] = 0.8
+    turns: Annotated[int, Field(ge=1)] | None = None
+    icc: Annotated[Finite, Field(ge=0, lt=1)] | None = None
+    exclusion: Annotated[Finite, Field(ge=0, lt=1)] | None = None
+    pay: Annotated[Finite, Field(ge=0)] | None = None
+    wage: Annotated[Finite, Field(ge=0)] = HOURLY_WAGE
+    fee: Annotated[Finite, Field(ge=0, le=1)] = FEE
+    method: Method = "two_variance"
+    shares: tuple[Annotated[Finite, Field(ge=0)], ...] | None = None
+    dialogues_per_worker: Annotated[int, Field(ge=1)] | None = None
+    minutes: Annotated[Finite, Field(gt=0)] | None = None
+    onboarding: Annotated[Finite, Field(ge=0)] = ONBOARDING_MINUTES
+    reuse: Annotated[int, Field(ge=1)] = 5
+    tests: Tests = "overall"
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def habits(self) -> Habits:
+        return HABITS[self.technique]
+
+    @property
+    def title(self) -> str:
+        """The technique as the papers name it."""
+        if self.technique != "sata":
+            return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
+                self.setting or "", self.habits.title
+            )
+        kind = {"soba": "SOBA", "sata_user": "SATA-User"}.get(self.setting or "", "SATA-Random")
+        return f"{'MM' if (self.models or 2) > 2 else 'PM'}-{kind}"
+
+    @model_validator(mode="after")
+    def _fits(self) -> PlanInputs:
+        _check_rates(self)
+        _check_setting(self)
+        _check_models(self)
+        _check_gap(self)
+        if self.method == "liu2023" and self.technique not in LIU_TECHNIQUES:
+            raise PlanError(
+                f"method liu2023 plans {', '.join(LIU_TECHNIQUES)} only: Liu et al. did not use {self.technique}; "
+                "leave --method out"
+            )
+        return self
+
+    def filled(self) -> PlanInputs:
+        """The same question, with what the papers do in place of every None."""
+        habits, liu = self.habits, self.method == "liu2023"
+        models = self.models or (len(self.shares) if self.shares else 1 if liu and self._single else 2)
+        setting = self.setting or (habits.settings[0] if habits.settings else "")
+        gap = self.gap if self.gap is not None else _range_of(normalised(self.shares or (), setting))
+        minutes = self.minutes or habits.seconds * ((self.turns or habits.turns) if habits.held else 1) / 60
+        found: dict[str, Any] = {
+            "models": models,
+            "setting": setting,
+            "gap": gap,
+            "discordance": self.discordance or default_discordance(self, setting, models),
+            "turns": self.turns or habits.turns,
+            "icc": self.icc if self.icc is not None else 0.0 if liu else ICC,
+            "exclusion": habits.exclusion if self.exclusion is None else self.exclusion,
+            "minutes": minutes,
+            "pay": round(self.wage * minutes / 60, 2) if self.pay is None else self.pay,
+            "dialogues_per_worker": self.dialogues_per_worker or habits.per_worker or models + 1,
+        }
+        return self.model_copy(update=found)
+
+    @property
+    def _single(self) -> bool:
+        return self.technique == "single_model"
+
+
+def ask(**question: object) -> PlanInputs:
+    """The checked question.
+
+    Raises:
+        PlanError: something is wrong; all faults, one a line.
+    """
+    try:
+        return PlanInputs(**question)
+    except ValidationError as error:
+        raise PlanError("\n".join(_fault(one) for one in error.errors())) from error
+
+
+def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
+    """One model is picked of all, or ties are as common as in the papers."""
+    if inputs.technique == "free_for_all" or setting == "soba":
+        return 2 / max(2, models)
+    if inputs.technique == "sata":
+        if inputs.method == "liu2023":
+            return LIU_DISCORDANCE[models > 2]
+        return MANY_DISCORDANCE if models > 2 else inputs.habits.discordance
+    return inputs.habits.discordance
+
+
+def normalised(shares: tuple[float, ...], setting: str) -> tuple[float, ...]:
+    """Picks become shares of all picks; where several may be chosen, shares stay as they are."""
+    total = math.fsum(shares)
+    if setting in ("sata_random", "sata_user") or not total:
+        return shares
+    return tuple(share / total for share in shares)
+
+
+def _range_of(shares: tuple[float, ...]) -> float:
+    return max(shares) - min(shares)
+
+
+def _check_rates(inputs: PlanInputs) -> None:
+    if inputs.power <= inputs.alpha:
+        raise PlanError(
+            f"power {inputs.power:g} is not above alpha {inputs.alpha:g}: a test of chance alone has that power; "
+            "ask for a power such as 0.8"
+        )
+
+
+def _check_setting(inputs: PlanInputs) -> None:
+    known = inputs.habits.settings
+    if inputs.setting and inputs.setting not in known:
+        expected = f"expected {', '.join(known)}" if known else "it has none; leave --setting out"
+        raise PlanError(f"setting {inputs.setting!r} of {inputs.technique}: {expected}")
+    fixed = inputs.habits.discordance == 1.0 or inputs.setting == "soba"
+    if inputs.discordance is not None and fixed:
+        raise PlanError(
+            f"discordance is for techniques with ties; {inputs.technique} {inputs.setting or ''}".rstrip()
+            + " asks for a choice or rates one model; leave --discordance out"
+        )
+
+
+def _check_models(inputs: PlanInputs) -> None:
+    if inputs.models == 1 and inputs.technique != "single_model":
+        raise PlanError(
+            f"{inputs.technique} compares models: --models must be 2 or more (single_model can rate one alone, "
+            "against --baseline)"
+        )
+    if inputs.technique == "sata" and (inputs.models or 2) > 12:
+        raise PlanError("sata shows all models at once: plan for at most 12")
+    if inputs.shares is None:
+        return
+    if inputs.technique not in ("sata", "free_for_all"):
+        instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
+        raise PlanError(f"shares of a pilot are for sata and free_for_all, not for {inputs.technique}; {instead}")
+    if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
+        raise PlanError(
+            f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"
+        )
+    picked = inputs.technique == "free_for_all" or inputs.setting == "soba"
+    if not picked and max(inputs.shares) > 1:
+        raise PlanError("where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30")
+    if math.fsum(inputs.shares) == 0 or _range_of(inputs.shares) == 0:
+        raise PlanError("all shares are equal: there is no difference to be found")
+
+
+def _check_gap(inputs: PlanInputs) -> None:
+    gap = inputs.gap
+    if gap is None:
+        if inputs.shares is None:
+            raise PlanError("give the smallest difference of two win rates that you must find, such as --gap 0.1")
+        return
+    if gap == 0:
+        raise PlanError("gap 0: no study can find a difference that is not there; give, say, --gap 0.1 for ten points")
+    if gap < 0 or gap >= 1:
+        raise PlanError(f"gap {gap:g}: expected a share above 0 and below 1; ten points are --gap 0.1")
+    if gap < SMALLEST_GAP:
+        raise PlanError(f"gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
+    if inputs.shares is not None:
+        told = _range_of(normalised(inputs.shares, inputs.setting or "sata_random"))
+        if abs(told - gap) > 0.005:
+            raise PlanError(f"the shares differ by {told:.3g}, the gap is {gap:g}: give one of them")
+
+
+ADVICE = {
+    "models": "a whole number from 2 to 20",
+    "power": "a share above 0 and below 1, such as 0.8",
+    "alpha": "a share above 0 and below 1, such as 0.05",
+    "discordance": "a share above 0, at most 1: 0.85 where 15 % are ties",
+    "baseline": "a share above 0 and below 1, such as 0.8",
+    "turns": "a whole number from 1",
+    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
+    "exclusion": "a share from 0, below 1: 0.26 for 26 %",
+    "pay": "dollars, not negative",
+    "wage": "dollars an hour, not negative",
+    "fee": "a share from 0 to 1: 0.2 for 20 %",
+    "dialogues_per_worker": "a whole number from 1",
+    "minutes": "minutes, above 0",
+    "onboarding": "minutes, not negative",
+    "reuse": "a whole number from 1",
+    "seed": "a whole number, not negative",
+}
+
+
+def _fault(error: Any) -> str:
+    text = str(error["msg"]).removeprefix("Value error, ")
+    name = str(error["loc"][0]) if error["loc"] else ""
+    if not name:
+        return text
+    expected = ADVICE.get(name, text[:1].lower() + text[1:])
+    return f"{name.replace('_', '-')} {error['input']}: expected {expected.removeprefix('input should be ')}"

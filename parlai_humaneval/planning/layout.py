@@ -1,0 +1,104 @@
+"""The tests of a study: which design each has, how many there are, and at which level each is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``sets``: how often the observations of the design's sample must be collected, for all tests together."""
+
+    design: Design
+    tests: int
+    alpha: float
+    sets: int
+    per_worker: float
+    """Observations that a worker gives to a sample."""
+
+
+def layout(inputs: PlanInputs) -> Layout:
+    """Of a question that is filled up.
+
+    Raises:
+        PlanError: the gap is more than is possible.
+    """
+    assert inputs.models is not None
+    try:
+        return _layout(inputs, inputs.models)
+    except PlanError:
+        raise
+    except ValueError as error:
+        raise PlanError(f"{inputs.title}: {error}") from error
+
+
+def _layout(inputs: PlanInputs, models: int) -> Layout:
+    assert inputs.turns is not None
+    assert inputs.dialogues_per_worker is not None
+    pairs = models * (models - 1) // 2
+    liu = inputs.method == "liu2023"
+    each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
+    held = inputs.dialogues_per_worker
+    turns = float(inputs.turns * held)
+    if inputs.technique == "single_model":
+        if liu or models == 1:
+            return Layout(_one_share(inputs), models, inputs.alpha, models, turns)
+        return Layout(_two_shares(inputs), pairs, each, models, turns)
+    if inputs.technique == "direct_assessment":
+        return Layout(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
+    if inputs.habits.at_once:
+        if models == 2 or inputs.tests == "overall":
+            return Layout(_contest(inputs, models), 1, inputs.alpha, 1, turns)
+        return Layout(_pair(_gap(inputs), inputs.discordance or 1.0), pairs, each, 1, turns)
+    per_worker = turns if inputs.habits.of_turns else float(held) if inputs.habits.held else max(1.0, held / pairs)
+    return Layout(_contest(inputs, 2), pairs, each, pairs, per_worker)
+
+
+def _contest(inputs: PlanInputs, models: int) -> Contest:
+    gap, discordance = _gap(inputs), inputs.discordance or 1.0
+    if inputs.shares is not None:
+        return Contest(normalised(inputs.shares, inputs.setting or ""), discordance)
+    if models > 2:
+        centre = discordance / 2 if abs(discordance - 2 / models) < 1e-9 else 0.5
+        return Contest((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)
+    if inputs.habits.without_ties:
+        return _pair(gap * discordance, discordance)
+    if inputs.method == "liu2023" and discordance == 1.0:
+        if gap >= 0.5:
+            raise PlanError(f"gap {gap:g}: Liu et al. read it as distance from .5, which is below .5")
+        return _pair(2 * gap, 1.0)
+    return _pair(gap, discordance)
+
+
+def _pair(gap: float, discordance: float) -> Contest:
+    return Contest(((1 + gap) / 2, (1 - gap) / 2), discordance)
+
+
+def _one_share(inputs: PlanInputs) -> OneShare:
+    """Better or worse than the baseline: whichever needs more turns, of those that are possible."""
+    baseline, gap = inputs.baseline, _gap(inputs)
+    possible = [OneShare(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
+    if not possible:
+        raise PlanError(
+            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1: "
+            "give a smaller --gap or another --baseline"
+        )
+    return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
+
+
+def _two_shares(inputs: PlanInputs) -> TwoShares:
+    better, worse = inputs.baseline + _gap(inputs) / 2, inputs.baseline - _gap(inputs) / 2
+    if not 0 < worse < better < 1:
+        raise PlanError(
+            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at {worse:.3g} and "
+            f"{better:.3g}, beyond 0 to 1: give a smaller --gap or another --baseline"
+        )
+    return TwoShares(better, worse)
+
+
+def _gap(inputs: PlanInputs) -> float:
+    assert inputs.gap is not None
+    return inputs.gap

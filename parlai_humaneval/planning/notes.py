@@ -1,0 +1,227 @@
+"""A plan in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parlai_humaneval.planning.collecting import Collection
+from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.layout import Layout
+from parlai_humaneval.planning.sizing import MIN_WORKERS
+from parlai_humaneval.planning.techniques import HABITS, MANY_DISCORDANCE
+
+FEW_WORKERS = 60
+"""Below it simulated studies find the gap a little less often than the F test's formula says."""
+LIU = "Liu et al. 2023, “Sample Size for Different Evaluations”"
+CLUSTERED = "design effect: Kish 1965; clustered t: Cameron & Miller 2015"
+
+
+DISCORDANCE_SWITCH = (
+    f"SATA of more than two models takes a discordance of {MANY_DISCORDANCE}, that of four similar models (Liu et al. 2023, "
+    f"Table 5); of two models it takes {HABITS['sata'].discordance}. That alone can make more models seem to need fewer "
+    "turns: to compare numbers of models, give the same --discordance for all."
+)
+
+
+def gap_words(question: PlanInputs, design: Design) -> str:
+    """What the gap is on the scale of this technique."""
+    points = f"{100 * (question.gap or 0):.3g} points"
+    if isinstance(design, OneShare):
+        return f"{points} between the share of good turns, {design.share:.3g}, and the baseline {design.baseline:.3g}"
+    if isinstance(design, TwoShares):
+        return f"{points} between the shares of good turns of two models, {design.share_a:.3g} and {design.share_b:.3g}"
+    if isinstance(design, TwoScores):
+        return (
+            f"{points} between the chance that a dialogue of the one scores above one of the other, and below: "
+            f"{design.distance:.2f} standard deviations of a dialogue's score, were scores normal"
+        )
+    if question.method == "liu2023" and isinstance(design, Contest) and design.df == 1 and design.picks_one:
+        return f"{points} from one half: the models win {0.5 + design.gap / 2:.3g} and {0.5 - design.gap / 2:.3g}"
+    if question.habits.without_ties:
+        half = (question.gap or 0) / 2
+        return (
+            f"{points} between the win rates of two models, ties left out: {0.5 + half:.3g} and {0.5 - half:.3g} of "
+            f"those {100 * (question.discordance or 1):.3g} % of the {question.habits.judgement}s that are no tie"
+        )
+    if isinstance(design, Contest) and design.df > 1:
+        return f"{points} between the best and the worst of {question.models} models, the others in between"
+    if (question.discordance or 1) < 1:
+        return f"{points} between how often two models are chosen"
+    half = (question.gap or 0) / 2
+    return f"{points} between the win rates of two models: {0.5 + half:.3g} and {0.5 - half:.3g}"
+
+
+def analysis_words(design: Design, icc: float) -> str:
+    """The test that the plan is for."""
+    if not icc:
+        return f"{design.test}, all judgements independent"
+    return "CR1 t, clustered by worker" if design.df == 1 else "F test of all models (Hotelling), clustered by worker"
+
+
+def plan_sources(question: PlanInputs, design: Design) -> tuple[str, ...]:
+    """Formula of the plan's own test, clustering, then times and habits."""
+    formula = LIU if question.method == "liu2023" else _formula(design, question.icc or 0.0)
+    clustered = (CLUSTERED,) if question.icc else ()
+    return (formula, *clustered, *HABITS[question.technique].sources)
+
+
+def _formula(design: Design, icc: float) -> str:
+    if isinstance(design, OneShare):
+        return "size for one share: Fleiss, Levin & Paik 2003, section 2.5"
+    if isinstance(design, TwoShares):
+        return "size for two shares: Fleiss, Levin & Paik 2003, section 4.2"
+    if isinstance(design, TwoScores):
+        return "size for two means of normal scores" if icc else "size for the rank-sum test: Noether 1987"
+    if design.df > 1:
+        if isinstance(design, Contest) and design.picks_one:
+            return "size for picks of several models: Cohen 1988, chapter 7"
+        return f"size for Cochran's Q: {LIU}"
+    picks_one = isinstance(design, Contest) and design.picks_one
+    return (
+        "size for one share, one half: Fleiss, Levin & Paik 2003, section 2.5"
+        if picks_one
+        else "size for McNemar's test: Connor 1987"
+    )
+
+
+def plan_notes(
+    question: PlanInputs, found: Layout, plan: dict[str, Any], collected: Collection
+) -> tuple[str, tuple[str, ...]]:
+    """The headline and what must be known beside it."""
+    headline = (
+        f"{plan['title']} needs {_amount(question, plan)} from {plan['n_workers']:,} workers: "
+        f"{plan['hours']:,.1f} hours and ${plan['cost']:,.0f}, to find a gap of {100 * plan['gap']:.3g} points with "
+        f"power {100 * plan['power']:.0f} %."
+    )
+    notes = [
+        *_power_notes(question, plan),
+        *_clustering_notes(question, found, plan),
+        *_test_notes(question, plan),
+        *_technique_notes(question),
+        *_sample_notes(question),
+        *_pay_notes(question, collected),
+    ]
+    return headline, tuple(note for note in notes if note)
+
+
+def _pay_notes(question: PlanInputs, collected: Collection) -> list[str]:
+    """What is paid, and what an hour comes to: practice is worked, and not paid."""
+    fee = (
+        "; Amazon Mechanical Turk takes 40 % (--fee 0.4) of tasks posted with ten or more assignments."
+        if question.fee == 0.2
+        else "."
+    )
+    notes = [
+        f"Paid are all that are collected, ${question.pay:.2f} each, and a fee of {100 * question.fee:.3g} %{fee}",
+    ]
+    if question.onboarding and question.pay and collected.hours:
+        hourly = collected.cost / (1 + question.fee) / collected.hours
+        notes.append(
+            f"The {question.onboarding:.3g} minutes of practice of each worker are in the hours, and not in the pay: "
+            f"workers earn ${hourly:.2f} an hour, before the fee. To pay for practice too, give a higher --pay."
+        )
+    return notes
+
+
+def _sample_notes(question: PlanInputs) -> list[str]:
+    """What the shares and the discordance stand for."""
+    notes = []
+    if question.shares is not None:
+        notes.append(f"The shares are of {question.models} models, and so is the plan.")
+    if discordance_switched(question.technique, question.setting, question.models, question.discordance):
+        notes.append(DISCORDANCE_SWITCH)
+    return notes
+
+
+def discordance_switched(technique: str, setting: str | None, models: int | None, discordance: float | None) -> bool:
+    """Is the discordance the one of several models, so that fewer turns than of two models say nothing?"""
+    return technique == "sata" and setting != "soba" and (models or 2) > 2 and discordance == MANY_DISCORDANCE
+
+
+def _amount(question: PlanInputs, plan: dict[str, Any]) -> str:
+    judgement, kept = plan["judgement"], f"{plan['n_judgements']:,}"
+    if question.habits.of_turns:
+        return f"{kept} rated turns ({plan['n_dialogues']:,} dialogues)"
+    if judgement == "scored dialogue":
+        return f"{kept} scored dialogues ({plan['n_dialogues']:,} held)"
+    if judgement == "verdict":
+        return f"{kept} verdicts ({plan['n_dialogues']:,} dialogues held)"
+    return f"{kept} {judgement}s of {plan['n_dialogues']:,} dialogues"
+
+
+def _power_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:
+    notes = [f"The gap is {plan['gap_means']}."]
+    if plan["power_of_gap_between_models"] is not None:
+        notes.append(
+            f"Were the win rates of the two models {100 * plan['gap']:.3g} points apart, the power would be only "
+            f"{100 * plan['power_of_gap_between_models']:.0f} %: this method reads the gap as distance from one half."
+        )
+    if plan["exact_first"] is not None:
+        notes.append(
+            f"By the exact binomial test, power {100 * question.power:.3g} % is first reached with "
+            f"{plan['exact_first']:,} {plan['judgement']}s, and always from {plan['exact_always']:,} on."
+        )
+    return notes
+
+
+def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
+    icc = question.icc or 0.0
+    if not icc:
+        return ["All judgements are taken as independent (ICC 0), also those of one worker; real ones seldom are."]
+    of_what = f"{plan['judgement']}s" + (" of a model" if found.design.samples == 2 else "")
+    if found.per_worker == 1:
+        notes = [f"Each worker gives one of the {of_what} of a test, so that these are independent."]
+    else:
+        notes = [
+            f"Answers of one worker are alike (ICC {icc:g}; measure your own): {found.per_worker:.3g} {of_what} from each "
+            f"worker cost a design effect of {plan['design_effect']:.3g}; {plan['n_independent']:,.0f} independent ones "
+            "would do."
+        ]
+    workers = found.design.groups(plan["n_per_sample"], found.per_worker)
+    if workers <= MIN_WORKERS + 0.5:
+        notes.append(f"At least {MIN_WORKERS} workers are planned for: with fewer the interval is a rough guide.")
+    if workers < FEW_WORKERS and question.method != "liu2023":
+        notes.append(
+            f"With so few workers ({workers:.0f} in a test) the power by formula, {plan['power']:.2f}, is up to three "
+            "points too high; the size allows for that. --simulate tells."
+        )
+    return notes
+
+
+def _test_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:
+    notes = []
+    if plan["tests"] > 1 and plan["alpha_per_test"] < question.alpha:
+        notes.append(
+            f"{plan['tests']} tests, each planned at {plan['alpha_per_test']:.2g} (Bonferroni); Holm's correction in "
+            "the report is never weaker."
+        )
+    if plan["pairs"] is not None:
+        notes.append(
+            f"That is for the test of all {plan['models']} models at once; the test of the best against the worst, at "
+            f"level {plan['pairs']['alpha_per_test']:.2g}, takes {plan['pairs']['n_turns']:,} turns and "
+            f"{plan['pairs']['hours']:,.1f} hours (--tests pairs)."
+        )
+    liu_picks = question.method == "liu2023" and question.setting == "soba" and (question.models or 2) > 2
+    if liu_picks and question.shares is None:
+        notes.append(
+            "Liu et al.'s 430 turns come from a pilot that is not published; picks such as --shares 54,53,48,35 "
+            "give them."
+        )
+    return notes
+
+
+def _technique_notes(question: PlanInputs) -> list[str]:
+    if question.technique == "spot_the_bot":
+        return [
+            "An approximation: annotations of one dialogue, at several lengths, are alike too. Count on the win rate "
+            "of annotations that are no tie; survival curves use all of them."
+        ]
+    if question.setting == "human_bot":
+        return [
+            f"Each dialogue is held once and compared {question.reuse} times (--reuse): the result is about those "
+            "dialogues, so do not have too few."
+        ]
+    if question.technique == "free_for_all":
+        return ["Ranks by TrueSkill have no test; the plan is for the test of how often the models are picked."]
+    return []

@@ -1,0 +1,194 @@
+"""The plan of a study: how much must be collected, what that costs, and what it buys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parlai_humaneval.planning.collecting import Collection, collection
+from parlai_humaneval.planning.designs import Contest, Design
+from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.layout import Layout, layout
+from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
+from parlai_humaneval.planning.power import binomial_power
+from parlai_humaneval.planning.sizing import (
+    clustered_power,
+    clustered_size,
+    exact_sizes,
+    independent_size,
+)
+from parlai_humaneval.statistics.design_effects import design_effect
+
+
+class Plan(BaseModel):
+    """The answer.
+
+    Attributes:
+        technique, title, setting, method, models, gap: what was asked.
+        gap_means: the gap in words, on the scale of this technique.
+        n_turns: turns that are rated and kept. Of techniques that judge whole dialogues: the turns of those dialogues.
+        n_dialogues: dialogues to collect, those that checks will drop included.
+        n_workers: raters, and those who only hold dialogues.
+        hours: of all workers together, practice included.
+        cost: dollars, fee included.
+        power: chance that the test finds the gap, with what is collected.
+        judgement, n_judgements: what enters the tests, and how much of it is kept.
+        n_judgements_collected: what is collected of it.
+        n_independent: judgements of a sample, were all independent of each other.
+        n_per_sample: judgements of a sample (a pair, or a model) that are planned.
+        tests, alpha_per_test: how many tests are made, each at which level.
+        per_worker, design_effect: judgements of a worker in a sample, and what their likeness costs.
+        test, analysis: the papers' test, and the one that the plan is for.
+        exact_first, exact_always: the first size with which the exact binomial test has the power, and the size from
+            which on it always has it; None where it is not the test.
+        power_of_gap_between_models: with method liu2023, the power if two models' win rates differ by the gap.
+        pairs: of more than two models at once, the plan for all pairs.
+        simulated: what :func:`~parlai_humaneval.planning.simulate.simulated_power` found.
+        headline, notes, sources: in words.
+        inputs: every value that was used.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    technique: str
+    title: str
+    setting: str
+    method: str
+    models: int
+    gap: float
+    gap_means: str
+    n_turns: int
+    n_dialogues: int
+    n_workers: int
+    hours: float
+    cost: float
+    power: float
+    judgement: str
+    n_judgements: int
+    n_judgements_collected: int
+    n_independent: float
+    n_per_sample: int
+    tests: int
+    alpha_per_test: float
+    per_worker: float
+    design_effect: float
+    test: str
+    analysis: str
+    exact_first: int | None = None
+    exact_always: int | None = None
+    power_of_gap_between_models: float | None = None
+    pairs: dict[str, Any] | None = None
+    simulated: dict[str, Any] | None = None
+    headline: str = ""
+    notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    inputs: dict[str, Any] = Field(default_factory=dict)
+
+
+def plan_study(inputs: PlanInputs) -> Plan:
+    """How large the study must be.
+
+    Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
+    are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
+    the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded.
+
+    Raises:
+        PlanError: the gap is more than is possible; the text says what to change.
+    """
+    question = inputs.filled()
+    found = layout(question)
+    n = size_of(question, found)
+    collected = collection(question, n, found.sets)
+    first, always = _exact(found, question)
+    plan = Plan(
+        technique=question.technique,
+        title=question.title,
+        setting=question.setting or "",
+        method=question.method,
+        models=question.models or 2,
+        gap=question.gap or 0.0,
+        gap_means=gap_words(question, found.design),
+        **_numbers(collected),
+        power=power_of(question, found, n),
+        judgement=question.habits.judgement,
+        n_judgements=n * found.sets,
+        n_independent=_independent(question, found),
+        n_per_sample=n,
+        tests=found.tests,
+        alpha_per_test=found.alpha,
+        per_worker=found.per_worker,
+        design_effect=design_effect(found.per_worker, question.icc or 0.0),
+        test=found.design.test,
+        analysis=analysis_words(found.design, question.icc or 0.0),
+        exact_first=first,
+        exact_always=always,
+        power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
+        pairs=_pairs(inputs, question),
+        sources=plan_sources(question, found.design),
+        inputs=question.model_dump(mode="json"),
+    )
+    headline, notes = plan_notes(question, found, plan.model_dump(), collected)
+    return plan.model_copy(update={"headline": headline, "notes": notes})
+
+
+def size_of(question: PlanInputs, found: Layout) -> int:
+    """Judgements of each sample that must be kept."""
+    icc = question.icc or 0.0
+    if question.method == "liu2023":
+        size = round(found.design.size(found.alpha, question.power, "null"))
+        return size if not icc else -int(-size * design_effect(found.per_worker, icc) // 1)
+    if not icc:
+        return independent_size(found.design, found.alpha, question.power)
+    return clustered_size(found.design, found.alpha, question.power, per_worker=found.per_worker, icc=icc)
+
+
+def power_of(question: PlanInputs, found: Layout, n: int) -> float:
+    """Of the test that is planned for, with ``n`` judgements of each sample."""
+    if not question.icc:
+        return found.design.iid_power(n, found.alpha)
+    return clustered_power(found.design, n, found.alpha, per_worker=found.per_worker, icc=question.icc)
+
+
+def _variance(question: PlanInputs) -> Any:
+    return "null" if question.method == "liu2023" else "both"
+
+
+def _numbers(collected: Collection) -> dict[str, Any]:
+    return {
+        "n_turns": collected.turns,
+        "n_dialogues": collected.dialogues,
+        "n_workers": collected.workers,
+        "n_judgements_collected": collected.judgements,
+        "hours": round(collected.hours, 2),
+        "cost": round(collected.cost, 2),
+    }
+
+
+def _independent(question: PlanInputs, found: Layout) -> float:
+    if question.icc and question.method != "liu2023":
+        return found.design.mean_size(found.alpha, question.power)
+    return found.design.size(found.alpha, question.power, _variance(question))
+
+
+def _exact(found: Layout, question: PlanInputs) -> tuple[int | None, int | None]:
+    if question.icc:
+        return None, None
+    around = independent_size(found.design, found.alpha, question.power, _variance(question))
+    return exact_sizes(found.design, found.alpha, question.power, around=around) or (None, None)
+
+
+def _between_models(question: PlanInputs, design: Design, n: int, alpha: float) -> float | None:
+    """Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45."""
+    if question.method != "liu2023" or not (isinstance(design, Contest) and design.df == 1 and design.picks_one):
+        return None
+    return binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, alpha)
+
+
+def _pairs(inputs: PlanInputs, question: PlanInputs) -> dict[str, Any] | None:
+    at_once = question.habits.at_once and question.technique != "direct_assessment"
+    if not at_once or (question.models or 2) < 3 or question.tests == "pairs":
+        return None
+    plan = plan_study(inputs.model_copy(update={"tests": "pairs"}))
+    keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")
+    return {key: getattr(plan, key) for key in keys}

@@ -1,0 +1,1 @@
+"""Who rates what next."""

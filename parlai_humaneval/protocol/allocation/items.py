@@ -1,0 +1,234 @@
+"""Who judges which finished dialogues next.
+
+A unit of work holds several items. They are chosen when a worker begins it: the neediest ones that show no dialogue
+which this worker has met, in this unit or any other (Deriu et al. 2020, §4: no two segments of a conversation in a batch of
+20; §3.1: each segment of a conversation is rated by a different annotator). How many units a worker may have is limited
+(ibid.: three), or how many items of the same models (Smith et al. 2022, App. B.3: one per model pair and metric). No
+item gets more judgements than it wants (App. C.7: a pairing of two conversations is judged once at most), and what a
+worker leaves undone is given out again.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.allocation.item_pool import CellKey, ItemPool
+from parlai_humaneval.protocol.allocation.item_sessions import Session, Visit, WorkerPast
+from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a worker gets at once: ``items`` in their order, after ``done`` of the ``numbers`` items of the ``session``."""
+
+    session: str
+    items: list[Item]
+    done: int
+    numbers: int
+
+
+@dataclass(frozen=True)
+class ItemProgress:
+    """A snapshot of the judgements per cell."""
+
+    wanted: dict[Cell, int] = field(default_factory=dict)
+    completed: dict[Cell, int] = field(default_factory=dict)
+    running: dict[Cell, int] = field(default_factory=dict)
+
+
+class ItemAllocator:
+    """Gives out items; thread-safe.
+
+    At every moment, of what is completed or running: an item has at most its ``wanted`` judgements, and a cell at most its
+    own. A worker meets no dialogue twice; an item was met when it was shown, answered or not. Judgements that earlier
+    launches made with larger numbers are the one exception.
+
+    Args:
+        items: everything to judge.
+        wanted: judgements per cell, at most as many as its items want together; None: just as many.
+        per_unit: items of a unit. One may be shorter, where fewer are left for its worker.
+        units_per_worker: units that a worker may have, None: as many as there are. Going on with a unit that was cut off
+            makes no new one.
+        per_worker_and_cell: items of one cell that a worker may judge, None: any number. One that was seen and not
+            answered does not count.
+        seed: of the choice among items that are needed alike.
+
+    Raises:
+        ValueError: nothing to judge, an id given twice, or a number that cannot be.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        wanted: Mapping[Cell, int] | None = None,
+        *,
+        per_unit: int,
+        units_per_worker: int | None = None,
+        per_worker_and_cell: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (
+            ("items of a unit", per_unit),
+            ("units of a worker", units_per_worker),
+            ("items of a worker and cell", per_worker_and_cell),
+        ):
+            if value is not None and value < 1:
+                raise ValueError(f"the number of {name} must be at least 1, not {value}")
+        self.per_unit = per_unit
+        self.units_per_worker = units_per_worker
+        self.per_worker_and_cell = per_worker_and_cell
+        self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"))
+        self._workers: dict[str, WorkerPast] = defaultdict(WorkerPast)
+        self._visits: dict[str, Visit] = {}
+        self._lock = threading.Lock()
+
+    def restore(self, past: Iterable[PastJudgement]) -> None:
+        """Take over what earlier launches of the same task did, in the order in which it happened."""
+        with self._lock:
+            for judgement in past:
+                self._workers[judgement.worker].restore(judgement)
+                if judgement.complete:
+                    self._pool.restore(judgement)
+
+    def bar(self, worker: str, dialogues: Iterable[str]) -> None:
+        """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
+        with self._lock:
+            self._workers[worker].bar(dialogues)
+
+    def claim(self, worker: str, unit: str, name: str) -> Batch | None:
+        """Give the worker as many items as a unit holds; None where there is nothing for them.
+
+        Somebody whose earlier unit was cut off goes on with it, and gets as many items as it lacks; for everybody else a
+        unit ``name`` begins. ``unit`` is the key for the methods below.
+        """
+        with self._lock:
+            if unit in self._visits:
+                raise ValueError(f"unit {unit!r} is already running")
+            past = self._workers[worker]
+            session = self._session(past, name)
+            if session is None:
+                return None
+            items = self._pool.draw(session.lacks or self.per_unit, past.barred, lambda key: self._room(past, key))
+            if not items:
+                return None
+            numbers = session.done + len(items)
+            visit = Visit(worker, session, {item.item_id: item for item in items}, numbers)
+            self._visits[unit] = visit
+            past.begin(visit)
+            return Batch(session.name, items, session.done, numbers)
+
+    def _session(self, past: WorkerPast, name: str) -> Session | None:
+        """The unit that the worker would go on with, or a new one; None where they have had all of theirs."""
+        if past.cut_off is not None:
+            return past.cut_off
+        if self.units_per_worker is not None and len(past.sessions) >= self.units_per_worker:
+            return None
+        if name in past.sessions:
+            raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
+        return Session(name)
+
+    def _room(self, past: WorkerPast, key: CellKey) -> int:
+        """Items of a cell that the worker may still have."""
+        if self.per_worker_and_cell is None:
+            return len(self._pool)
+        return self.per_worker_and_cell - past.judged_of(key)
+
+    def note_shown(self, unit: str, item_id: str) -> None:
+        """The worker sees the item. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.get(unit):
+                self._workers[visit.worker].note_shown(visit, visit.items[item_id])
+
+    def note_done(self, unit: str, item_id: str) -> None:
+        """The worker has judged the item; it counts whatever becomes of the unit. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.get(unit):
+                self._note_done(visit, visit.items[item_id])
+
+    def _note_done(self, visit: Visit, item: Item) -> None:
+        if item.item_id in visit.done:
+            return
+        past = self._workers[visit.worker]
+        past.note_shown(visit, item)
+        past.note_done(visit, item)
+        self._pool.finish(item)
+
+    def complete(self, unit: str) -> None:
+        """Every item of the unit was judged. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.pop(unit, None):
+                for item in visit.open_items:
+                    self._note_done(visit, item)
+                self._workers[visit.worker].end(visit)
+
+    def abandon(self, unit: str) -> None:
+        """The unit was left: what is not judged is given out again. Ignored when the unit has ended."""
+        with self._lock:
+            if visit := self._visits.pop(unit, None):
+                for item in visit.open_items:
+                    self._pool.give_back(item)
+                self._workers[visit.worker].end(visit)
+
+    def available(self, worker: str) -> bool:
+        """Whether the worker could get anything now."""
+        with self._lock:
+            past = self._workers[worker]
+            return self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key))
+
+    def has_done_all(self, worker: str) -> bool:
+        """Whether nothing is left that this worker could ever get, whoever leaves."""
+        with self._lock:
+            past = self._workers[worker]
+            return not (
+                self._has_unit(past) and self._pool.can_draw(past.barred, lambda key: self._room(past, key), ever=True)
+            )
+
+    def _has_unit(self, past: WorkerPast) -> bool:
+        limit = self.units_per_worker
+        return past.cut_off is not None or limit is None or len(past.sessions) < limit
+
+    def is_busy(self, worker: str) -> bool:
+        """Whether a unit of this worker is under way."""
+        with self._lock:
+            return self._workers[worker].busy
+
+    def take_cut_off(self, worker: str) -> bool:
+        """True, once, for a worker whose last unit ended before its end."""
+        with self._lock:
+            past = self._workers[worker]
+            known, past.unannounced = past.unannounced, False
+            return known
+
+    @property
+    def remaining(self) -> int:
+        """Units that it takes at least to complete everything; 0 when nothing is missing.
+
+        More are needed where units are shorter than ``per_unit``.
+        """
+        with self._lock:
+            missing = [count.missing for count in self._pool.cells.values()]
+            bounds = [math.ceil(sum(missing) / self.per_unit), self._pool.per_dialogue()]
+            if self.per_worker_and_cell is not None:
+                bounds += [math.ceil(number / self.per_worker_and_cell) for number in missing]
+            return max(bounds)
+
+    def progress(self) -> ItemProgress:
+        """Counts per cell, for reports and for tests."""
+        with self._lock:
+            counts = list(self._pool.cells.values())
+            return ItemProgress(
+                wanted={count.cell: count.wanted for count in counts},
+                completed={count.cell: count.completed for count in counts},
+                running={count.cell: count.running for count in counts},
+            )
+
+    def reuse(self) -> dict[str, int]:
+        """Dialogue → judgements, completed or running, that show it."""
+        with self._lock:
+            return self._pool.uses()

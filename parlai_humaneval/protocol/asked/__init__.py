@@ -1,0 +1,1 @@
+"""What raters are asked, in exact words."""

@@ -1,0 +1,1 @@
+"""Finished dialogues: where they come from, and what raters are shown of them."""

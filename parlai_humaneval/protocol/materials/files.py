@@ -1,0 +1,176 @@
+"""Files that a study reads: personas of the Human Speaker, and the words of the page.
+
+Everything is checked when it is read; an error names the file, the place and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from parlai_humaneval.protocol.materials.instruction_lines import (
+    InstructionError,
+    shared_parts,
+    that_holds,
+    with_shared,
+)
+
+Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class MaterialError(ValueError):
+    """A file of a study that cannot be used; the message says where and why."""
+
+
+class _Material(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Persona(_Material):
+    """Sentences that the Human Speaker plays (Smith et al. 2022, §3.1.1: two of them)."""
+
+    persona_id: Sentence
+    sentences: Annotated[list[Sentence], Field(min_length=1)]
+
+
+class Section(_Material):
+    heading: Sentence
+    lines: Annotated[list[Sentence], Field(min_length=1)]
+
+
+class Sections(_Material):
+    sections: Annotated[list[Section], Field(min_length=1)]
+
+
+class Instructions(_Material):
+    """All standing words of a task's page."""
+
+    title: Sentence
+    tagline: Sentence
+    preview: Sections
+    instructions: Sections
+    consent: Sentence
+    pay: Sentence
+    start_label: Sentence
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def in_words(problem: Any) -> str:
+    """One of pydantic's problems in the words of whoever wrote the file or setting."""
+    kind, message = str(problem["type"]), str(problem["msg"]).removeprefix("Value error, ")
+    words = {
+        "missing": "is missing",
+        "extra_forbidden": "is not known here; is it misspelt?",
+        "list_type": f"must be a list, such as [a,b]; got {problem['input']!r}",
+        "model_type": "must be an object of names and values",
+        "model_attributes_type": "must be an object of names and values",
+        "string_too_short": "must not be empty",
+        "too_short": f"needs at least {problem.get('ctx', {}).get('min_length', 1)} of them",
+    }
+    return words.get(kind, message)
+
+
+def validated(model: type[M], data: Any, where: str) -> M:
+    """``data`` as ``model``. Raises MaterialError: ``where``, the place in it and what was expected."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the top"
+        message = in_words(first)
+        raise MaterialError(f"{where}: at {place}: {message}") from error
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8. Raises MaterialError."""
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+    except OSError as error:
+        raise MaterialError(f"{path}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise MaterialError(f"{path}: is not text in UTF-8 (byte {error.start + 1}); save it as UTF-8") from error
+
+
+def text_lines(text: str) -> list[str]:
+    """Lines as JSONL has them: other signs that Python takes for a line's end may stand inside of a sentence."""
+    return text.removesuffix("\n").split("\n") if text.strip() else []
+
+
+def packaged_personas() -> Path:
+    """The project's own set of persona pairs."""
+    return Path(str(files("parlai_humaneval") / "data" / "personas.jsonl"))
+
+
+def load_personas(path: Path | None = None) -> list[Persona]:
+    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set.
+
+    Raises:
+        MaterialError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
+    """
+    return read_jsonl(path or packaged_personas(), Persona, "persona", lambda persona: persona.persona_id)
+
+
+def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:
+    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them.
+
+    Raises:
+        MaterialError: an unreadable or empty line, a repeated id, or nothing at all.
+    """
+    found: list[M] = []
+    for number, line in enumerate(text_lines(read_text(path)), start=1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            raise MaterialError(f"{where}: the line is empty; each line must be one {what}")
+        try:
+            data = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise MaterialError(f"{where}: not JSON ({error.msg})") from error
+        found.append(validated(model, data, where))
+    if not found:
+        raise MaterialError(f"{path}: holds no {what}")
+    repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
+    if repeated:
+        raise MaterialError(f"{path}: these {what} ids stand twice: {', '.join(sorted(repeated))}")
+    return found
+
+
+def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[str] = ()) -> Instructions:
+    """Instructions from YAML, with ``{placeholders}`` filled from ``values``, and the lines that hold with ``flags``
+    (see :mod:`.instruction_lines`).
+
+    Raises:
+        MaterialError: malformed, a placeholder that has no value, or a condition that is none.
+    """
+    try:
+        data = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise MaterialError(f"{path}: not YAML ({error})") from error
+    try:
+        filled = _filled(with_shared(data, shared_parts()), values, path)
+        words = that_holds(filled, flags) if isinstance(filled, dict) else filled
+    except InstructionError as error:
+        raise MaterialError(f"{path}: {error}") from error
+    return validated(Instructions, words, str(path))
+
+
+def _filled(data: Any, values: Mapping[str, str], path: Path) -> Any:
+    if isinstance(data, str):
+        try:
+            return data.format(**values)
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            known = ", ".join("{" + name + "}" for name in values)
+            raise MaterialError(f"{path}: unknown placeholder in “{data}”; known: {known}") from error
+    if isinstance(data, list):
+        return [_filled(item, values, path) for item in data]
+    if isinstance(data, dict):
+        return {key: _filled(item, values, path) for key, item in data.items()}
+    return data

@@ -1,0 +1,1 @@
+"""What the page is told to show, and what it answers."""

@@ -1,0 +1,1 @@
+"""A report is sections of data and words; everything that shows them draws those."""

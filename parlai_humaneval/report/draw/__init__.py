@@ -1,0 +1,1 @@
+"""What draws a report: terminal, HTML, SVG, JSON, CSV and LaTeX."""

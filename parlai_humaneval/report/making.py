@@ -1,0 +1,78 @@
+"""Tables → document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from parlai_humaneval.analysis.reports.types import Report
+from parlai_humaneval.report.catalogue import sections
+from parlai_humaneval.report.document import Document, SectionLeftOut
+from parlai_humaneval.report.examples import examples_of
+from parlai_humaneval.report.facts import facts_of
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.from_records import Tables
+
+
+def make_document(
+    tables: Tables,
+    options: Options | None = None,
+    *,
+    title: str,
+    report: Report | None = None,
+    notes: tuple[str, ...] = (),
+    now: datetime | None = None,
+) -> Document:
+    """All that a report says of ``tables``.
+
+    Args:
+        tables: of one technique or several.
+        options: seed and number of bootstrap draws.
+        title: names the study.
+        report: the technique's own report of the same answers, whose keys stay in the JSON.
+        notes: what a reader must know of how the document was made.
+        now: date of the document; None: the present.
+
+    Raises:
+        TableError: a table cannot be used; the message says why.
+    """
+    chosen = options or Options()
+    found = sections(tables, chosen)
+    facts = facts_of(tables, chosen, title=title, report=report, notes=notes, now=now)
+    return Document(
+        facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
+        sections=found,
+        examples=examples_of(tables, seed=chosen.seed),
+        report={} if report is None else report.model_dump(mode="json"),
+    )
+
+
+def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
+    from parlai_humaneval.report.sections.direct_assessment.section import DirectAssessment
+
+    for section in found.values():
+        if isinstance(section, DirectAssessment) and section.workers.left_out:
+            yield SectionLeftOut(
+                section=section.TITLE,
+                why="did not rate the degraded model, which is bad on purpose, lower than the others",
+                workers=section.workers.left_out,
+                of=section.workers.total,
+            )
+
+
+def tables_of(folder: Path) -> Tables:
+    """The tidy tables of a folder, from anywhere.
+
+    Raises:
+        TableError: no folder, no table, a table that cannot be read, or no row in any of them.
+    """
+    if not folder.is_dir():
+        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
+    found = read_tables(folder)
+    if not any(len(frame) for frame in vars(found).values()):
+        raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
+    return found

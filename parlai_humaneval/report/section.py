@@ -1,0 +1,89 @@
+"""The shape of a section: fields are its JSON, methods are what is shown of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.wording import p_words
+from parlai_humaneval.tables.from_records import Tables
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report may be told: ``draws`` of each bootstrap, all from ``seed``; intervals of coverage ``level``.
+
+    ``onboarding_seconds``: that each worker spent before the first answer, 0 where it is not known. ``reuse``: each
+    collected dialogue is judged at most so many times; None: as often as there are partners for it.
+    ``include_partial``: answered turns of unfinished live dialogues count too.
+    """
+
+    seed: int = 0
+    draws: int = 1_000
+    level: float = 0.95
+    onboarding_seconds: float = 0.0
+    reuse: int | None = None
+    include_partial: bool = False
+
+
+class Part(BaseModel):
+    """A piece of a section's JSON; a number that cannot be estimated is None."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Section(Part, ABC):
+    """One topic of a report.
+
+    Attributes:
+        headline: the answer in one sentence, with its interval; empty where the section answers no question.
+        remarks: what a reader must know before using it: what could not be estimated and why, where the
+            i.i.d. and the clustered answer disagree (:func:`disagreement`), what was left out.
+    """
+
+    TITLE: ClassVar[str]
+
+    headline: str = ""
+    remarks: list[str] = Field(default_factory=list)
+
+    @abstractmethod
+    def data_tables(self) -> list[DataTable]:
+        """The tables, most important first."""
+
+    @abstractmethod
+    def figures(self) -> list[Figure]:
+        """The figures; none where there is nothing to draw."""
+
+    @abstractmethod
+    def methods(self) -> list[Method]:
+        """How its numbers were made."""
+
+
+Builder = Callable[[Tables, Options], "Section | None"]
+"""Makes a section; None where the tables hold nothing for it."""
+
+
+def disagreement(what: str, p_independent: float | None, p_clustered: float | None, alpha: float = ALPHA) -> str | None:
+    """A sentence where the test that takes every observation for independent and the clustered one disagree.
+
+    ``what`` begins the sentence: "A against B (preference)". None where they agree, or one of them cannot be made.
+    """
+    if p_independent is None or p_clustered is None or (p_independent < alpha) == (p_clustered < alpha):
+        return None
+    first, second = p_words(p_independent), p_words(p_clustered)
+    if p_independent < alpha:
+        return (
+            f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
+            f"are taken together ({second}). Believe the second."
+        )
+    return (
+        f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
+        f"worker are taken together ({second}): workers agree with each other more than chance would have it."
+    )

@@ -1,0 +1,1 @@
+"""One topic of a report a module."""

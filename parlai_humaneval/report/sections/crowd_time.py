@@ -1,0 +1,231 @@
+"""Section ``crowd_time``: what rater time was spent, and when it was enough (Smith et al. 2022, App. C.6 and C.7)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from parlai_humaneval.report.section import ALPHA, Options, Part, Section
+from parlai_humaneval.report.sections import crowd_time_views as views
+from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.crowd_time import (
+    CHUNK_MINUTES,
+    TimeToSignificance,
+    chunk_ends,
+    collection_time,
+    cumulative_time,
+    spread,
+    time_to_difference,
+    time_to_significance,
+)
+from parlai_humaneval.statistics.time_spent import spent_by_unit
+from parlai_humaneval.statistics.timed_answers import TimedAnswers, answers_in_time
+from parlai_humaneval.statistics.win_rates import effective_win_rate
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.rater_clock import Floats
+
+HOUR = 3600.0
+_CURVE_POINTS = 80
+
+
+class SpentTime(Part):
+    """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn."""
+
+    technique: str
+    setting: str
+    unit: str
+    n: int
+    n_workers: int
+    median_seconds: float | None
+    mean_seconds: float | None
+    mean_low: float | None
+    mean_high: float | None
+    hours: float
+
+
+class PairTime(Part):
+    """When the paper's test told two models apart, in rater hours; None where it never did.
+
+    Attributes:
+        test: binomial (comparisons) or t test (single models).
+        n: answers that decided something.
+        hours: of all answers, with onboarding where it is known, and the dialogues that had to be collected where
+            ``collection`` is ``counted``.
+        first_hours: of the first look with p < .05, ``sustained_hours`` of the one from which on it stayed there.
+        anytime_hours: of the p-value that allows for looking after every answer; of comparisons only.
+        collection: dialogues that were judged did not have to be collected (none), their time counts, or is unknown.
+        chunk_sd: standard deviation of the win rate over ``n_chunks`` full chunks of 45 minutes, without collection.
+        curve_hours, curve_p: p over hours, thinned out.
+    """
+
+    technique: str
+    setting: str
+    kind: str
+    metric: str
+    model_a: str
+    model_b: str
+    test: Literal["binomial", "t"]
+    n: int
+    hours: float
+    first_hours: float | None
+    sustained_hours: float | None
+    anytime_hours: float | None
+    p_value: float | None
+    p_anytime: float | None
+    collection: Literal["none", "counted", "unknown"]
+    n_chunks: int
+    chunk_sd: float | None
+    curve_hours: list[float]
+    curve_p: list[float]
+
+
+class CrowdTime(Section):
+    """Rater time spent, by unit of work, and until two models were told apart (Smith et al. 2022, App. C.1 and C.7)."""
+
+    TITLE: ClassVar[str] = "Rater time"
+
+    spent: list[SpentTime]
+    pairs: list[PairTime] = Field(default_factory=list)
+
+    def data_tables(self) -> list[DataTable]:
+        return views.data_tables(self)
+
+    def figures(self) -> list[Figure]:
+        return views.figures(self)
+
+    def methods(self) -> list[Method]:
+        return views.methods(self)
+
+
+def build(tables: Tables, options: Options) -> CrowdTime | None:
+    """Time spent, and time to significance of every two models; None where no table has times."""
+    spent = [SpentTime(**row) for row in spent_by_unit(tables, level=options.level)]
+    pairs = [_pair(answers, options) for answers in answers_in_time(tables)]
+    if not spent and not pairs:
+        return None
+    section = CrowdTime(spent=spent, pairs=pairs)
+    section.headline = _headline(section)
+    section.remarks = _remarks(section, options)
+    return section
+
+
+def _pair(answers: TimedAnswers, options: Options) -> PairTime:
+    times = cumulative_time(answers.seconds, answers.workers, onboarding=options.onboarding_seconds) / HOUR
+    if answers.dialogue_seconds is not None:
+        judgements = np.arange(1, len(times) + 1)
+        times = times + collection_time(judgements, answers.dialogue_seconds, options.reuse) / HOUR
+    if answers.of_a is None:
+        decided = answers.values != 0.5
+        outcomes = answers.values[decided]
+        found = time_to_significance(outcomes, times[decided], alpha=ALPHA)
+        anytime = found.anytime_p_values
+    else:
+        found = time_to_difference(answers.values, answers.of_a, times, alpha=ALPHA)
+        anytime = None
+    rates = _chunk_rates(answers)
+    hours, p = _thinned(times if answers.of_a is not None else times[answers.values != 0.5], found)
+    return PairTime(
+        technique=answers.technique,
+        setting=answers.setting,
+        kind=answers.kind,
+        metric=answers.metric,
+        model_a=answers.model_a,
+        model_b=answers.model_b,
+        test="binomial" if answers.of_a is None else "t",
+        n=found.n,
+        hours=float(times[-1]),
+        first_hours=found.first,
+        sustained_hours=found.sustained,
+        anytime_hours=found.anytime,
+        p_value=float(found.p_values[-1]) if found.n else 1.0,
+        p_anytime=None if anytime is None else float(anytime[-1]) if found.n else 1.0,
+        collection=answers.collection,
+        n_chunks=len(rates),
+        chunk_sd=spread(rates),
+        curve_hours=hours,
+        curve_p=p,
+    )
+
+
+def _chunk_rates(answers: TimedAnswers) -> list[float | None]:
+    """Win rate of A in each full chunk; of single models the effective one."""
+    ends = chunk_ends(answers.seconds / 60, chunk=CHUNK_MINUTES)
+    rates: list[float | None] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        values = answers.values[start:end]
+        if answers.of_a is None:
+            decided = values[values != 0.5]
+            rates.append(float(decided.mean()) if decided.size else None)
+        else:
+            of_a = answers.of_a[start:end]
+            rates.append(effective_win_rate(values[of_a], values[~of_a]))
+    return [rate for rate in rates if rate is not None]
+
+
+def _thinned(times: Floats, found: TimeToSignificance) -> tuple[list[float], list[float]]:
+    """Looks at even distances, the last one among them."""
+    if not found.n:
+        return [], []
+    places = np.unique(np.linspace(0, found.n - 1, min(found.n, _CURVE_POINTS)).round().astype(int))
+    return [round(float(x), 6) for x in times[places]], [float(x) for x in found.p_values[places]]
+
+
+def _headline(section: CrowdTime) -> str:
+    parts = []
+    if section.spent:
+        hours = sum(one.hours for one in section.spent)
+        parts.append(f"Raters spent {hours:.1f} hours.")
+    told = [pair for pair in section.pairs if pair.sustained_hours is not None]
+    if told:
+        best = min(told, key=lambda pair: pair.sustained_hours or 0.0)
+        parts.append(
+            f"{len(told)} of {counted(len(section.pairs), 'comparison')} of two models became significant by the paper's "
+            f"test and stayed so; the fastest was {best.model_a} against {best.model_b} ({views.group_words(best)}) after "
+            f"{best.sustained_hours:.2f} rater hours, {_allowed(best)}."
+        )
+    elif section.pairs:
+        parts.append("No two models became different for good by the paper's test within the time that was spent.")
+    return " ".join(parts)
+
+
+def _allowed(pair: PairTime) -> str:
+    if pair.test == "t":
+        return "for which there is no p-value that allows for looking"
+    if pair.anytime_hours is None:
+        return "though not by the p-value that allows for looking after every answer"
+    return f"and after {pair.anytime_hours:.2f} by the p-value that allows for looking after every answer"
+
+
+def _reuse(most: int | None) -> str:
+    return "" if most is None else f" and none is judged more than {counted(most, 'time')}"
+
+
+def _remarks(section: CrowdTime, options: Options) -> list[str]:
+    found = []
+    if section.pairs:
+        found.append(
+            f"Hours until models differ hold {options.onboarding_seconds:g} seconds of onboarding for each worker, before "
+            "the first answer."
+            if options.onboarding_seconds
+            else "Time of onboarding is not in the tables and does not count here (`--onboarding SECONDS` adds it)."
+        )
+    if any(pair.collection == "unknown" for pair in section.pairs):
+        found.append(
+            "Dialogues that were judged in pairs may have had to be collected from raters; their time is not in the "
+            "tables and does not count."
+        )
+    if any(pair.collection == "counted" for pair in section.pairs):
+        found.append(
+            "Collecting the dialogues that were judged counts: as many of each model as are needed when no two are "
+            f"paired twice{_reuse(options.reuse)}."
+        )
+    flipped = [p for p in section.pairs if p.first_hours is not None and p.sustained_hours is None]
+    if flipped:
+        found.append(
+            f"{counted(len(flipped), 'comparison')} of two models passed p < .05 on the way but did not stay there: who "
+            "had stopped at the first such look would have reported a difference."
+        )
+    return found

@@ -1,0 +1,209 @@
+"""Section ``justifications``: the reasons that raters wrote for their choices (Smith et al. 2022, App. C.5)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.section import Options, Part, Section
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.statistics.justifications import (
+    MAX_DOCUMENT_SHARE,
+    N_TERMS,
+    Unit,
+    mean_words,
+    reasons,
+    top_terms,
+    word_counts,
+)
+from parlai_humaneval.statistics.wording import counted, percent
+from parlai_humaneval.tables.from_records import Tables
+
+FEWEST_GROUPS = 3
+"""With fewer groups of reasons each reason is a document: two documents share most words that matter."""
+
+_WORDS: Columns = (
+    ("technique", "Technique", "text"),
+    ("setting", "Setting", "text"),
+    ("comparison", "Compared", "text"),
+    ("model", "Chosen", "text"),
+    ("n", "Reasons", "count"),
+    ("n_workers", "Workers", "count"),
+    ("mean_words", "Words a reason", "number"),
+    ("ci_low", "From", "number"),
+    ("ci_high", "To", "number"),
+    ("median_words", "Median", "number"),
+)
+_TERMS: Columns = (*_WORDS[:4], ("top_terms", "Top terms", "text"))
+
+
+class Term(Part):
+    """A word and its TF-IDF weight."""
+
+    term: str
+    weight: float
+
+
+class ReasonGroup(Part):
+    """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown; tie and none stand as such."""
+
+    technique: str
+    setting: str
+    comparison: str
+    model: str
+    n: int
+    n_workers: int
+    mean_words: float | None
+    ci_low: float | None
+    ci_high: float | None
+    median_words: float | None
+    terms: list[Term] = Field(default_factory=list)
+
+    @property
+    def top_terms(self) -> str:
+        return ", ".join(term.term for term in self.terms)
+
+    @property
+    def label(self) -> str:
+        return f"{self.model} of {self.comparison.replace(';', ', ')}" if ";" in self.comparison else self.model
+
+
+class Justifications(Section):
+    """Length and telling words of the reasons, by what was compared and chosen (Smith et al. 2022, App. C.5)."""
+
+    TITLE: ClassVar[str] = "Reasons that raters gave"
+
+    groups: list[ReasonGroup]
+
+    def data_tables(self) -> list[DataTable]:
+        return [
+            part_table("justifications_words", "How long are the reasons?", _WORDS, self.groups),
+            _terms_table(self.groups),
+        ]
+
+    def figures(self) -> list[Figure]:
+        points = tuple(
+            IntervalPoint(label=group.label, estimate=group.mean_words, low=group.ci_low, high=group.ci_high)
+            for group in self.groups
+            if group.mean_words is not None
+        )
+        label = "words a reason, by the model that was chosen"
+        return [IntervalFigure(key="justifications_words", title="Length of reasons", x_label=label, points=points)]
+
+    def methods(self) -> list[Method]:
+        return [
+            Method(
+                name="Words a reason",
+                text="Words between blanks; means with CR1 intervals clustered by worker.",
+                source="Smith et al. 2022, App. C.5 (Table 6)",
+            ),
+            Method(
+                name="Top terms",
+                text=f"TF-IDF; the {N_TERMS} heaviest terms, without stop words and terms in more than "
+                f"{percent(MAX_DOCUMENT_SHARE)} of documents. A document holds all reasons for one model in one "
+                f"comparison; with fewer than {FEWEST_GROUPS} of those every reason is one, and weights are means.",
+                source="Smith et al. 2022, App. C.5 (Table 7)",
+            ),
+        ]
+
+
+def build(tables: Tables, options: Options) -> Justifications | None:
+    """None where nobody wrote a reason."""
+    rows = reasons(tables)
+    if rows.empty:
+        return None
+    section = Justifications(groups=[])
+    for (technique, setting), own in rows.groupby(["technique", "setting"], sort=True):
+        section.groups += _groups(own, str(technique), str(setting), options)
+    section.headline = _headline(section, rows)
+    section.remarks = _remarks(section, rows)
+    return section
+
+
+def _groups(rows: pd.DataFrame, technique: str, setting: str, options: Options) -> list[ReasonGroup]:
+    groups = {(str(c), str(m)): own for (c, m), own in rows.groupby(["comparison", "model"], sort=True)}
+    unit: Unit = "group" if len(groups) >= FEWEST_GROUPS else "reason"
+    names = {str(number): key for number, key in enumerate(groups)}
+    terms = top_terms({name: groups[key]["reason"].tolist() for name, key in names.items()}, unit=unit)
+    return [_group(groups[key], technique, setting, *key, terms[name], options.level) for name, key in names.items()]
+
+
+def _group(
+    rows: pd.DataFrame,
+    technique: str,
+    setting: str,
+    comparison: str,
+    model: str,
+    terms: list[tuple[str, float]],
+    level: float,
+) -> ReasonGroup:
+    texts = rows["reason"].tolist()
+    result = mean_words(texts, rows["worker_id"].to_numpy(dtype=object), level=level)
+    return ReasonGroup(
+        technique=technique,
+        setting=setting,
+        comparison=comparison,
+        model=model,
+        n=result.n,
+        n_workers=int(rows["worker_id"].nunique()),
+        mean_words=result.estimate,
+        ci_low=result.ci_low,
+        ci_high=result.ci_high,
+        median_words=float(np.median(word_counts(texts))),
+        terms=[Term(term=term, weight=weight) for term, weight in terms],
+    )
+
+
+def _terms_table(groups: list[ReasonGroup]) -> DataTable:
+    keys = [name for name, _, _ in _TERMS]
+    parts = [_TermRow(**{name: getattr(group, name) for name in keys}) for group in groups]
+    return part_table("justifications_terms", "Which words weigh most in them?", _TERMS, parts)
+
+
+class _TermRow(Part):
+    technique: str
+    setting: str
+    comparison: str
+    model: str
+    top_terms: str
+
+
+def _headline(section: Justifications, rows: pd.DataFrame) -> str:
+    texts = rows["reason"].tolist()
+    workers = int(rows["worker_id"].nunique())
+    start = (
+        f"{counted(len(texts), 'reason')} by {counted(workers, 'worker')}, {word_counts(texts).mean():.1f} words each"
+    )
+    known = [group for group in section.groups if group.mean_words is not None and group.n > 1]
+    if len(known) < 2:
+        return f"{start} on average."
+    longest, shortest = (pick(known, key=lambda group: group.mean_words or 0.0) for pick in (max, min))
+    if longest.mean_words == shortest.mean_words:
+        return f"{start} on average, whichever model was chosen."
+    return (
+        f"{start} on average; the longest for {longest.label} ({_length(longest)}), the shortest for "
+        f"{shortest.label} ({_length(shortest)})."
+    )
+
+
+def _length(group: ReasonGroup) -> str:
+    if group.ci_low is None or group.ci_high is None:
+        return f"{group.mean_words:.1f}, no interval can be given"
+    return f"{group.mean_words:.1f}, interval {group.ci_low:.1f} to {group.ci_high:.1f}"
+
+
+def _remarks(section: Justifications, rows: pd.DataFrame) -> list[str]:
+    found = []
+    short = float((word_counts(rows["reason"].tolist()) == 1).mean())
+    if short >= 0.05:
+        found.append(f"{percent(short)} of reasons are a single word.")
+    if any(not group.terms for group in section.groups):
+        found.append("Where no terms are given, all words are stop words or stand in nearly all other reasons too.")
+    repeated = rows.groupby("worker_id")["reason"].agg(lambda texts: bool(len(texts) >= 5 and texts.nunique() == 1))
+    if repeated.any():
+        found.append(f"{counted(int(repeated.sum()), 'worker')} wrote the same reason every time, five times or more.")
+    return found

@@ -1,0 +1,25 @@
+"""What a report on tables is called where nobody has given it a name."""
+
+from __future__ import annotations
+
+from parlai_humaneval.analysis.reports.facts import is_set
+from parlai_humaneval.report.designs import designs_of, models_in
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.from_records import Tables
+
+NAMED = 4
+"""Of more models only the number is told."""
+
+
+def default_title(tables: Tables) -> str:
+    """“alpha and beta, rated with sata”; the technique only where the tables say it; the degraded model is not evaluated."""
+    degraded = set(map(str, tables.ratings.loc[is_set(tables.ratings, "degraded"), "model"].dropna().unique()))
+    models = sorted(models_in(tables) - degraded)
+    techniques = sorted({design.technique for design in designs_of(tables)} - {""})
+    if not models:
+        who = "Rated dialogues"
+    elif len(models) > NAMED:
+        who = counted(len(models), "model")
+    else:
+        who = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
+    return f"{who}, rated with {' and '.join(techniques)}" if techniques else who

@@ -1,0 +1,168 @@
+"""Facts of a document in words and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from parlai_humaneval.analysis.reports.types import DialogueCount, Excluded
+from parlai_humaneval.report.document import Facts, SectionLeftOut
+from parlai_humaneval.report.views import Cell, DataTable, TableColumn
+from parlai_humaneval.statistics.wording import counted, seconds_words
+
+NAMED = 20
+"""As many workers are named in a line."""
+
+Pair = tuple[str, str]
+"""A label and what it says."""
+
+
+def data_words(facts: Facts) -> list[Pair]:
+    """When, and with what: for the head of the document."""
+    raters = facts.raters
+    pairs = [("Techniques", ", ".join(facts.techniques)), ("Models", ", ".join(model.name for model in facts.models))]
+    days = raters.first_day if raters.first_day == raters.last_day else f"{raters.first_day} to {raters.last_day}"
+    return [(label, words) for label, words in [*pairs, ("Rated", days)] if words]
+
+
+def raters_words(facts: Facts) -> list[Pair]:
+    """Who rated, and how much, line by line; what is not known has no line."""
+    return list(_raters_words(facts))
+
+
+def _raters_words(facts: Facts) -> Iterator[Pair]:
+    raters = facts.raters
+    yield "Workers", f"{raters.workers:,}"
+    for left in facts.left_out:
+        yield f"Left out of “{left.section}”", _left_out_words(left)
+    if raters.practice is not None:
+        practice = raters.practice
+        yield "Practice", f"{practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
+    if raters.dialogues is not None:
+        yield "Dialogues", _by_status(raters.dialogues)
+    if raters.turns is not None:
+        yield "Turns", f"{raters.turns:,} answered"
+    if raters.judgements is not None:
+        yield "Judgements", _by_status(raters.judgements)
+    if raters.attention_checks is not None:
+        checks = raters.attention_checks
+        by = f" (by {counted(checks.workers_failing, 'worker')})" if checks.failed else ""
+        yield "Attention checks", f"{checks.passed:,} passed, {checks.failed:,} failed{by}"
+    if raters.units_per_worker_median is not None and raters.units_per_worker_most is not None:
+        amount = f"{raters.units_per_worker_median:g} of each worker, at most {raters.units_per_worker_most:,}"
+        yield "Dialogues or judgements", f"in the median {amount}"
+    if raters.median_dialogue_seconds is not None:
+        yield "Median dialogue", seconds_words(raters.median_dialogue_seconds)
+    if raters.median_judgement_seconds is not None:
+        yield "Median judgement", seconds_words(raters.median_judgement_seconds)
+
+
+def _left_out_words(left: SectionLeftOut) -> str:
+    more = len(left.workers) - NAMED
+    named = ", ".join(left.workers[:NAMED]) + (f" and {more:,} more (all are named in report.json)" if more > 0 else "")
+    return f"{len(left.workers):,} of {counted(left.of, 'worker')}, who {left.why}: {named}"
+
+
+def _by_status(count: DialogueCount) -> str:
+    others = [f"{number:,} {name}" for name, number in count.model_dump().items() if number and name != "complete"]
+    return ", ".join([f"{count.complete:,} complete", *others])
+
+
+def facts_tables(facts: Facts) -> list[DataTable]:
+    """Set-up: what was collected, what was rated on scales, and the models."""
+    tables = [_designs(facts), _statements(facts), _models(facts)]
+    return [table for table in tables if table.rows]
+
+
+def _designs(facts: Facts) -> DataTable:
+    columns = (
+        TableColumn(key="technique", label="Technique"),
+        TableColumn(key="setting", label="Setting"),
+        TableColumn(key="metric", label="Metric"),
+        TableColumn(key="models", label="Models"),
+        TableColumn(key="workers", label="Workers", kind="count"),
+        TableColumn(key="rows", label="Rows of tables"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "technique": design.technique or None,
+            "setting": design.setting or None,
+            "metric": design.metric or None,
+            "models": ", ".join(design.models),
+            "workers": design.workers,
+            "rows": ", ".join(f"{name} {count:,}" for name, count in design.tables.items()),
+        }
+        for design in facts.designs
+    ]
+    return DataTable(key="setup_designs", title="What was collected", columns=columns, rows=tuple(rows))
+
+
+def _statements(facts: Facts) -> DataTable:
+    columns = (
+        TableColumn(key="criterion", label="Criterion"),
+        TableColumn(key="text", label="As raters saw it"),
+        TableColumn(key="scale", label="Scale"),
+    )
+    rows: list[dict[str, Cell]] = []
+    for one in facts.statements:
+        ends = "" if one.minimum is None or one.maximum is None else f" {one.minimum:g} to {one.maximum:g}"
+        rows.append({"criterion": one.criterion, "text": one.text, "scale": f"{one.scale}{ends}".strip() or None})
+    return DataTable(key="setup_statements", title="What was rated or ticked", columns=columns, rows=tuple(rows))
+
+
+def _models(facts: Facts) -> DataTable:
+    columns = (
+        TableColumn(key="model", label="Model"),
+        TableColumn(key="description", label="Description"),
+        TableColumn(key="source", label="Source"),
+        TableColumn(key="options", label="Options"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "model": model.name,
+            "description": model.description or None,
+            "source": model.source or None,
+            "options": json.dumps(model.options, ensure_ascii=False, default=str) if model.options else None,
+        }
+        for model in facts.models
+        if model.description or model.source or model.options
+    ]
+    return DataTable(key="setup_models", title="The models", columns=columns, rows=tuple(rows))
+
+
+def excluded_table(excluded: Excluded) -> DataTable:
+    """What each check found, and what was left out by all of them together."""
+    judged = excluded.judgements_total > 0
+    live = excluded.dialogues_total > 0 or not judged
+    counts = (
+        ("dialogues_failed", "Dialogues failed", live),
+        ("workers_failed", "Workers failed", True),
+        ("dialogues_removed", "Dialogues removed", live),
+        ("turns_removed", "Turns removed", live),
+        ("judgements_removed", "Judgements removed", judged),
+        ("not_judged", "Not judged", True),
+    )
+    shown = [(key, label) for key, label, applies in counts if applies]
+    columns = [TableColumn(key="check", label="Check")]
+    columns += [TableColumn(key=key, label=label, kind="count") for key, label in shown]
+    rows: list[dict[str, Cell]] = [
+        {"check": row.check} | {key: getattr(row, key) for key, _ in shown} for row in excluded.counts
+    ]
+    reach = "all that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
+    here = excluded.here
+    left = [
+        counted(number, noun)
+        for number, noun in ((here.dialogues, "dialogue"), (here.turns, "turn"), (here.judgements, "judgement"))
+        if number
+    ]
+    of_whom = (
+        f"Left out of this report: {', '.join(left) or 'nothing'}; {counted(here.workers, 'worker')} with all they did."
+    )
+    where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
+    return DataTable(
+        key="excluded",
+        title=f"Left out by quality checks ({reach}); nothing is deleted",
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=tuple(filter(None, (of_whom, where, "Checks overlap: what fails two is counted in both rows."))),
+    )

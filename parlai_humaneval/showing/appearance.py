@@ -1,0 +1,127 @@
+"""How a reply looks, apart from what it says: markdown, emoji, invisible characters, length.
+
+A model that writes headings, bold words and bullets is known by them. ``plain`` shows every reply in the same way; what was
+changed is noted by the names in :data:`CHANGES`. Characters that nobody sees, and those that turn the direction of
+writing around, are taken out in any case: they could hide a name, or scramble the page.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from parlai_humaneval.showing.markdown_text import without_markdown
+from parlai_humaneval.showing.unseen import whole_up_to, without_unseen
+
+Appearance = Literal["as_said", "plain"]
+Emoji = Literal["keep", "strip"]
+
+CHANGES = {
+    "control_characters": "characters without a shape, or that turn the direction of writing around, and a terminal's "
+    "colours were removed",
+    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, thoughts between tags) were removed",
+    "markdown": "markdown was written as plain text",
+    "emoji": "emoji were removed",
+    "white_space": "runs of spaces and empty lines were made one",
+    "length": "the end was cut off",
+}
+"""What may be done to how a reply looks, by the name that stands in ``Candidate.changes``."""
+
+ELLIPSIS = "…"
+_SHORTEST_CUT = 0.5
+"""A cut at the end of a sentence keeps at least this part of what would fit; else it is between words."""
+
+_TERMINAL = re.compile(
+    r"(?:\x1b\[|\x9b(?=[\d;?]))[0-?]*[ -/]*[@-~]"  # colours, moves of the cursor
+    r"|(?:\x1b\]|\x9d(?=\d+;))[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # titles, links
+    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)"  # strings to the terminal
+    r"|\x1b(?:[ -/]+[0-~]|[78=>])"  # sets of characters
+)
+"""Escape sequences of terminals (ECMA-48), which leave “[31m” behind if only their first character goes."""
+
+_NEWLINES = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
+_MODEL_TOKENS = re.compile(
+    r"<think(?:ing)?>.*?</think(?:ing)?>|<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>"
+    r"|<(?:eos|bos|pad|unk)>|__(?:start|end|unk|null)__",
+    re.IGNORECASE | re.DOTALL,
+)
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)")
+
+
+def looked_over(
+    text: str, *, appearance: Appearance = "as_said", emoji: Emoji = "keep", max_chars: int | None = None
+) -> tuple[str, list[str]]:
+    """``text`` as it is to look, and the names of what was changed, in the order of :data:`CHANGES`.
+
+    Args:
+        text: what a model said.
+        appearance: ``plain`` takes out markdown, HTML tags and tokens of models, and makes white space the same.
+        emoji: whether emoji stay.
+        max_chars: the longest text; what is over it is cut off, if possible after a sentence.
+    """
+    steps: list[tuple[str, Any]] = [("control_characters", without_control)]
+    if appearance == "plain":
+        steps += [("model_tokens", without_model_tokens), ("markdown", _without_markdown)]
+    if emoji == "strip":
+        steps.append(("emoji", without_emoji))
+    if appearance == "plain":
+        steps.append(("white_space", with_single_spaces))
+    if max_chars is not None:
+        steps.append(("length", lambda text: shortened(text, max_chars)))
+    changes = []
+    for name, step in steps:
+        changed = step(text)
+        if changed != text:
+            changes.append(name)
+        text = changed
+    return text, changes
+
+
+def without_control(text: str) -> str:
+    """Newlines as ``\\n``; no control, zero-width and direction characters, and no escape sequences of terminals.
+
+    Joiners and the like stay in emoji and non-Latin words (see :func:`~parlai_humaneval.showing.unseen.without_unseen`).
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return without_unseen(_NEWLINES.sub("\n", _TERMINAL.sub("", text)))
+
+
+def without_model_tokens(text: str) -> str:
+    """No ``</s>`` and the like, and no thoughts between ``<think>`` tags."""
+    return _MODEL_TOKENS.sub("", text) if "<" in text or "[" in text or "__" in text else text
+
+
+def _without_markdown(text: str) -> str:
+    return without_control(without_markdown(text))  # “&#8203;” was none before
+
+
+def without_emoji(text: str) -> str:
+    """No emoji, and no space that stood before one."""
+    if text.isascii():
+        return text
+    import emoji
+
+    marked = emoji.replace_emoji(text, "\0")
+    return re.sub(r"^(?:\0 ?)+| ?\0+(?: \0+)*", "", marked, flags=re.MULTILINE)
+
+
+def with_single_spaces(text: str) -> str:
+    """One space between words, one line break between lines, nothing at the ends."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def shortened(text: str, max_chars: int) -> str:
+    """At most ``max_chars`` characters: up to the end of a sentence, or else of a word or of what is seen as a character,
+    and “…”."""
+    if len(text) <= max_chars:
+        return text
+    room = text[: max(0, max_chars - 2)]
+    least = int(len(room) * _SHORTEST_CUT)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, len(room) + 1) if match.end() <= len(room)]
+    if ends and ends[-1] >= least:
+        return f"{room[: ends[-1]]} {ELLIPSIS}"
+    space = max(room.rfind(" "), room.rfind("\n"))
+    end = space if space >= least else whole_up_to(text, max_chars - 1)
+    return text[:end].rstrip() + ELLIPSIS

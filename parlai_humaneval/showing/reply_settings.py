@@ -1,0 +1,87 @@
+"""The settings of how replies are shown, for tasks and for the Bot Speaker on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import Self
+
+from parlai_humaneval.showing.appearance import Appearance, Emoji
+from parlai_humaneval.showing.presentation import SettledPresenter
+from parlai_humaneval.showing.response_filter import ResponseFilter, load_classifier, read_words
+
+Filtering = Literal["none", "mask", "block"]
+Typing = Literal["none", "natural", "fixed"]
+
+
+class ReplyLooks(BaseModel):
+    """How replies look, and which are not shown."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    appearance: Appearance = "as_said"
+    """as_said, or plain: no markdown, HTML tags, special tokens or empty lines, so that all replies look the same."""
+    emoji: Emoji = "keep"
+    """Whether emoji are shown (keep) or removed (strip)."""
+    max_chars: int | None = Field(default=5000, ge=20)
+    """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
+    hide_ai_talk: bool | None = None
+    """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
+    filter: Filtering = "none"
+    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
+    filter_words_file: str = ""
+    """Words that the filter finds besides its own list: a text file with one a line."""
+    filter_classifier: str = ""
+    """module:function (text → score), asked by the filter as well; needs filter=block."""
+    filter_threshold: float = 0.5
+    """From this score on the classifier's reply is blocked."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
+            raise ValueError(
+                "filter_words_file and filter_classifier do nothing with filter=none; say filter=mask or block"
+            )
+        if self.filter_classifier and self.filter != "block":
+            raise ValueError("filter_classifier judges whole replies, of which no part can be masked: say filter=block")
+        return self
+
+
+class ReplySettings(ReplyLooks):
+    """The same for live replies, with when they appear."""
+
+    typing: Typing = "none"
+    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not before
+    typing_seconds."""
+    typing_seconds: float = Field(default=6.0, gt=0, le=120)
+    """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait."""
+
+
+def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool) -> SettledPresenter:
+    """What shows replies by these settings.
+
+    Args:
+        looks: the settings.
+        options: of each model in play; its ``system_prompt`` is not repeated to raters.
+        compared: what ``hide_ai_talk`` means where it is not set.
+
+    Raises:
+        FilterError: the words file or the classifier cannot be used.
+    """
+    checked = None
+    if looks.filter != "none":
+        words = read_words(Path(looks.filter_words_file).expanduser()) if looks.filter_words_file else []
+        classifier = load_classifier(looks.filter_classifier) if looks.filter_classifier else None
+        checked = ResponseFilter(words, classifier, looks.filter_threshold)
+    return SettledPresenter(
+        appearance=looks.appearance,
+        emoji=looks.emoji,
+        max_chars=looks.max_chars,
+        ai_talk=compared if looks.hide_ai_talk is None else looks.hide_ai_talk,
+        prompts=tuple(str(one["system_prompt"]) for one in options if one.get("system_prompt")),
+        response_filter=checked,
+        block=looks.filter == "block",
+    )

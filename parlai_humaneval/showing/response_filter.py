@@ -1,0 +1,113 @@
+"""A filter of replies: offensive words are masked, or the reply is not shown at all and the model is asked again.
+
+What is offensive is said by the word list of :mod:`~parlai_humaneval.showing.offensive`, a words file of one's own,
+and, if one is named, a classifier: any function ``text -> score`` in an importable module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from parlai_humaneval.showing.offensive import offensive_places
+
+logger = logging.getLogger(__name__)
+
+Classifier = Callable[[str], float]
+"""A text → how unfit it is; from which score on it is refused is a setting. Called by several threads at once."""
+
+
+class FilterError(ValueError):
+    """A words file or a classifier cannot be used; the message says what was expected."""
+
+
+class ResponseFilter:
+    """Finds what no person should read in a reply. Thread-safe.
+
+    Args:
+        words: in addition to the packaged list; whole words or phrases, a ``*`` at the end stands for any ending.
+        classifier: scores a whole reply.
+        threshold: from this score on a reply is refused.
+    """
+
+    def __init__(self, words: Sequence[str] = (), classifier: Classifier | None = None, threshold: float = 0.5) -> None:
+        self._own = _pattern(words)
+        self._classifier = classifier
+        self._threshold = threshold
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where words of the lists stand in ``text``, as (start, end), in order."""
+        found = [*offensive_places(text)]
+        if self._own is not None:
+            found += [match.span() for match in self._own.finditer(text)]
+        return sorted(found)
+
+    def reason(self, text: str) -> str | None:
+        """Why ``text`` must not be shown, in words for the record; None: it may be.
+
+        A classifier that breaks, or gives no number, refuses: what nobody could check is not shown.
+        """
+        places = self.places(text)
+        if places:
+            return "offensive: " + ", ".join(dict.fromkeys(text[start:end] for start, end in places))
+        if self._classifier is None:
+            return None
+        try:
+            score = float(self._classifier(text))
+        except Exception as error:
+            logger.error("the classifier of replies failed", exc_info=error)
+            return f"the classifier failed: {type(error).__name__}"
+        if math.isnan(score):
+            return "the classifier failed: it gave no number"
+        return f"the classifier gave {score:.3g}" if score >= self._threshold else None
+
+
+def read_words(path: Path) -> list[str]:
+    """A words file: one word or phrase a line; empty lines and those with ``#`` do not count.
+
+    Raises:
+        FilterError: it cannot be read, or holds no word.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FilterError(f"{path}: cannot be read ({error}); expected a text file with one word a line") from error
+    words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
+    if bare is not None:
+        raise FilterError(f"{path}: {bare!r} is no word")
+    if not words:
+        raise FilterError(f"{path}: holds no words; expected one a line")
+    return words
+
+
+def load_classifier(name: str) -> Classifier:
+    """The function that ``module:function`` names.
+
+    Raises:
+        FilterError: there is none of that name, or it is no function.
+    """
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise FilterError(f"filter_classifier: expected module:function, got {name!r}")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise FilterError(f"filter_classifier: {name} cannot be imported ({error})") from error
+    if not callable(found):
+        raise FilterError(f"filter_classifier: {name} is no function")
+    return found  # type: ignore[no-any-return]  # its signature cannot be known
+
+
+def _pattern(words: Sequence[str]) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    parts = (
+        r"\s+".join(map(re.escape, word.removesuffix("*").split())) + (r"\w*" if word.endswith("*") else "")
+        for word in sorted(words, key=len, reverse=True)
+    )
+    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""Statistics turn tidy tables into results; they know neither records nor reports."""

@@ -1,0 +1,185 @@
+"""How alike the answers of one worker or one dialogue are, and what that costs (Kish 1965; Donner & Koval 1980)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import fdtrc, fdtri
+
+from parlai_humaneval.statistics.result import Result
+
+Floats = npt.NDArray[np.float64]
+NEGATIVE = (
+    "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
+    "be chance"
+)
+
+
+def design_effect(m: float, icc: float) -> float:
+    """1 + (m − 1)·ICC: by how much the variance of a mean grows when ``m`` observations come from each cluster.
+
+    Args:
+        m: observations per cluster, at least 1; where clusters differ in size see :func:`observations_per_cluster`.
+        icc: intraclass correlation, −1 to 1.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    Source: Kish 1965, §5.4. Assumes clusters of equal size.
+    """
+    if not m >= 1:
+        raise ValueError(f"{m} observations per cluster: expected at least 1")
+    if not -1 <= icc <= 1:
+        raise ValueError(f"intraclass correlation {icc}: expected −1 to 1")
+    return 1 + (m - 1) * icc
+
+
+def icc_for_planning(variance_ratio: float, m: float) -> float | None:
+    """(ratio − 1)/(m − 1): the ICC with which :func:`design_effect` is the ratio of variances that was seen.
+
+    Args:
+        variance_ratio: variance of a difference of two models, clustered, by that of independent answers.
+        m: observations per cluster and sample.
+
+    Returns:
+        Below 0 where the comparison gains from clusters that judge both models. None where clusters have but one
+        observation (any ICC gives a design effect of 1), or where no ICC from −1 to 1 gives the ratio.
+
+    Source: Kish 1965, §5.4, solved for the ICC.
+    """
+    if not m > 1 + 1e-9:
+        return None
+    icc = (variance_ratio - 1) / (m - 1)
+    return icc if -1 <= icc <= 1 else None
+
+
+def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
+    """Σ n² / Σ n: the cluster size to put into :func:`design_effect` where clusters differ in size; None with no data.
+
+    It is the mean size of the cluster that an observation stands in (Kish 1965).
+    """
+    sizes = np.bincount(pd.factorize(np.asarray(clusters, dtype=object))[0]).astype(float)
+    return float((sizes**2).sum() / sizes.sum()) if sizes.sum() else None
+
+
+def effective_number(n: float, m: float, icc: float) -> float | None:
+    """n / design effect: how many independent observations would say as much.
+
+    None where the design effect comes out as 0 or less, which a strongly negative ICC can give. With a negative ICC the
+    number is above ``n``.
+    """
+    effect = design_effect(m, icc)
+    return n / effect if effect > 1e-9 else None
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """What a one-way analysis of variance rests on."""
+
+    n: int
+    groups: int
+    between: float
+    within: float
+    size: float
+    """n₀: the mean group size, less where sizes differ."""
+
+
+def intraclass_correlation(
+    values: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "intraclass correlation",
+    cluster: str = "worker",
+    level: float = 0.95,
+) -> Result:
+    """ICC(1) of one-way analysis of variance: the share of the variance that lies between clusters.
+
+    (MSB − MSW) / (MSB + (n₀ − 1)·MSW) with n₀ = (N − Σn²/N)/(G − 1) for clusters of different sizes, not below −1; for
+    0/1 answers the same (Ridout, Demétrio & Firth 1999). The interval inverts the F test (Searle 1971), p is that of the
+    F test that clusters do not differ.
+
+    Args:
+        values: an observation each; nan does not count.
+        clusters: what each belongs to.
+        name: of the result.
+        cluster: what a cluster is.
+        level: of the interval.
+
+    Returns:
+        ``n`` observations; ``details``: number of clusters and observations per cluster. No estimate with fewer than two
+        clusters, where no cluster has two observations, or where all values are equal. It can be negative, which
+        ``notes`` says.
+
+    Assumes clusters drawn independently; interval and p-value besides that values are normal with equal variance within
+    clusters: for 0/1 answers and different sizes they are rough.
+    """
+    y = np.asarray(values, dtype=float)
+    known = ~np.isnan(y)
+    y, codes = y[known], pd.factorize(np.asarray(clusters, dtype=object)[known])[0]
+    sizes = np.bincount(codes).astype(float)
+    base = Result(
+        name=name,
+        n=y.size,
+        level=level,
+        method=f"one-way ANOVA by {cluster}, F interval",
+        assumptions=(
+            f"{cluster}s are independent of each other",
+            "interval and p-value: normal, equally spread values",
+        ),
+        source="Donner & Koval 1980; Searle 1971",
+        details={
+            f"n_{cluster}s": sizes.size,
+            f"per_{cluster}": float((sizes**2).sum() / sizes.sum()) if y.size else None,
+        },
+    )
+    reason = _impossible(y, sizes, cluster)
+    if reason:
+        return base.model_copy(update={"p_value": None if y.size else 1.0, "notes": (reason,)})
+    return _from_squares(base, _squares(y, codes, sizes), cluster)
+
+
+def _impossible(y: Floats, sizes: Floats, cluster: str) -> str | None:
+    """Why there is no ICC."""
+    if not y.size:
+        return "no observations: nothing can be estimated"
+    if sizes.size < 2:
+        return f"only one {cluster}: how alike the answers of one {cluster} are cannot be estimated"
+    if sizes.max() < 2:
+        return f"no {cluster} has two observations: how alike they are cannot be estimated"
+    if np.ptp(y) < 1e-12:
+        return "all values are equal: how alike they are cannot be estimated"
+    return None
+
+
+def _squares(y: Floats, codes: npt.NDArray[np.int_], sizes: Floats) -> _Squares:
+    n, groups = y.size, sizes.size
+    means = np.bincount(codes, weights=y) / sizes
+    between = float((sizes * (means - y.mean()) ** 2).sum()) / (groups - 1)
+    within = float(((y - means[codes]) ** 2).sum()) / (n - groups)
+    return _Squares(n, groups, between, within, (n - float((sizes**2).sum()) / n) / (groups - 1))
+
+
+def _from_squares(base: Result, squares: _Squares, cluster: str) -> Result:
+    between, within, size = squares.between, squares.within, squares.size
+    estimate = max(-1.0, (between - within) / (between + (size - 1) * within))
+    if within < 1e-12:
+        note = f"all answers of one {cluster} are equal: no interval"
+        return base.model_copy(update={"estimate": 1.0, "p_value": None, "notes": (note,)})
+    f, df = between / within, (squares.groups - 1, squares.n - squares.groups)
+    tail = 0.5 + base.level / 2
+    low, high = (f / float(fdtri(*df, tail)), f * float(fdtri(df[1], df[0], tail)))
+    ends = [max(-1.0, (ratio - 1) / (ratio + size - 1)) for ratio in (low, high)]
+    return base.model_copy(
+        update={
+            "estimate": estimate,
+            "ci_low": ends[0],
+            "ci_high": ends[1],
+            "statistic": f,
+            "p_value": float(fdtrc(*df, f)),
+            "notes": (NEGATIVE.format(cluster=cluster),) if estimate < 0 else (),
+            "details": {**base.details, "df_between": df[0], "df_within": df[1]},
+        }
+    )

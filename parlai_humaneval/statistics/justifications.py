@@ -1,0 +1,149 @@
+"""What raters wrote to explain their choices: how long, and in which words (Smith et al. 2022, App. C.5).
+
+The texts are data of unknown writers. They are counted here, never shown as anything but text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.reports.facts import finished, is_set
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.pair_wins import counted_comparisons, is_turn, oriented
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.stop_words import STOP_WORDS
+from parlai_humaneval.tables.counting import of_unfinished
+from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.record_rows import TIE
+
+Floats = npt.NDArray[np.float64]
+Unit = Literal["group", "reason"]
+
+MAX_DOCUMENT_SHARE = 0.8
+N_TERMS = 20
+NONE_CHOSEN = "none"
+"""Stands for the chosen model where none was."""
+REASON_COLUMNS = ("technique", "setting", "comparison", "model", "worker_id", "reason")
+_TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn"]
+_TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn's vectoriser cuts words
+
+
+def reasons(tables: Tables) -> pd.DataFrame:
+    """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``.
+
+    Columns: ``technique``, ``setting`` ("" where there is none), ``comparison`` (the models compared, joined by ;),
+    ``model`` (the chosen one; ``tie`` or ``none``), ``worker_id``, ``reason``. Only of finished dialogues; reasons of
+    second raters are left out. A reason that stands in both tables counts once.
+    """
+    of_turns, of_pairs = _of_turns(tables), _of_comparisons(tables)
+    found = pd.concat([of_turns, of_pairs], ignore_index=True)
+    written: pd.DataFrame = found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
+    return written
+
+
+def _of_turns(tables: Tables) -> pd.DataFrame:
+    rows = tables.turns
+    own = rows["own_worker"].isna() & rows["judgement_id"].isna() & rows["reason"].notna()
+    left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
+    kept = own.to_numpy(dtype=bool) & finished(rows) & ~left & ~is_set(rows, "failed")
+    rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
+    rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
+    turns = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    shown, several = _shown(turns, rows["model"])
+    # A single model's reason is about its reply, found good or not.
+    chosen = is_set(rows, "selected") | ~several
+    nobody = ~np.isin(turns, turns[chosen])
+    rows = rows.assign(comparison=shown)
+    lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN)
+    both: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
+    return both
+
+
+def _shown(
+    turns: npt.NDArray[np.int64], models: pd.Series[Any]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+    """For each row the models of its turn, joined by ;, and whether there are several."""
+    codes, names = pd.factorize(models, sort=True)
+    present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
+    present[turns, codes] = True
+    sets, of_turn = np.unique(present, axis=0, return_inverse=True)
+    words = np.array([";".join(str(name) for name in names[one]) for one in sets], dtype=object)
+    of_row = of_turn.reshape(-1)[turns]
+    return words[of_row], sets.sum(axis=1)[of_row] > 1
+
+
+def _of_comparisons(tables: Tables) -> pd.DataFrame:
+    known = tables.comparisons["reason"].notna().to_numpy(dtype=bool)
+    # Turns that stand in the table of turns have brought their reasons along.
+    told = tables.turns.loc[tables.turns["reason"].notna().to_numpy(dtype=bool), "dialogue_id"].unique()
+    known &= ~(is_turn(tables.comparisons) & tables.comparisons["dialogue_a"].isin(told).to_numpy(dtype=bool))
+    rows = oriented(counted_comparisons(replace(tables, comparisons=tables.comparisons[known])))
+    chosen = np.where(rows["outcome"] > 0, rows["model_a"], np.where(rows["outcome"] < 0, rows["model_b"], TIE))
+    named = rows.assign(comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen)
+    both: pd.DataFrame = named[list(REASON_COLUMNS)]
+    return both
+
+
+def word_counts(texts: Sequence[str]) -> Floats:
+    """Words of each text, cut at blanks."""
+    return np.array([len(str(text).split()) for text in texts], dtype=float)
+
+
+def mean_words(
+    texts: Sequence[str], workers: npt.ArrayLike, *, name: str = "words a reason", level: float = 0.95
+) -> Result:
+    """Mean number of words, with the interval clustered by worker."""
+    return clustered_mean(word_counts(texts), workers, name=name, limits=(0.0, np.inf), level=level)
+
+
+def top_terms(
+    texts: Mapping[str, Sequence[str]],
+    *,
+    n: int = N_TERMS,
+    unit: Unit = "group",
+    max_share: float = MAX_DOCUMENT_SHARE,
+    stop_words: frozenset[str] = STOP_WORDS,
+) -> dict[str, list[tuple[str, float]]]:
+    """The terms that weigh most in each group of ``texts`` by TF-IDF, the heaviest first, with their weights.
+
+    Args:
+        texts: name of a group (reasons for one model in one comparison) → its texts.
+        unit: what a document is. ``group``: all texts of a group together, so that words common to all groups fall
+            away, as in Table 7 of the paper; it needs several groups. ``reason``: every text, and a term's weight
+            is its mean over the texts of the group.
+        max_share: terms in a larger share of documents are left out.
+
+    A group has fewer terms where it holds fewer, and none where all are stop words or common to all. Equal weights stand
+    in alphabetical order. Source: Smith et al. 2022, App. C.5, with scikit-learn's TfidfVectorizer.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # costs a second to import
+
+    names = list(texts)
+    if unit == "group":
+        documents, owner = [" ".join(texts[name]) for name in names], np.arange(len(names))
+    else:
+        documents = [text for name in names for text in texts[name]]
+        owner = np.repeat(np.arange(len(names)), [len(texts[name]) for name in names])
+    # The vectoriser cuts “don't” in two; so must the list be cut.
+    stop = sorted({token for word in stop_words for token in _TOKEN.findall(word)})
+    try:
+        vectoriser = TfidfVectorizer(stop_words=stop, max_df=float(max_share))
+        weights = vectoriser.fit_transform(documents)
+    except ValueError:  # no documents, or no term is left in any
+        return {name: [] for name in names}
+    terms = np.asarray(vectoriser.get_feature_names_out(), dtype=object)
+    return {name: _heaviest(weights[owner == i], terms, n) for i, name in enumerate(names)}
+
+
+def _heaviest(weights: Any, terms: npt.NDArray[np.object_], n: int) -> list[tuple[str, float]]:
+    rows = weights.shape[0]
+    mean = np.asarray(weights.sum(axis=0), dtype=float).ravel() / max(1, rows)
+    order = np.argsort(-mean.round(12), kind="stable")[:n]  # terms are in alphabetical order
+    return [(str(terms[i]), float(mean[i])) for i in order if mean[i] > 0]

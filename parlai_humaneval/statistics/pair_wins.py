@@ -1,0 +1,216 @@
+"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, sign_flip_p
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_test
+from parlai_humaneval.statistics.two_way import two_way_share
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.counting import of_unfinished
+from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.record_rows import TIE
+
+Floats = npt.NDArray[np.float64]
+Objects = npt.NDArray[np.object_]
+
+GROUP = ("technique", "setting", "kind", "metric")
+"""Comparisons are only taken together where these are the same."""
+SIGN_FLIPS = 1_999
+
+
+def counted_comparisons(tables: Tables) -> pd.DataFrame:
+    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
+    rows = tables.comparisons
+    asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
+    # Tables from elsewhere say only in the table of dialogues which of them were left.
+    left = of_unfinished(rows["dialogue_a"], rows["worker_id"], tables.dialogues)
+    left &= _same_dialogue(rows)
+    kept: pd.DataFrame = rows[finished(rows) & asked & ~left]
+    return kept
+
+
+def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons with ``model_a`` first in the alphabet, and what became of each as numbers.
+
+    ``outcome``: 1 A won, −1 B won, 0 a tie. ``first_a``: 1 where A's reply or dialogue was shown first (above or on the
+    left), 0 where B's, nan where that is not known. ``kind``: turn, verdict or dialogue. ``technique`` and ``setting``
+    are "" where there is none. The index is kept.
+
+    Raises:
+        TableError: a model against itself, or a winner who is neither of the two nor ``tie``.
+    """
+    a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    winner = comparisons["winner"].to_numpy(dtype=object)
+    _check(comparisons, a, b, winner)
+    turned = np.asarray(a > b, dtype=bool)
+    outcome = np.where(winner == TIE, 0, np.where(winner == a, 1, -1))
+    first = _first_a(comparisons)
+    dialogue_a, dialogue_b = (comparisons[name].to_numpy(dtype=object) for name in ("dialogue_a", "dialogue_b"))
+    whole: pd.DataFrame = comparisons.assign(
+        model_a=np.where(turned, b, a),
+        model_b=np.where(turned, a, b),
+        dialogue_a=np.where(turned, dialogue_b, dialogue_a),
+        dialogue_b=np.where(turned, dialogue_a, dialogue_b),
+        outcome=np.where(turned, -outcome, outcome),
+        first_a=np.where(turned, 1 - first, first),
+        kind=_kind(comparisons, _same_dialogue(comparisons)),
+        technique=comparisons["technique"].fillna(""),
+        setting=comparisons["setting"].fillna(""),
+    )
+    return whole
+
+
+def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects) -> None:
+    for wrong, words in (
+        (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
+        (np.asarray((winner != a) & (winner != b) & (winner != TIE)), f"the winner is neither of the models nor {TIE}"),
+    ):
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise TableError(
+                f"comparisons: item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} "
+                f"(model_a {a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})."
+            )
+
+
+def _first_a(rows: pd.DataFrame) -> Floats:
+    """Of two dialogues ``side`` says it; of two replies their position, which of more than two says too little."""
+    side = rows["side"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    position = rows["position_a"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    two = rows["n_models"].fillna(2).to_numpy(dtype=int) == 2
+    place = np.where(np.isnan(side), np.where(two, position, np.nan), side)
+    return np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
+
+
+def is_turn(comparisons: pd.DataFrame) -> Mask:
+    """Which rows compare replies of one turn."""
+    return np.asarray(_kind(comparisons, _same_dialogue(comparisons)) == "turn", dtype=bool)
+
+
+def _same_dialogue(rows: pd.DataFrame) -> Mask:
+    return np.asarray((rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool))
+
+
+def _kind(rows: pd.DataFrame, same: Mask) -> Objects:
+    verdict = np.array([str(item).endswith(":verdict") for item in rows["item_id"]], dtype=bool)
+    return np.where(~same, "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
+
+
+@dataclass(frozen=True)
+class PairWins:
+    """All comparisons of two models in one group. Results are about A's wins of those that were decided.
+
+    ``win_rate``: clustered by worker. ``by_dialogue``: clustered by the dialogues of A and those of B. ``paper``: the
+    binomial test. ``score``: ties count half, clustered by worker. ``p_sign_flip``: of workers.
+    """
+
+    model_a: str
+    model_b: str
+    wins_a: int
+    wins_b: int
+    ties: int
+    both_bad: int
+    n_workers: int
+    n_dialogues: int
+    win_rate: Result
+    by_dialogue: Result
+    paper: Result
+    score: Result
+    p_sign_flip: float | None
+
+
+def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> list[PairWins]:
+    """Every pair of models in ``rows`` (as :func:`oriented` gives them, one group); p-values are Holm-corrected.
+
+    Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate.
+    """
+    pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
+    clustered = corrected([pair.win_rate for pair in pairs])
+    papers = corrected([pair.paper for pair in pairs])
+    by_dialogue = corrected([pair.by_dialogue for pair in pairs])
+    return [
+        replace(pair, win_rate=one, paper=two, by_dialogue=three)
+        for pair, one, two, three in zip(pairs, clustered, papers, by_dialogue, strict=True)
+    ]
+
+
+def corrected(results: Sequence[Result]) -> list[Result]:
+    """``results`` with Holm's p; one that rests on nothing keeps its own p and does not count towards the family."""
+    adjusted = holm([result.p_value if result.n else None for result in results])
+    return [
+        result.model_copy(update={"p_holm": result.p_value if p is None else p})
+        for result, p in zip(results, adjusted, strict=True)
+    ]
+
+
+def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: int) -> PairWins:
+    outcome = rows["outcome"].to_numpy(dtype=float)
+    won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
+    workers, ones = rows["worker_id"].to_numpy(dtype=object), np.ones(len(rows))
+    name = f"win rate of {model_a} over {model_b}"
+    sums = cluster_sums(won, decided, workers)
+    wins, losses = int(won.sum()), int((decided - won).sum())
+    return PairWins(
+        model_a=model_a,
+        model_b=model_b,
+        wins_a=wins,
+        wins_b=losses,
+        ties=len(rows) - wins - losses,
+        both_bad=int(is_set(rows, "both_bad").sum()),
+        n_workers=int(rows["worker_id"].nunique()),
+        n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
+        win_rate=clustered_share(sums, name=name, level=level),
+        by_dialogue=two_way_share(won, decided, rows["dialogue_a"], rows["dialogue_b"], name=name, level=level),
+        paper=binomial_test(wins, wins + losses, name=name, level=level),
+        score=clustered_share(
+            cluster_sums((outcome + 1) / 2, ones, workers), name=f"{name}, ties counting half", level=level
+        ),
+        p_sign_flip=sign_flip_p(sums, seed=seed, draws=SIGN_FLIPS),
+    )
+
+
+@dataclass(frozen=True)
+class ModelWins:
+    """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered by worker."""
+
+    model: str
+    wins: int
+    losses: int
+    ties: int
+    win_rate: Result
+
+
+def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
+    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins."""
+    a, b, outcome = rows["model_a"].to_numpy(dtype=object), rows["model_b"].to_numpy(dtype=object), rows["outcome"]
+    workers, result = rows["worker_id"].to_numpy(dtype=object), outcome.to_numpy(dtype=float)
+    found = []
+    for model in sorted({*a, *b}):
+        own = (a == model) | (b == model)
+        score = np.where(a == model, result, -result)[own]
+        won, decided = (score > 0).astype(float), (score != 0).astype(float)
+        rate = clustered_share(cluster_sums(won, decided, workers[own]), name=f"win rate of {model}", level=level)
+        found.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
+    return sorted(found, key=lambda one: -1.0 if one.win_rate.estimate is None else one.win_rate.estimate, reverse=True)
+
+
+def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
+    """How often the one shown first (above or on the left) won, of decided comparisons where that is known.
+
+    Tested against one half, clustered by worker: sides were drawn by chance, so that more is a habit of raters.
+    """
+    side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
+    known = ~np.isnan(side) & (outcome != 0)
+    won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)
+    sums = cluster_sums(won, np.ones_like(won), rows["worker_id"].to_numpy(dtype=object)[known])
+    return clustered_share(sums, name="the one shown first won", level=level)

@@ -1,0 +1,147 @@
+"""Ordinary least squares with the paper's intervals and with ones that are clustered by worker."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from parlai_humaneval.statistics.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.result import Detail, Result
+
+Floats = npt.NDArray[np.float64]
+
+INTERCEPT = "intercept"
+_SOURCE = "Smith et al. 2022, App. C.4 (Figure 7)"
+_LINEAR = "the dependent variable is a linear function of the others, with errors of equal variance"
+_UNKNOWN = "cannot be told apart from the other terms (constant, or a combination of them)"
+_TOO_SHORT = "as many terms as observations: no error is left to estimate an interval from"
+
+
+def ols(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+) -> list[Result]:
+    """Least squares of ``y`` (n) on the columns of ``x`` (n × k) and an intercept: a result per term, intercept first.
+
+    Without ``clusters`` intervals and p-values are the classical ones (t, n − k − 1 degrees of freedom, all
+    observations independent); with them they are CR1 (t, clusters − 1 degrees of freedom). A term that the data cannot
+    tell apart from the others has no estimate, and ``notes`` says so.
+
+    Raises:
+        ValueError: missing values, shapes that do not fit, or no observations.
+    """
+    matrix, target = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    terms = [INTERCEPT, *(names or [f"x{i}" for i in range(1, matrix.shape[1] + 1)])]
+    _check(matrix, target, terms)
+    design = np.column_stack([np.ones(len(target)), matrix])
+    identified = _identified(design)
+    if clusters is None:
+        estimates, errors, df, notes = _classical(design, target)
+        method, assumptions = "least squares, classical t", (_LINEAR, "all observations are independent of each other")
+        details: dict[str, Detail] = {"df": df}
+    else:
+        estimates, errors, df, notes, groups = _clustered(design, target, np.asarray(clusters, dtype=object), cluster)
+        method = f"least squares, CR1 t, clustered by {cluster}"
+        assumptions = (_LINEAR, f"{cluster}s are independent of each other")
+        details = {"df": df, f"n_{cluster}s": groups}
+    base = Result(
+        name="",
+        level=level,
+        n=len(target),
+        method=method,
+        assumptions=assumptions,
+        source=_SOURCE if clusters is None else f"{_SOURCE}; {CR1_SOURCE}",
+        notes=notes,
+        details=details,
+    )
+    return [
+        _term(base.model_copy(update={"name": term}), float(estimates[i]), float(errors[i]), df)
+        if identified[i]
+        else base.model_copy(update={"name": term, "notes": (f"{term} {_UNKNOWN}",)})
+        for i, term in enumerate(terms)
+    ]
+
+
+def _term(base: Result, estimate: float, error: float, df: int) -> Result:
+    if not np.isfinite(error) or df < 1:
+        return base.model_copy(update={"estimate": estimate})
+    if error < 1e-9:
+        note = "the fit is perfect: no error is left to estimate an interval from"
+        return base.model_copy(update={"estimate": estimate, "notes": (*base.notes, note)})
+    half, t = float(stdtrit(df, 0.5 + base.level / 2)) * error, estimate / error
+    return base.model_copy(
+        update={
+            "estimate": estimate,
+            "ci_low": estimate - half,
+            "ci_high": estimate + half,
+            "statistic": t,
+            "p_value": float(2 * stdtr(df, -abs(t))),
+            "details": {**base.details, "standard_error": error},
+        }
+    )
+
+
+def _classical(design: Floats, target: Floats) -> tuple[Floats, Floats, int, tuple[str, ...]]:
+    fit = _fit(design, target)
+    df = int(fit.df_resid)
+    if df < 1:
+        return np.asarray(fit.params), np.full(design.shape[1], np.nan), 0, (_TOO_SHORT,)
+    return np.asarray(fit.params), np.asarray(fit.bse), df, ()
+
+
+def _fit(design: Floats, target: Floats) -> Any:
+    from statsmodels.regression.linear_model import OLS  # costs a second to import
+
+    with warnings.catch_warnings():
+        # Terms that cannot be told apart are found, and said so, term by term.
+        warnings.simplefilter("ignore")
+        return OLS(target, design).fit()
+
+
+def _clustered(
+    design: Floats, target: Floats, clusters: npt.NDArray[np.object_], cluster: str
+) -> tuple[Floats, Floats, int, tuple[str, ...], int]:
+    if len(clusters) != len(target) or pd.isna(clusters).any():
+        raise ValueError(f"each observation needs its {cluster}")
+    codes, names = pd.factorize(clusters)
+    groups, nothing = len(names), np.full(design.shape[1], np.nan)
+    fit = _fit(design, target)
+    if groups < MIN_CLUSTERS:
+        return np.asarray(fit.params), nothing, 0, (too_few(cluster),), groups
+    if int(fit.df_resid) < 1:
+        return np.asarray(fit.params), nothing, 0, (_TOO_SHORT,), groups
+    if groups <= design.shape[1]:
+        note = f"no more {cluster}s than terms: a clustered interval cannot be estimated"
+        return np.asarray(fit.params), nothing, 0, (note,), groups
+    robust = fit.get_robustcov_results("cluster", groups=codes, use_t=True)
+    return np.asarray(fit.params), np.asarray(robust.bse), groups - 1, few_notes(groups, cluster), groups
+
+
+def _identified(design: Floats) -> npt.NDArray[np.bool_]:
+    """Which coefficients are the same in every least-squares solution."""
+    projection = np.linalg.pinv(design, rcond=1e-10) @ design
+    unit = np.eye(design.shape[1])
+    return np.asarray(np.abs(projection - unit).max(axis=1) < 1e-6, dtype=bool)
+
+
+def _check(matrix: Floats, target: Floats, terms: Sequence[str]) -> None:
+    if matrix.ndim != 2 or target.ndim != 1 or len(matrix) != len(target):
+        raise ValueError(f"x must have a row for each of y: their shapes are {matrix.shape} and {target.shape}")
+    if len(terms) != matrix.shape[1] + 1:
+        raise ValueError(f"{len(terms) - 1} names for {matrix.shape[1]} columns")
+    if not len(target):
+        raise ValueError("no observations: nothing can be estimated")
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        raise ValueError("x and y must have no missing or infinite values: leave such rows out")

@@ -1,0 +1,109 @@
+"""Tests and intervals of one share, for independent observations: the papers' own."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from scipy.special import ndtri
+
+from parlai_humaneval.statistics.result import Result
+
+INDEPENDENT = "all turns are independent of each other, also those of one dialogue and one worker"
+
+
+def binomial_p(k: int, n: int, p: float = 0.5) -> float:
+    """Two-sided p of ``k`` successes in ``n`` against the chance ``p``; 1 when n = 0.
+
+    It sums the chances of all outcomes that are no likelier than ``k``.
+    """
+    _check(k, n)
+    if n == 0:
+        return 1.0
+    from scipy.stats import binomtest  # costs half a second to import
+
+    return float(binomtest(k, n, p).pvalue)
+
+
+def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float] | None:
+    """p̂ ± z·√(p̂(1−p̂)/n), as in Liu et al. 2023, Table 6; None when n = 0.
+
+    It may reach beyond 0–1, and shrinks to a point at k = 0 and k = n: prefer Wilson's.
+    """
+    _check(k, n)
+    if n == 0:
+        return None
+    share, z = k / n, _z(level)
+    half = z * math.sqrt(share * (1 - share) / n)
+    return share - half, share + half
+
+
+def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float] | None:
+    """The shares that a score test does not reject (Wilson 1927); None when n = 0."""
+    _check(k, n)
+    if n == 0:
+        return None
+    share, z = k / n, _z(level)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level: float = 0.95) -> Result:
+    """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7); its statistic is k/n."""
+    low, high = wilson_interval(k, n, level) or (None, None)
+    return Result(
+        name=name,
+        estimate=k / n if n else None,
+        ci_low=low,
+        ci_high=high,
+        level=level,
+        statistic=k / n if n else None,
+        p_value=binomial_p(k, n, p),
+        n=n,
+        method="two-sided binomial test, Wilson interval",
+        assumptions=(INDEPENDENT,),
+        source="Smith et al. 2022, App. C.7",
+        notes=() if n else ("no observations: nothing can be estimated",),
+    )
+
+
+def success_rate(
+    k: int,
+    n: int,
+    *,
+    interval: Literal["wilson", "wald"] = "wilson",
+    name: str = "success rate",
+    level: float = 0.95,
+) -> Result:
+    """The share ``k`` of ``n`` turns in which a single model's reply was found good; an estimate, tested against nothing.
+
+    ``interval``: Wilson's (1927), which holds its coverage near 0 and 1 too, or Wald's as Liu et al. 2023 print it.
+    Both take all turns as independent: give a clustered interval beside them.
+
+    Raises:
+        ValueError: not 0 ≤ k ≤ n.
+    """
+    low, high = (wilson_interval if interval == "wilson" else wald_interval)(k, n, level) or (None, None)
+    return Result(
+        name=name,
+        estimate=k / n if n else None,
+        ci_low=low,
+        ci_high=high,
+        level=level,
+        n=n,
+        method="Wilson interval" if interval == "wilson" else "Wald interval",
+        assumptions=(INDEPENDENT,),
+        source="Wilson 1927" if interval == "wilson" else "Liu et al. 2023, Table 6",
+        notes=() if n else ("no observations: nothing can be estimated",),
+        details={"successes": k},
+    )
+
+
+def _z(level: float) -> float:
+    return float(ndtri(0.5 + level / 2))
+
+
+def _check(k: float, n: float) -> None:
+    if not 0 <= k <= n:
+        raise ValueError(f"{k} successes in {n} trials: expected 0 ≤ successes ≤ trials")

@@ -1,0 +1,123 @@
+"""Slider ratings on one scale (Ji et al. 2022, §3.3): turned round where a high one is bad, standardised by worker."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.reports.facts import is_set
+from parlai_humaneval.quality.ratings import ALPHA
+from parlai_humaneval.statistics.rank_tests import rank_sums
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
+"""Where a table from elsewhere does not say."""
+REVERSED_CRITERIA = ("robotic", "repetitive")
+"""The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
+
+
+MOST_POINTS = 10.0
+"""Scales that reach further are sliders."""
+
+
+def on_sliders(ratings: pd.DataFrame) -> Mask:
+    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
+
+    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
+    above ten or of a degraded model, and those of direct assessment always.
+    """
+    technique = ratings["technique"].fillna("")
+    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
+    unnamed = ratings["scale"].isna()
+    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
+    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
+    return np.asarray(found.fillna(False), dtype=bool)
+
+
+def is_reversed(ratings: pd.DataFrame) -> Mask:
+    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive."""
+    by_name = ratings["criterion"].isin(REVERSED_CRITERIA).to_numpy(dtype=bool)
+    if "reversed" not in ratings.columns:
+        return np.asarray(by_name, dtype=bool)
+    said = ratings["reversed"].notna().to_numpy(dtype=bool)
+    return np.asarray(np.where(said, is_set(ratings, "reversed"), by_name), dtype=bool)
+
+
+def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Which workers rate the degraded model lower than the others, over all that they rated.
+
+    One-sided rank-sum test on the criteria where more is better. (With the reversed ones the test would pass fewer of
+    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2).
+
+    Returns:
+        A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side
+        has no rating), ``constant`` (all ratings of the worker are equal).
+    """
+    positive = ratings[~is_reversed(ratings)]
+    codes, workers = pd.factorize(positive["worker_id"], sort=True)
+    values = positive["value"].to_numpy(dtype=float)
+    found = rank_sums(values, is_set(positive, "degraded"), codes, len(workers))
+    lowest, highest = _extremes(values, codes, len(workers))
+    table: pd.DataFrame = pd.DataFrame(
+        {
+            "worker_id": np.asarray(workers, dtype=object),
+            "p": found.p_less,
+            "passed": found.p_less < ALPHA,
+            "constant": lowest == highest,
+        }
+    )
+    return table
+
+
+def turned(ratings: pd.DataFrame) -> Floats:
+    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders)."""
+    x = ratings["value"].to_numpy(dtype=float)
+    low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
+    high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
+    return np.where(is_reversed(ratings), low + high - x, x)
+
+
+def standardised(ratings: pd.DataFrame) -> Floats:
+    """Each rating as (x − mean) / sd of its worker, after :func:`turned`; nan for a worker whose ratings do not vary.
+
+    All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
+    """
+    x = turned(ratings)
+    codes, workers = pd.factorize(ratings["worker_id"])
+    size = np.bincount(codes, minlength=len(workers)).astype(float)
+    mean = np.bincount(codes, weights=x, minlength=len(workers)) / np.maximum(size, 1)
+    apart = x - mean[codes]
+    squares = np.bincount(codes, weights=apart**2, minlength=len(workers))
+    lowest, highest = _extremes(x, codes, len(workers))
+    varies = (lowest < highest)[codes]
+    spread = np.sqrt(squares / np.maximum(size - 1, 1))[codes]
+    z: Floats = np.full(x.shape, np.nan)
+    np.divide(apart, spread, out=z, where=varies)
+    return z
+
+
+def standardise(ratings: npt.ArrayLike) -> Floats | None:
+    """(x − mean) / sd of all ratings of one worker, ddof = 1; None where they do not vary.
+
+    ``ratings``: of all criteria, reversed ones turned round, the degraded model's among them (Ji et al. 2022, §3.3).
+
+    Raises:
+        ValueError: a rating is nan or infinite.
+    """
+    x = np.asarray(ratings, dtype=float)
+    if not np.isfinite(x).all():
+        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
+    if x.size < 2 or (x == x[0]).all():
+        return None
+    z: Floats = (x - x.mean()) / x.std(ddof=1)
+    return z
+
+
+def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:
+    """Lowest and highest value of each group."""
+    lowest, highest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    np.minimum.at(lowest, codes, values)
+    np.maximum.at(highest, codes, values)
+    return lowest, highest

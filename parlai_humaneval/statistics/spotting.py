@@ -1,0 +1,208 @@
+"""Spot The Bot: who wins a segment, and ranks over resamples of the segments (Deriu et al. 2020, §3.2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.protocol.records.judgement import HUMAN
+from parlai_humaneval.statistics.ranks import Ints, ranks_of
+from parlai_humaneval.statistics.trueskill.batch import rate_two_player
+from parlai_humaneval.statistics.trueskill.update import SkillModel
+from parlai_humaneval.tables.columns import TableError, check_unique
+from parlai_humaneval.tables.record_rows import TIE
+from parlai_humaneval.tables.schema_judged import LABELS
+
+Floats = npt.NDArray[np.float64]
+
+SEGMENT = ("dialogue_id", "worker_id", "k")
+"""What makes two rows of speakers one judged segment."""
+GOODNESS = {label: place for place, label in enumerate(reversed(LABELS))}
+"""human > unsure > bot."""
+MOST_MATCHES = 6_000
+"""TrueSkill goes from match to match; with more of them strengths are fitted to the counts of each pair."""
+_STEPS = 2_000_000
+"""Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
+
+Unit = Literal["segment", "worker"]
+
+
+def label_winner(first: str, second: str) -> int:
+    """1 where the first label is the better one, −1 where the second is, 0 for a tie: human > unsure > bot.
+
+    Raises:
+        ValueError: an unknown label.
+
+    Source: Deriu et al. 2020, §3.2.
+    """
+    for label in (first, second):
+        if label not in GOODNESS:
+            raise ValueError(f"unknown label {label!r}: expected {', '.join(LABELS[:-1])} or {LABELS[-1]}.")
+    return (GOODNESS[first] > GOODNESS[second]) - (GOODNESS[first] < GOODNESS[second])
+
+
+def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each judged segment of which both speakers were labelled.
+
+    Args:
+        rows: the table ``segments``.
+
+    Returns:
+        Columns ``dialogue_id``, ``worker_id``, ``k``, ``seconds``, the speakers ``model_0`` and ``model_1``, and
+        ``lead``: 1 where speaker 0 got the better label, −1 where speaker 1 did, 0 for a tie.
+
+    Raises:
+        TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
+    """
+    check_unique("segments", rows)  # one that stands twice would meet itself below
+    columns = [*SEGMENT, "model", "opponent", "label", "seconds"]
+    first, second = (rows.loc[(rows["entity"] == entity).to_numpy(dtype=bool), columns] for entity in (0, 1))
+    both = first.merge(second, on=list(SEGMENT), suffixes=("_0", "_1"))
+    wrong = ((both["model_0"] != both["opponent_1"]) | (both["model_1"] != both["opponent_0"])).to_numpy(dtype=bool)
+    if wrong.any():
+        bad = both[wrong].iloc[0]
+        raise TableError(
+            f"segments: dialogue {bad['dialogue_id']!r}, worker {bad['worker_id']!r}, k {bad['k']}: speakers 0 and 1 "
+            f"are {bad['model_0']!r} and {bad['model_1']!r}, but name {bad['opponent_0']!r} and {bad['opponent_1']!r} as "
+            "opponents. Each must name the other."
+        )
+    goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
+    seconds = both["seconds_0"].fillna(both["seconds_1"])
+    segments: pd.DataFrame = both[[*SEGMENT, "model_0", "model_1"]].assign(
+        seconds=seconds, lead=np.sign(goodness[0] - goodness[1])
+    )
+    return segments
+
+
+def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
+    """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie).
+
+    People win against nobody, and a self-chat says nothing of others.
+    """
+    one, two = segments["model_0"], segments["model_1"]
+    counted = ((one != two) & (one != HUMAN) & (two != HUMAN)).to_numpy(dtype=bool)
+    own = segments[counted]
+    first = (own["model_0"] < own["model_1"]).to_numpy(dtype=bool)
+    lead = own["lead"].to_numpy(dtype=np.int64)
+    winner = np.where(lead > 0, own["model_0"], own["model_1"]).astype(object)
+    winner[lead == 0] = TIE
+    contests: pd.DataFrame = own.assign(
+        model_a=np.where(first, own["model_0"], own["model_1"]),
+        model_b=np.where(first, own["model_1"], own["model_0"]),
+        lead_a=np.where(first, lead, -lead),
+        winner=winner,
+    )
+    return contests
+
+
+def bootstrap_ranks(
+    contests: pd.DataFrame, models: list[str], *, unit: Unit = "segment", draws: int = 1_000, seed: int = 0
+) -> Ints:
+    """Ranks by TrueSkill's μ over resamples of the contests, each of the data's own size and in random order.
+
+    Bots do not learn while they are judged: skills do not drift (τ = 0). With drift the last
+    hundred segments would decide, and rank ranges would never narrow, however many segments there are. Ties are played
+    as draws, with their share of the data as the chance of one. Of more than ``MOST_MATCHES`` contests the ranks are
+    those of Bradley–Terry strengths, to which it makes no odds in which order so many are played.
+
+    Args:
+        contests: rows of :func:`bot_contests`.
+        models: whose ranks are wanted, those of ``contests`` at least.
+        unit: what is drawn: single segments, as the paper does, or workers with all their segments.
+        draws: resamples; of more than 2,000 contests fewer, but never below 333.
+        seed: of the resamples.
+
+    Returns:
+        Resamples × models, best 1; no resamples where nothing was decided.
+
+    Raises:
+        ValueError: a model of ``contests`` is missing from ``models``.
+
+    Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
+    """
+    place = {name: number for number, name in enumerate(models)}
+    unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
+    if unknown:
+        raise ValueError(f"models lacks {', '.join(unknown)}, which played.")
+    first, second = (contests[name].map(place).to_numpy(dtype=np.int64) for name in ("model_a", "model_b"))
+    lead = contests["lead_a"].to_numpy(dtype=np.int64)
+    workers, _ = pd.factorize(contests["worker_id"].to_numpy(dtype=object))
+    rng = np.random.default_rng(seed)
+    n = lead.size
+    if not lead.any():
+        return np.zeros((0, len(models)), dtype=np.int64)
+    if n > MOST_MATCHES:
+        points = _drawn_points(first, second, lead, None if unit == "segment" else workers, len(models), draws, rng)
+        return ranks_of(np.round(bradley_terry_strengths(points), 9))
+    size = min(draws, _STEPS // n)
+    orders = rng.integers(0, n, (size, n)) if unit == "segment" else _workers(workers, size, rng)
+    ties = float(np.clip((lead == 0).mean(), 0.01, 0.99))
+    mu, _ = rate_two_player(first, second, lead, len(models), orders=orders, model=SkillModel(tau=0.0, draw=ties))
+    return ranks_of(mu)
+
+
+def _drawn_points(
+    first: Ints, second: Ints, lead: Ints, workers: Ints | None, size: int, draws: int, rng: np.random.Generator
+) -> Floats:
+    """Points of row against column in each resample (… × models × models): a win is one, a tie half a point."""
+    cells = 3 * (first * size + second) + lead + 1
+    if workers is None:
+        counts = np.bincount(cells, minlength=3 * size * size)
+        drawn = rng.multinomial(lead.size, counts / lead.size, size=draws).astype(float)
+    else:
+        groups = int(workers.max()) + 1
+        sums = np.bincount(workers * 3 * size * size + cells, minlength=groups * 3 * size * size)
+        weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws).astype(float)
+        drawn = weights @ sums.reshape(groups, -1).astype(float)
+    lost, tied, won = np.moveaxis(drawn.reshape(draws, size, size, 3), -1, 0)
+    points: Floats = won + tied / 2 + np.swapaxes(lost + tied / 2, 1, 2)
+    return points
+
+
+def bradley_terry_strengths(points: Floats, steps: int = 50) -> Floats:
+    """Log strengths (… × models, mean 0) from the points of row against column (… × models × models), by Newton's steps.
+
+    A tie is half a point. Half a point for each side is added to pairs that met, so that one who won or lost everything
+    has a strength as well (Firth 1993 has the like). A model that met nobody has strength 0.
+    Source: Bradley & Terry 1952; Hunter 2004.
+    """
+    met = points + np.swapaxes(points, -1, -2)
+    won = np.where(met > 0, points + 0.5, 0.0).sum(axis=-1)
+    both = np.where(met > 0, met + 1.0, 0.0)
+    size = points.shape[-1]
+    strengths: Floats = np.zeros(points.shape[:-1])
+    for _ in range(steps):
+        chance = 1 / (1 + np.exp(strengths[..., None, :] - strengths[..., :, None]))
+        spread = both * chance * (1 - chance)
+        information = np.eye(size) * spread.sum(axis=-1)[..., None] - spread
+        # Only differences are known: the ones hold the mean at 0, the ridge those who met nobody.
+        change = np.linalg.solve(
+            information + 1.0 + 1e-6 * np.eye(size), (won - (both * chance).sum(axis=-1))[..., None]
+        )[..., 0]
+        strengths = strengths + np.clip(change, -1.0, 1.0)
+        if np.abs(change).max(initial=0.0) < 1e-10:
+            break
+    return strengths
+
+
+def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
+    """Orders in which as many workers as there are, drawn with replacement, bring all their segments.
+
+    Cut to the number of segments; where the drawn workers have fewer, they begin again with the first.
+    """
+    groups, n = int(codes.max()) + 1, codes.size
+    by_worker = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes, minlength=groups)
+    starts = np.cumsum(sizes) - sizes
+    drawn = rng.integers(0, groups, (draws, groups))
+    ends = np.cumsum(sizes[drawn], axis=1)
+    places = np.arange(n)[None, :] % ends[:, -1:]
+    # One sorted list of all replicates' ends, each replicate moved beyond the one before, so that one search does.
+    beyond = np.arange(draws)[:, None] * (int(ends.max()) + 1)
+    which = np.searchsorted((ends + beyond).ravel(), (places + beyond).ravel(), side="right").reshape(draws, n)
+    pick, end = drawn.ravel()[which], ends.ravel()[which]
+    orders: Ints = by_worker[starts[pick] + places - (end - sizes[pick])]
+    return rng.permuted(orders, axis=1)

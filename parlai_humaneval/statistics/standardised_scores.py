@@ -1,0 +1,149 @@
+"""Scores of systems from slider ratings (Ji et al. 2022, §3.3): by criterion and overall, raw and standardised.
+
+A score is the mean of all ratings of a criterion; the overall score is the mean of the criteria. Intervals and tests
+are clustered by worker. For that the overall score is written as a mean over dialogues: :func:`overall_parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.reports.gaps import corrected
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.rank_tests import rank_sum_test
+from parlai_humaneval.statistics.result import Result
+
+Floats = npt.NDArray[np.float64]
+Objects = npt.NDArray[np.object_]
+OVERALL = "overall"
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """One model: means over ``n_ratings`` ratings, by criterion and :data:`OVERALL`. ``z`` is standardised by worker."""
+
+    model: str
+    n_ratings: int
+    n_dialogues: int
+    n_workers: int
+    raw: dict[str, Result]
+    z: dict[str, Result]
+
+
+@dataclass(frozen=True)
+class ScoreGap:
+    """Model A against B by overall z.
+
+    ``difference``: A minus B, clustered by worker, tested against 0, with Holm's correction over all pairs.
+    ``p_a_higher``, ``p_b_higher``: the paper's one-sided rank-sum tests on the scores of dialogues, taken as independent.
+    """
+
+    model_a: str
+    model_b: str
+    difference: Result
+    p_a_higher: float
+    p_b_higher: float
+
+    @property
+    def paper_p(self) -> float:
+        """Two-sided, of the two one-sided tests."""
+        return min(1.0, 2 * min(self.p_a_higher, self.p_b_higher))
+
+
+def overall_score(criteria: Sequence[float | None]) -> float | None:
+    """The mean of the scores of all criteria that have one (Ji et al. 2022, §3.3); None where none has."""
+    known = [score for score in criteria if score is not None]
+    return float(np.mean(known)) if known else None
+
+
+def system_scores(ratings: pd.DataFrame, criteria: Sequence[str], *, level: float = 0.95) -> list[SystemScore]:
+    """Scores of each model, in alphabetical order.
+
+    Args:
+        ratings: a row per rating that counts, with columns ``dialogue_id``, ``worker_id``, ``model``, ``criterion``,
+            ``raw`` (turned so that more is better) and ``z`` (nan where the worker's ratings do not vary).
+        criteria: their names; one that a model was not rated on has no score and does not count in its overall score.
+        level: of the intervals.
+    """
+    return [_score(str(model), own, criteria, level) for model, own in ratings.groupby("model", sort=True)]
+
+
+def _score(model: str, ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> SystemScore:
+    scored = {column: _means(model, ratings, criteria, column, level) for column in ("raw", "z")}
+    return SystemScore(
+        model=model,
+        n_ratings=len(ratings),
+        n_dialogues=len(ratings.drop_duplicates(["dialogue_id", "worker_id"])),
+        n_workers=int(ratings["worker_id"].nunique()),
+        raw=scored["raw"],
+        z=scored["z"],
+    )
+
+
+def _means(model: str, ratings: pd.DataFrame, criteria: Sequence[str], column: str, level: float) -> dict[str, Result]:
+    values, workers = ratings[column].to_numpy(dtype=float), ratings["worker_id"].to_numpy(dtype=object)
+    criterion = ratings["criterion"].to_numpy(dtype=object)
+    means = {}
+    for name in criteria:
+        own = criterion == name
+        means[name] = clustered_mean(values[own], workers[own], name=f"{name} of {model} ({column})", level=level)
+    parts, raters, _ = overall_parts(ratings, column)
+    overall = clustered_mean(parts, raters, name=f"overall of {model} ({column})", level=level)
+    return {OVERALL: overall, **means}
+
+
+def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, Objects]:
+    """What each dialogue of one model adds to its overall score: a number per dialogue whose mean is that score.
+
+    Where every dialogue was rated on all criteria this is the mean of its ratings. Where ratings are missing, the mean
+    of criteria is not the mean of dialogues; then each rating counts by its weight in the mean of its criterion, so that
+    the deviations, summed by worker, are those of the overall score (its linearisation).
+
+    Returns:
+        The numbers, the workers and the dialogues of them.
+    """
+    known = ratings[ratings[column].notna().to_numpy(dtype=bool)]
+    x = known[column].to_numpy(dtype=float)
+    code, names = pd.factorize(known["criterion"])
+    size = np.bincount(code, minlength=len(names)).astype(float)
+    mean = np.bincount(code, weights=x, minlength=len(names)) / np.maximum(size, 1)
+    dialogues = known.groupby(["dialogue_id", "worker_id"], sort=False).ngroup().to_numpy(dtype=int)
+    first = known.drop_duplicates(["dialogue_id", "worker_id"])
+    n = len(first)
+    deviations = (x - mean[code]) / (size[code] * max(1, len(names)))
+    parts = n * np.bincount(dialogues, weights=deviations, minlength=n) + (mean.mean() if n else 0.0)
+    return parts, first["worker_id"].to_numpy(dtype=object), first["dialogue_id"].to_numpy(dtype=object)
+
+
+def score_gaps(ratings: pd.DataFrame, models: Sequence[str], *, level: float = 0.95) -> list[ScoreGap]:
+    """Every pair of ``models`` by overall z, in the given order; ``ratings`` as for :func:`system_scores`.
+
+    The paper's test takes the mean z of each dialogue (Ji et al. 2022, §4.2, Figure 3).
+    """
+    known = ratings[ratings["z"].notna().to_numpy(dtype=bool)]
+    parts = {str(model): overall_parts(own, "z") for model, own in known.groupby("model", sort=False)}
+    means = known.groupby(["model", "dialogue_id", "worker_id"], sort=False)["z"].mean()
+    of_dialogue = {str(model): own.to_numpy(dtype=float) for model, own in means.groupby(level="model", sort=False)}
+    nothing, nobody = np.zeros(0), np.zeros(0, dtype=object)
+    gaps = []
+    for a, b in combinations(models, 2):
+        (x, x_workers, _), (y, y_workers, _) = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
+        difference = clustered_difference(x, x_workers, y, y_workers, name=f"overall z of {a} − {b}", level=level)
+        first, second = (of_dialogue.get(name, nothing) for name in (a, b))
+        gaps.append(ScoreGap(a, b, difference, _p_higher(first, second), _p_higher(second, first)))
+    holm = corrected([gap.difference for gap in gaps])
+    return [
+        ScoreGap(gap.model_a, gap.model_b, result, gap.p_a_higher, gap.p_b_higher)
+        for gap, result in zip(gaps, holm, strict=True)
+    ]
+
+
+def _p_higher(x: Floats, y: Floats) -> float:
+    p = rank_sum_test(x, y, "greater").p_value
+    return 1.0 if p is None else p

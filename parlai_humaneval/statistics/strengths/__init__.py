@@ -1,0 +1,1 @@
+"""Strengths of models from choices and comparisons."""

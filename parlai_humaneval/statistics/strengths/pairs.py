@@ -1,0 +1,213 @@
+"""Strengths from comparisons of two with ties: Bradley–Terry in the form of Rao and Kupper (1967).
+
+With d the difference of the strengths and log ν = t ≥ 0 the width of a tie, the first wins with logit⁻¹(d − t), the
+second with logit⁻¹(−d − t), and else they tie. Without ties t is 0 and the model is that of Bradley and Terry (1952).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import expit, log_expit
+
+from parlai_humaneval.statistics.strengths.results import (
+    Fitted,
+    Floats,
+    Strengths,
+    Words,
+    contrasts,
+    linked_models,
+    maximum,
+    nothing_known,
+    strengths_of,
+    why_unknown,
+)
+
+Ints = npt.NDArray[np.int64]
+SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
+ASSUMPTIONS = ("one number a model says how strong it is against any other", "ties are as likely in every pair")
+
+
+def bradley_terry(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    slots: bool = True,
+    models: Sequence[str] | None = None,
+    level: float = 0.95,
+    cluster: str = "worker",
+) -> Strengths:
+    """Strengths of models from comparisons of two, with ties and an effect of the place; see :class:`Strengths`.
+
+    Args:
+        first, second: per comparison, the names of the two models; ``first`` stood at the first place (left or top).
+        outcome: 1 the first won, 0 a tie, −1 the second won.
+        clusters: per comparison, who judged.
+        slots: model the pull of the place; False where it is not known which stood first.
+        models: all names, in the order of the results; None: those that occur, sorted.
+        level: coverage of the intervals.
+        cluster: what ``clusters`` are called.
+
+    Returns:
+        ``positions`` are the first and the second place. Where all comparisons tie, or a model never won, lost or tied
+        so that its strength would be finite, there is no estimate, and a note says why.
+
+    Raises:
+        ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
+            model only.
+
+    Assumes that comparisons depend on each other only within clusters. Sources: ``SOURCE``; covariance: Cameron & Miller
+    2015.
+    """
+    ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
+    words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
+    over = _wins(ones, twos, won, len(names))
+    groups = len(pd.unique(owners))
+    if not len(won) or not (won != 0).any():
+        why = "every comparison is a tie" if len(won) else "there are no comparisons"
+        return nothing_known(names, len(won), {}, why, words, clusters=groups)
+    known = linked_models(over)
+    unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
+    if not known:
+        return nothing_known(names, len(won), unknown, "no two models each won or tied", words, clusters=groups)
+    place = np.full(len(names), -1)
+    place[list(known)] = np.arange(len(known))
+    keep = (place[ones] >= 0) & (place[twos] >= 0)
+    sides = (place[ones[keep]], place[twos[keep]], won[keep])
+    said = _slots_unknown(sides[2]) if slots else ""
+    fit = _maximised(*sides, owners[keep], known, slots=slots and not said)
+    if fit is None and slots and not said:
+        said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
+        fit = _maximised(*sides, owners[keep], known, slots=False)
+    if fit is None:
+        why = "the comparisons separate the models"
+        return nothing_known(names, int(keep.sum()), {}, why, words, clusters=groups)
+    found = strengths_of(fit, names, ("1", "2"), unknown, words)
+    return found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
+
+
+def _checked(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    models: Sequence[str] | None,
+) -> tuple[Ints, Ints, Ints, npt.NDArray[np.object_], list[str]]:
+    ones, twos, owners = (np.asarray(values, dtype=object) for values in (first, second, clusters))
+    won = np.asarray(outcome, dtype=float)
+    if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
+        raise ValueError("first, second, outcome and clusters must be lists of the same length, an entry a comparison.")
+    if any(pd.isna(values).any() for values in (ones, twos, owners)):
+        raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
+    if not np.isin(won, (-1, 0, 1)).all():
+        raise ValueError("outcome holds 1 (the first won), 0 (a tie) or -1 (the second won).")
+    names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
+    if len(set(names)) < max(2, len(names)):
+        raise ValueError("Strengths need two models or more, each named once.")
+    codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
+    if (np.concatenate(codes) < 0).any():
+        raise ValueError("A comparison holds a model that is not among the models.")
+    if (codes[0] == codes[1]).any():
+        raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
+    return codes[0].astype(np.int64), codes[1].astype(np.int64), won.astype(np.int64), owners, names
+
+
+def _wins(ones: Ints, twos: Ints, won: Ints, size: int) -> Floats:
+    """How often the row's model won over or tied with the column's: a tie bounds the difference from both sides."""
+    over = np.zeros((size, size))
+    np.add.at(over, (ones[won >= 0], twos[won >= 0]), 1)
+    np.add.at(over, (twos[won <= 0], ones[won <= 0]), 1)
+    return over
+
+
+def _slots_unknown(won: Ints) -> str:
+    if (won >= 0).all() or (won <= 0).all():
+        return (
+            "The effect of the place cannot be estimated: one place never won. The strengths are estimated without it."
+        )
+    return ""
+
+
+def _maximised(
+    ones: Ints, twos: Ints, won: Ints, owners: npt.NDArray[np.object_], known: tuple[int, ...], *, slots: bool
+) -> Fitted | None:
+    basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
+    places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
+    design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0)])
+    ties = bool((won == 0).any())
+    rows, pattern = np.unique(np.column_stack([ones, twos, won]), axis=0, return_inverse=True)
+    counts, kinds = np.bincount(pattern).astype(float), rows[:, 2]
+    first = np.unique(pattern, return_index=True)[1]
+    likelihood = _RaoKupper(design[first], kinds, ties)
+
+    def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
+        values, scores = likelihood.values(at), likelihood.scores(at)
+        return float(counts @ values), counts @ scores, likelihood.information(at, counts)
+
+    width = design.shape[1]
+    start = np.zeros(width + ties)
+    if ties:
+        start[-1] = 2 * np.arctanh(min(0.95, float((won == 0).mean())))
+    if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < len(start):
+        return None
+    at = maximum(evaluate, start, possible=(lambda tried: bool(tried[-1] > 1e-9)) if ties else (lambda _: True))
+    if at is None:
+        return None
+    scores = likelihood.scores(at)[pattern]
+    codes, _ = pd.factorize(owners)
+    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1).astype(float)
+    size = len(at)
+    blocks = {"models": _wide(basis, 0, size)}
+    if slots:
+        blocks["positions"] = _wide(of_places, basis.shape[1], size)
+    if ties:
+        blocks["tie"] = _wide(np.ones((1, 1)), width, size)
+    return Fitted(at, evaluate(at)[2], sums, blocks, known, len(won))
+
+
+def _wide(block: Floats, start: int, size: int) -> Floats:
+    """``block`` at columns from ``start`` of ``size``, zeros elsewhere."""
+    wide = np.zeros((len(block), size))
+    wide[:, start : start + block.shape[1]] = block
+    return wide
+
+
+class _RaoKupper:
+    """Log-likelihood of each kind of comparison, an ordinal logit with thresholds ∓t; the last parameter is t."""
+
+    def __init__(self, design: Floats, won: Ints, ties: bool) -> None:
+        self.design, self.ties, self.tie = design, ties, won == 0
+        self.up, self.down = won >= 0, won <= 0  # a tie has a factor of both
+
+    def _parts(self, at: Floats) -> tuple[Floats, float]:
+        return (self.design @ at[:-1], float(at[-1])) if self.ties else (self.design @ at, 0.0)
+
+    def values(self, at: Floats) -> Floats:
+        lead, t = self._parts(at)
+        value = self.up * log_expit(lead - t) + self.down * log_expit(-lead - t)
+        return np.asarray(value + (self.tie * np.log(np.expm1(2 * t)) if self.ties else 0.0))
+
+    def scores(self, at: Floats) -> Floats:
+        """Comparisons × parameters."""
+        lead, t = self._parts(at)
+        up, down = self.up * expit(t - lead), self.down * expit(lead + t)
+        scores = self.design * (up - down)[:, None]
+        if not self.ties:
+            return np.asarray(scores)
+        return np.column_stack([scores, self.tie * 2 / -np.expm1(-2 * t) - up - down])
+
+    def information(self, at: Floats, counts: Floats) -> Floats:
+        lead, t = self._parts(at)
+        up = counts * self.up * expit(lead - t) * expit(t - lead)
+        down = counts * self.down * expit(-lead - t) * expit(lead + t)
+        inner = (self.design * (up + down)[:, None]).T @ self.design
+        if not self.ties:
+            return np.asarray(inner)
+        cross = (down - up) @ self.design
+        width = float((up + down).sum() + (counts * self.tie).sum() / np.sinh(t) ** 2)
+        return np.block([[inner, cross[:, None]], [cross[None, :], np.full((1, 1), width)]])

@@ -1,0 +1,283 @@
+"""Fitted strengths → results: each model and position against the mean, each pair, and whether all are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
+
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.result import Detail, Result
+
+Floats = npt.NDArray[np.float64]
+Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
+"""Parameters → log-likelihood, gradient, information (minus the second derivatives)."""
+
+_STEPS, _SMALL = 60, 1e-9
+_LARGEST = 12.0
+"""No finite data give such log-odds: the maximum lies at infinity."""
+
+
+class Strengths(BaseModel):
+    """How strong each model is, free of the order of matches, with position effects taken out.
+
+    All estimates are log-odds: of two models whose strengths differ by d, shown at equally good places, the
+    first is chosen with odds exp(d). ``details`` of each hold the standard error and ``p_independent``, the p-value if
+    every turn were independent of the others.
+
+    Attributes:
+        models: per model, its strength minus the mean of those that can be estimated.
+        pairs: per two models, the first minus the second, with Holm's correction over the pairs; ``details`` have
+            ``chance``, with which the first is chosen over the second.
+        positions: per position, its pull minus the mean of the positions; empty where positions are not modelled.
+        equal: are all strengths equal? (joint test)
+        no_position_effect: are all positions equal? None where positions are not modelled.
+        tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
+        notes: what could not be estimated, and why.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[Result, ...]
+    pairs: tuple[Result, ...]
+    positions: tuple[Result, ...] = ()
+    equal: Result
+    no_position_effect: Result | None = None
+    tie: Result | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.
+
+    ``names``: of all models; ``blocks``: name of a block → rows that turn the parameters into its effects (models that
+    could be estimated, positions, tie); ``known``: indices of the models in the block ``models``.
+    """
+
+    parameters: Floats
+    information: Floats
+    cluster_scores: Floats
+    blocks: Mapping[str, Floats]
+    known: tuple[int, ...]
+    n: int
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the results say of themselves."""
+
+    method: str
+    assumptions: tuple[str, ...]
+    source: str
+    level: float
+    cluster: str
+
+
+def maximum(evaluate: Evaluate, start: Floats, possible: Callable[[Floats], bool] = lambda _: True) -> Floats | None:
+    """Newton's method with halved steps; None where there is no maximum (the data separate the models)."""
+    at = start
+    value, gradient, information = evaluate(at)
+    for _ in range(_STEPS):
+        try:
+            step = np.linalg.solve(information, gradient)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(step).all():
+            return None
+        gain = float(gradient @ step)
+        if gain < _SMALL:  # one more step, whose error is the square of it
+            return at + step if np.abs(at).max(initial=0) < _LARGEST and possible(at + step) else None
+        size = 1.0
+        while size > 1e-6:
+            tried = at + size * step
+            if possible(tried):
+                new_value, new_gradient, new_information = evaluate(tried)
+                if new_value >= value - 1e-12 * abs(value):
+                    break
+            size /= 2
+        else:
+            return None
+        at, value, gradient, information = tried, new_value, new_gradient, new_information
+    return None
+
+
+def linked_models(over: Floats) -> tuple[int, ...]:
+    """The largest group of models that all won, directly or through others, over each other of the group.
+
+    ``over[i, j]``: how often i was chosen while j was not. Only within such a group do finite strengths exist
+    (Ford 1957; Hunter 2004, assumption 1). Empty where no two models are linked so.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    _, labels = connected_components(over > 0, directed=True, connection="strong")
+    sizes = np.bincount(labels)
+    weights = np.bincount(labels, weights=over.sum(axis=1) + over.sum(axis=0))
+    best = max(range(len(sizes)), key=lambda label: (sizes[label], weights[label], -label))
+    return tuple(np.flatnonzero(labels == best).tolist()) if sizes[best] > 1 else ()
+
+
+def why_unknown(over: Floats, model: int) -> str:
+    """Why a model has no finite strength."""
+    wins, losses = over[model].sum(), over[:, model].sum()
+    if not wins and not losses:
+        return "it was never compared with another model"
+    if not wins:
+        return "it was never chosen over another model, so that its strength lies below any number"
+    if not losses:
+        return "no other model was ever chosen over it, so that its strength lies above any number"
+    return "no chain of wins links it with the other models in both directions"
+
+
+def contrasts(size: int) -> Floats:
+    """Orthonormal columns that sum to 0: ``size`` effects from ``size`` − 1 parameters."""
+    from scipy.linalg import helmert
+
+    return np.asarray(helmert(size), dtype=float).T if size > 1 else np.zeros((size, 0))
+
+
+def strengths_of(
+    fit: Fitted, names: Sequence[str], places: Sequence[str], unknown: Mapping[int, str], words: Words
+) -> Strengths:
+    """All results of a fit. ``unknown``: model → why it has no strength."""
+    table = _Inference(fit, words)
+    place = {model: row for row, model in enumerate(fit.known)}
+    rows = fit.blocks["models"]
+    models = [
+        table.effect(f"strength of {name}", rows[place[i]])
+        if i in place
+        else table.none(f"strength of {name}", unknown[i])
+        for i, name in enumerate(names)
+    ]
+    pairs = []
+    for a, b in combinations(range(len(names)), 2):
+        name = f"{names[a]} over {names[b]}"
+        if a in place and b in place:
+            pairs.append(_with_chance(table.effect(name, rows[place[a]] - rows[place[b]])))
+        else:
+            lacking = [i for i in (a, b) if i not in place]
+            pairs.append(table.none(name, "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)))
+    spots = fit.blocks.get("positions")
+    tie = fit.blocks.get("tie")
+    return Strengths(
+        models=tuple(models),
+        pairs=tuple(_corrected(pairs)),
+        positions=()
+        if spots is None
+        else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
+        equal=table.joint("all strengths are equal", rows),
+        no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
+        tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
+        notes=tuple(f"The strength of {names[i]} cannot be estimated: {unknown[i]}." for i in unknown),
+    )
+
+
+def nothing_known(
+    names: Sequence[str], n: int, unknown: Mapping[int, str], why: str, words: Words, *, clusters: int
+) -> Strengths:
+    """Where no strength at all can be estimated."""
+    empty = Fitted(np.zeros(0), np.zeros((0, 0)), np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}, (), n)
+    reasons = {i: unknown.get(i, why) for i in range(len(names))}
+    found = strengths_of(empty, names, (), reasons, words)
+    return found.model_copy(update={"notes": (f"No strength can be estimated: {why}.",)})
+
+
+def _with_chance(result: Result) -> Result:
+    chance = None if result.estimate is None else float(expit(result.estimate))
+    return result.model_copy(update={"details": {**result.details, "chance": chance}})
+
+
+def _corrected(results: Sequence[Result]) -> list[Result]:
+    family = [result.p_value if result.estimate is not None else None for result in results]
+    return [r.model_copy(update={"p_holm": p}) for r, p in zip(results, holm(family), strict=True)]
+
+
+class _Inference:
+    """Sandwich covariance by cluster (CR1) with Student's t, and the one of independent turns beside it."""
+
+    def __init__(self, fit: Fitted, words: Words) -> None:
+        self.fit, self.words = fit, words
+        self.groups = len(fit.cluster_scores)
+        self.independent = np.linalg.inv(fit.information)
+        factor = self.groups / (self.groups - 1) if self.groups > 1 else 0.0
+        self.robust = self.independent @ (factor * fit.cluster_scores.T @ fit.cluster_scores) @ self.independent
+
+    def _base(self, name: str) -> Result:
+        details: dict[str, Detail] = {f"n_{self.words.cluster}s": self.groups}
+        return Result(
+            name=name,
+            level=self.words.level,
+            n=self.fit.n,
+            method=f"{self.words.method}, CR1 t, clustered by {self.words.cluster}",
+            assumptions=(*self.words.assumptions, f"{self.words.cluster}s are independent of each other"),
+            source=self.words.source,
+            details=details,
+        )
+
+    def none(self, name: str, why: str) -> Result:
+        p = None if self.fit.n else 1.0
+        return self._base(name).model_copy(update={"p_value": p, "notes": (f"cannot be estimated: {why}",)})
+
+    def effect(self, name: str, row: Floats, *, tested: bool = True) -> Result:
+        """One linear combination of the parameters, against 0."""
+        base, estimate = self._base(name), float(row @ self.fit.parameters)
+        plain = float(np.sqrt(row @ self.independent @ row))
+        alone: dict[str, Detail] = {"standard_error_independent": plain}
+        if tested:
+            alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
+        base = base.model_copy(update={"estimate": estimate, "details": {**base.details, **alone}})
+        if self.groups < MIN_CLUSTERS:
+            return base.model_copy(update={"notes": (too_few(self.words.cluster),)})
+        error = float(np.sqrt(max(0.0, row @ self.robust @ row)))
+        if error < 1e-9:
+            note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
+            return base.model_copy(update={"notes": (note,)})
+        half, t = float(stdtrit(self.groups - 1, 0.5 + self.words.level / 2)) * error, estimate / error
+        return base.model_copy(
+            update={
+                "ci_low": estimate - half,
+                "ci_high": estimate + half,
+                "statistic": t if tested else None,
+                "p_value": float(2 * stdtr(self.groups - 1, -abs(t))) if tested else None,
+                "notes": few_notes(self.groups, self.words.cluster),
+                "details": {**base.details, "standard_error": error, "df": self.groups - 1},
+            }
+        )
+
+    def joint(self, name: str, rows: Floats) -> Result:
+        """Wald test that all effects of a block are 0, F with (effects − 1, clusters − effects + 1) degrees of freedom.
+
+        Hotelling's correction: with few clusters χ² and F(q, clusters − 1) reject a true null too often.
+        """
+        base = self._base(name)
+        q = len(rows) - 1
+        df = self.groups - q
+        if q < 1:
+            return base.model_copy(
+                update={"p_value": 1.0 if not self.fit.n else None, "notes": ("nothing to compare",)}
+            )
+        if df < 1 or self.groups < MIN_CLUSTERS:
+            return base.model_copy(update={"notes": (f"{too_few(self.words.cluster)[:-1]}, more than {q + 1} here)",)})
+        effects, covariance = rows[:q] @ self.fit.parameters, rows[:q] @ self.robust @ rows[:q].T
+        if np.linalg.cond(covariance) > 1e12:
+            return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
+        wald = float(effects @ np.linalg.solve(covariance, effects))
+        if not 0 <= wald < np.inf:
+            # Rounding alone is left of a covariance of workers who hardly differ.
+            return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
+        f = wald * df / (q * (self.groups - 1))
+        return base.model_copy(
+            update={
+                "statistic": f,
+                "p_value": float(fdtrc(q, df, f)),
+                "method": f"{self.words.method}, F test with CR1 covariance, clustered by {self.words.cluster}",
+                "notes": few_notes(self.groups, self.words.cluster),
+                "details": {**base.details, "df": q, "df_residual": df},
+            }
+        )

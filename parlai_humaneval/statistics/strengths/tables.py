@@ -1,0 +1,68 @@
+"""Strengths of models from tables: Plackett–Luce of turns, Bradley–Terry of comparisons, with position effects.
+
+They do not depend on the order of dialogues, as TrueSkill does, and their intervals shrink with more data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from parlai_humaneval.statistics.pair_wins import oriented
+from parlai_humaneval.statistics.strengths.choices import plackett_luce
+from parlai_humaneval.statistics.strengths.pairs import bradley_terry
+from parlai_humaneval.statistics.strengths.results import Strengths
+from parlai_humaneval.tables.choices import ChoiceGroup
+
+__all__ = [
+    "Strengths",
+    "bradley_terry",
+    "comparison_strengths",
+    "oriented_strengths",
+    "plackett_luce",
+    "turn_strengths",
+]
+
+
+def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | None:
+    """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
+
+    Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
+    See :func:`plackett_luce` for one pick a turn, several picks, and what cannot be estimated.
+    """
+    if group.kind == "single" or len(group.models) < 2:
+        return None
+    positions = None if np.isnan(group.positions).all() else group.positions
+    turns = group.turns
+    return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
+
+
+def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
+    """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table, clustered by worker.
+
+    Which model stood first (left or top) is read from ``side``, else, of two replies, from ``position_a``; where that is
+    not known of every row the effect of the place is not modelled. Empty ``n_models`` means two. None for a table of no
+    rows.
+
+    Raises:
+        TableError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
+    """
+    return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
+
+
+def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
+    """The same of rows that :func:`~parlai_humaneval.statistics.pair_wins.oriented` has made; ``models`` in this order."""
+    first_a = rows["first_a"].to_numpy(dtype=float)
+    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
+    return bradley_terry(
+        np.where(swap, b, a),
+        np.where(swap, a, b),
+        np.where(swap, -outcome, outcome),
+        rows["worker_id"].to_numpy(dtype=object),
+        slots=not np.isnan(first_a).any(),
+        models=models,
+        level=level,
+    )

@@ -1,0 +1,1 @@
+"""How long a speaker passes for a person, from current-status data."""

@@ -1,0 +1,1 @@
+"""TrueSkill of matches of any number of players."""

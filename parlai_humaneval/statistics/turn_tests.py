@@ -1,0 +1,248 @@
+"""The papers' tests of the turns of several models, each with its companion that is clustered by worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+from scipy.special import fdtrc
+
+from parlai_humaneval.statistics.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
+from parlai_humaneval.statistics.clustered import (
+    DIFFERENCE_LIMITS,
+    FEW_CLUSTERS,
+    MIN_CLUSTERS,
+    cluster_sums,
+    sign_flip_p,
+)
+from parlai_humaneval.statistics.clustered import too_few as too_few_words
+from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.shares import binomial_test
+
+Floats = npt.NDArray[np.float64]
+
+
+class TurnTest(BaseModel):
+    """One question to the turns, answered twice.
+
+    ``paper``: as the paper does, all turns taken as independent. ``clustered``: by worker; of a pair the difference of
+    the two selected rates (A − B), of all models whether their rates are equal. ``sign_flip_p``: of a pair judged by
+    few workers, the exact randomisation test of that difference.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[str, ...]
+    paper: Result
+    clustered: Result
+    sign_flip_p: float | None = None
+    of_pair: bool = True
+
+
+def compare_choices(
+    chosen: npt.ArrayLike,
+    models: Sequence[str],
+    workers: npt.ArrayLike,
+    *,
+    one_pick: bool,
+    level: float = 0.95,
+) -> list[TurnTest]:
+    """All models at once, where there are more than two, then each pair; Holm's correction over the pairs.
+
+    ``chosen``: turns × models; 1 chosen, 0 not, nan not shown. With ``one_pick`` a turn: Pearson's χ² over all,
+    two-sided binomial tests of the turns that one of a pair won. Else: Cochran's Q over all, then McNemar's χ² (Liu et
+    al. 2023; their six pairs of Table 5 are not corrected, of which three stay significant with Holm's correction).
+    All models together are tested on turns that showed all; a pair on those that showed both.
+
+    Raises:
+        ValueError: not a column a model or a worker a turn; a value that is not 0, 1 or nan.
+    """
+    matrix, who = choices_checked(chosen, models, workers)
+    whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
+    pairs = [_pair(matrix, models, who, a, b, one_pick, level) for a, b in combinations(range(len(models)), 2)]
+    return [*whole, *with_holm(pairs)]
+
+
+def compare_singles(
+    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike, *, level: float = 0.95
+) -> list[TurnTest]:
+    """Each pair of models that were judged alone; Holm's correction over the pairs.
+
+    ``chosen`` as in :func:`compare_choices`, one model a turn. The paper's test is the two-sided t test of independent
+    turns (Smith et al. 2022, App. C.7).
+
+    Raises:
+        ValueError: as :func:`compare_choices`.
+    """
+    matrix, who = choices_checked(chosen, models, workers)
+    return with_holm(
+        TurnTest(
+            models=(models[a], models[b]),
+            paper=t_test(*(values[~np.isnan(values)] for values in matrix[:, [a, b]].T), name=name),
+            clustered=clustered_difference(
+                matrix[:, a], who, matrix[:, b], who, name=name, limits=DIFFERENCE_LIMITS, level=level
+            ),
+        )
+        for a, b in combinations(range(len(models)), 2)
+        for name in [f"{models[a]} against {models[b]}"]
+    )
+
+
+BASELINE = 0.8
+"""What Liu et al. 2023 (“SM sample size”) expect of a single model under the null hypothesis."""
+
+
+def compare_with_baseline(
+    chosen: npt.ArrayLike,
+    models: Sequence[str],
+    workers: npt.ArrayLike,
+    *,
+    baseline: float = BASELINE,
+    level: float = 0.95,
+) -> list[TurnTest]:
+    """Of each model that was judged alone, whether its rate differs from ``baseline``; Holm over the models.
+
+    Liu et al. 2023 test each single model with the two-sided binomial test against .8. The clustered companion tests the
+    mean of the turns by worker.
+
+    Raises:
+        ValueError: as :func:`compare_choices`.
+    """
+    matrix, who = choices_checked(chosen, models, workers)
+    return with_holm(
+        TurnTest(
+            models=(model,),
+            paper=binomial_test(int(np.nansum(values)), int((~np.isnan(values)).sum()), baseline, name=name).model_copy(
+                update={"source": SOURCE, "method": f"two-sided binomial test against {baseline:g}, Wilson interval"}
+            ),
+            clustered=clustered_mean(values, who, name=name, null=baseline, limits=(0, 1), level=level),
+            of_pair=False,
+        )
+        for model, values in zip(models, matrix.T, strict=True)
+        for name in [f"{model} against {baseline:g}"]
+    )
+
+
+def with_holm(tests: Iterator[TurnTest] | Sequence[TurnTest]) -> list[TurnTest]:
+    """``tests`` as one family: both p-values of each corrected for how many there are (a test without turns is none)."""
+    family = list(tests)
+    papers, clustered = ([getattr(test, side) for test in family] for side in ("paper", "clustered"))
+    corrected = [holm([r.p_value if r.n else None for r in results]) for results in (papers, clustered)]
+    return [
+        test.model_copy(
+            update={
+                "paper": test.paper.model_copy(update={"p_holm": p_paper}),
+                "clustered": test.clustered.model_copy(update={"p_holm": p_clustered}),
+            }
+        )
+        for test, p_paper, p_clustered in zip(family, *corrected, strict=True)
+    ]
+
+
+def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster: str = "worker") -> Result:
+    """Do all models have the same selected rate? Clustered: Hotelling's T² on the sums of each cluster.
+
+    ``chosen``: turns × models of 0 and 1. The differences of each model from the last, summed by cluster, have the CR1
+    covariance V; (G−q)/(q(G−1))·d'V⁻¹d is F with q = models − 1 and G−q degrees of freedom, for G clusters. For two
+    models this is the square of the clustered t of their difference. p = 1 with no turns or no difference at all; none
+    where clusters are too few (at most q, or below the least) or V cannot be inverted.
+
+    Raises:
+        ValueError: not a cluster a turn, or a value that is neither 0 nor 1.
+    """
+    matrix = np.asarray(chosen, dtype=float)
+    if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
+        raise ValueError(
+            f"expected turns × models of 0 and 1 and a {cluster} a turn; leave out turns that lack a model"
+        )
+    n, q = len(matrix), max(1, matrix.shape[1] - 1)
+    codes, names = pd.factorize(np.asarray(clusters, dtype=object))
+    groups = len(names)
+    base = Result(
+        name="all models",
+        n=n,
+        method=f"Hotelling's T² (CR1), clustered by {cluster}",
+        assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
+        source="Cameron & Miller 2015, §VI–VII; Hotelling 1931",
+        details={f"n_{cluster}s": groups, "df1": q, "df2": max(0, groups - q)},
+    )
+    gaps = matrix[:, :-1] - matrix[:, -1:]
+    if not n or not gaps.any():
+        return base.model_copy(update={"statistic": 0.0, "p_value": 1.0, "notes": ("nothing tells the models apart",)})
+    if groups < max(MIN_CLUSTERS, q + 1):
+        return base.model_copy(update={"notes": (too_few_words(cluster) + ", more for many models",)})
+    mean = gaps.mean(axis=0)
+    sums = np.stack([np.bincount(codes, weights=column, minlength=groups) for column in (gaps - mean).T], axis=1)
+    covariance = groups / (groups - 1) * (sums.T @ sums) / n**2
+    if np.linalg.matrix_rank(covariance, hermitian=True) < q:
+        return base.model_copy(update={"notes": (f"{cluster}s differ too little for a clustered covariance",)})
+    f = (groups - q) / (q * (groups - 1)) * float(mean @ np.linalg.solve(covariance, mean))
+    return base.model_copy(update={"statistic": f, "p_value": float(fdtrc(q, groups - q, f))})
+
+
+def equality_tests(
+    matrix: Floats, models: Sequence[str], workers: npt.NDArray[np.object_], one_pick: bool, level: float = 0.95
+) -> TurnTest:
+    """All models at once, in the turns that showed all of them (and with ``one_pick`` had one pick)."""
+    full = ~np.isnan(matrix).any(axis=1)
+    # Where two models said the same and it was picked, both are marked; such a turn is no single pick.
+    full &= (matrix.sum(axis=1) == 1) if one_pick else True
+    chosen = matrix[full]
+    counts = [int(count) for count in chosen.sum(axis=0)]
+    return TurnTest(
+        models=tuple(models),
+        paper=goodness_of_fit_test(counts) if one_pick else cochran_q_test(chosen),
+        clustered=equal_rates_test(chosen, workers[full]).model_copy(update={"level": level}),
+        of_pair=False,
+    )
+
+
+def _pair(
+    matrix: Floats,
+    models: Sequence[str],
+    workers: npt.NDArray[np.object_],
+    a: int,
+    b: int,
+    one_pick: bool,
+    level: float,
+) -> TurnTest:
+    name = f"{models[a]} against {models[b]}"
+    gaps = matrix[:, a] - matrix[:, b]
+    gaps, who = gaps[~np.isnan(gaps)], workers[~np.isnan(gaps)]
+    only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
+    if one_pick:
+        paper = binomial_test(only_a, only_a + only_b, name=name).model_copy(update={"source": SOURCE})
+    else:
+        paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
+    clustered = clustered_mean(gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
+    sums = cluster_sums(gaps, np.ones_like(gaps), who)
+    few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS
+    return TurnTest(
+        models=(models[a], models[b]),
+        paper=paper,
+        clustered=clustered,
+        sign_flip_p=sign_flip_p(sums, null=0) if few else None,
+    )
+
+
+def choices_checked(
+    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike
+) -> tuple[Floats, npt.NDArray[np.object_]]:
+    """The choices as turns × models, and the worker of each turn.
+
+    Raises:
+        ValueError: they do not fit together, or a choice is not 0, 1 or nan.
+    """
+    matrix, who = np.asarray(chosen, dtype=float), np.asarray(workers, dtype=object)
+    matrix = matrix if matrix.size else matrix.reshape(len(who), len(models))
+    if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):
+        raise ValueError(f"choices of shape {matrix.shape}: expected {len(who)} turns (workers) × {len(models)} models")
+    if not np.isin(matrix[~np.isnan(matrix)], (0, 1)).all():
+        raise ValueError("expected 1 where a model was chosen, 0 where not, nothing else (nan where it was not shown)")
+    return matrix, who

@@ -1,0 +1,264 @@
+"""A table of turns → groups of turns that can be analysed together, each as matrices of turns × models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
+from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
+from parlai_humaneval.tables.checking import ANY_PICK, ONE_PICK, picks_one
+from parlai_humaneval.tables.from_records import Tables
+
+Kind = Literal["one", "any", "single"]
+"""One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
+
+ONE_PICKED = ONE_PICK | {"free_for_all"}
+"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
+_TURN = ["dialogue_id", "turn"]
+_NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
+_ANSWERS = [
+    "selected",
+    "continued",
+    "written",
+    "seconds",
+    "complete",
+    "ticks",
+    "tick_choices",
+    "same_as",
+    "dialogue_status",
+]
+READ_AGAIN = "third_party"
+"""Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
+_FLAGS = ["automatic", "failed", "continued_each"]
+
+
+@dataclass(frozen=True)
+class ChoiceGroup:
+    """Answered turns of one technique, setting and metric; of several replies also of one set of models.
+
+    ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not, nan where the model was not shown.
+    ``positions``: of the same shape, the place at which each reply stood, from 1; nan where that is not known.
+    Beside them what does not count: turns with equal replies only, replies that failed, unfinished dialogues.
+    """
+
+    technique: str
+    setting: str
+    metric: str
+    kind: Kind
+    turns: ChosenTurns
+    positions: Floats
+    automatic_turns: int = 0
+    failed_replies: int = 0
+    unfinished_dialogues: int = 0
+    unfinished_turns: int = 0
+
+    @property
+    def models(self) -> list[str]:
+        return self.turns.models
+
+    @property
+    def family(self) -> tuple[str, str, str]:
+        """What is corrected for together."""
+        return self.technique, self.setting, self.metric
+
+    def only(self, keep: Mask) -> ChoiceGroup:
+        """The same group with some of its turns: ``keep`` has an entry a turn."""
+        old = self.turns
+        turns = ChosenTurns(
+            models=old.models,
+            chosen=old.chosen[keep],
+            by_position=old.by_position[keep],
+            workers=old.workers[keep],
+            dialogues=old.dialogues[keep],
+            turns=old.turns[keep],
+            written=old.written[keep],
+        )
+        return replace(self, turns=turns, positions=self.positions[keep])
+
+    def at_turns(self, first: int, last: int | None = None) -> ChoiceGroup:
+        """Turns ``first`` to ``last``, both with; without ``last`` all later ones."""
+        numbers = self.turns.turns
+        return self.only((numbers >= first) & (numbers <= (np.inf if last is None else last)))
+
+
+def choice_groups(tables: Tables) -> list[ChoiceGroup]:
+    """What was chosen of several replies, and which single replies were found good; reads ``turns``, ``dialogues``.
+
+    Sorted by technique, setting and metric, then those with most dialogues first, then models. A turn counts when its
+    dialogue was finished and it was answered: as its column ``complete`` says. Tables from elsewhere lack it: there a
+    turn with nothing chosen, nothing written and no time, though others have one, was not answered; any other is an
+    answer, also "none of them". Dialogues that were rated once more by another person do not belong here, nor turns in
+    which nothing was asked.
+
+    A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``. Where
+    one reply of several has to be picked, a single one was not judged: it is in no group.
+    """
+    return list(_choice_groups(tables))
+
+
+@lru_cache(maxsize=2)
+def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
+    """Kept, as several parts of a report ask for the groups of the same tables."""
+    turns = tables.turns
+    first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
+    # The texts, which are most of the table, are not copied.
+    rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand.to_numpy(dtype=bool)]
+    if rows.empty:
+        return ()
+    rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
+    rows = rows.assign(setting=rows["setting"].fillna(""))
+    parts = rows.groupby(["technique", "setting", "metric"], sort=True)
+    found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
+    return tuple(sorted(found, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
+
+
+def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
+    """Elsewhere place 0 tells that a reply failed, and several continued ones that nothing was to be chosen."""
+    turn = [rows[name] for name in ("technique", "setting", "metric", *_TURN)]
+    each = rows["continued"].groupby(turn, sort=False, dropna=False).transform("sum") > 1
+    assigned: pd.DataFrame = rows.assign(
+        failed=rows["failed"].fillna((rows["position"] == 0).astype("Int64")),
+        continued_each=rows["continued_each"].fillna(each.astype("Int64")),
+    )
+    return assigned
+
+
+def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
+    """Where several people rated the same dialogue, each has a dialogue of their own name."""
+    pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
+    if len(pairs) == pairs["dialogue_id"].nunique():
+        return rows
+    own = rows["dialogue_id"] + " by " + rows["worker_id"]
+    assigned: pd.DataFrame = rows.assign(dialogue_id=own, rated_dialogue=rows["dialogue_id"])
+    return assigned
+
+
+def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
+    """Where turns do not say whether their dialogue was finished, the table of dialogues may."""
+    unknown = rows["dialogue_status"].isna().to_numpy(dtype=bool)
+    if dialogues.empty or not unknown.any():
+        return rows
+    names = rows["rated_dialogue"] if "rated_dialogue" in rows else rows["dialogue_id"]
+    left = dialogues[(dialogues["complete"] == 0).to_numpy(dtype=bool)]
+    unfinished = pd.MultiIndex.from_frame(left[["dialogue_id", "worker_id"]])
+    here = pd.MultiIndex.from_arrays([names, rows["worker_id"]]).isin(unfinished)
+    status = np.where(unknown & here, "partial", rows["dialogue_status"].to_numpy(dtype=object))
+    assigned: pd.DataFrame = rows.assign(dialogue_status=status)
+    return assigned
+
+
+def self_comparisons(turns: pd.DataFrame) -> int:
+    """Turns in which a model stood against itself, which has no winner and counts nowhere."""
+    key = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn"]
+    first_hand = turns[turns["own_worker"].isna().to_numpy(dtype=bool)]
+    twice = first_hand[first_hand.duplicated([*key, "model"]).to_numpy(dtype=bool)]
+    return len(twice.drop_duplicates(key))
+
+
+def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
+    part = part[_answered(part)]
+    several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
+    for found in turn_groups(part[several], include_partial=False):
+        yield _of_several(technique, found, part)
+    yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
+
+
+def _answered(rows: pd.DataFrame) -> Mask:
+    """Rows of turns that were answered, as far as tables from elsewhere tell; ours say so themselves."""
+    timed = rows["seconds"].notna().to_numpy(dtype=bool)
+    if not timed.any():
+        return np.ones(len(rows), dtype=bool)
+    told = (rows["complete"].notna() | rows["tick_choices"].notna()).to_numpy(dtype=bool)
+    acted = is_set(rows, "selected") | is_set(rows, "written") | timed | told
+    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
+
+
+def _of_several(technique: str, found: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
+    turns = found.counted
+    group = ChoiceGroup(
+        technique=technique,
+        setting=found.setting,
+        metric=found.metric,
+        kind="one" if _picks_one(technique, found) else "any",
+        turns=turns,
+        positions=_positions(turns, rows),
+        automatic_turns=found.automatic_turns,
+        failed_replies=found.failed_replies,
+        unfinished_dialogues=found.unfinished_dialogues,
+        unfinished_turns=found.unfinished_turns,
+    )
+    # Who must pick one and picked none has not answered.
+    return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
+
+
+def _picks_one(technique: str, found: TurnGroup) -> bool:
+    """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
+    names = {technique.lower(), found.setting.lower()}
+    if names & ANY_PICK:
+        return False
+    # Equal replies are shown once, and picked together: then places tell, else models.
+    picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (found.counted.by_position, found.counted.chosen)))
+    return bool((picks <= 1).all() if names & ONE_PICKED else (picks == 1).all())
+
+
+def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:
+    where = pd.MultiIndex.from_arrays([turns.dialogues, turns.turns])
+    place = rows["position"].to_numpy(dtype=float)
+    here = where.get_indexer(pd.MultiIndex.from_arrays([rows["dialogue_id"], rows["turn"].to_numpy(dtype=float)]))
+    model = pd.Categorical(rows["model"], categories=turns.models).codes
+    known = (here >= 0) & (model >= 0) & (place > 0)
+    positions = np.full(turns.chosen.shape, np.nan)
+    positions[here[known], model[known]] = place[known]
+    return positions
+
+
+def _of_single(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
+    """A group a criterion. Our own tables say where nothing could be ticked; elsewhere nothing was ever chosen then."""
+    rows = rows[is_set(rows, "complete", missing=1) & ~is_set(rows, "failed")]
+    ticked = rows["tick_choices"].notna().to_numpy(dtype=bool)
+    other = rows[~ticked & rows["complete"].isna().to_numpy(dtype=bool) & ~picks_one(rows)]
+    if is_set(other, "selected").any():
+        yield _single(technique, str(other["metric"].iloc[0]), other, other["selected"].to_numpy(dtype=float))
+    rows = rows[ticked]
+    offered, given = (rows[name].fillna("").str.split(";") for name in ("tick_choices", "ticks"))
+    for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
+        asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
+        marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
+        yield _single(technique, str(criterion), rows[asked], marks[asked])
+
+
+def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats) -> ChoiceGroup:
+    counts = finished(rows)
+    left = rows[~counts]
+    rows, marks = rows[counts], marks[counts]
+    models = sorted(str(name) for name in rows["model"].unique())
+    chosen = np.full((len(rows), len(models)), np.nan)
+    codes: npt.NDArray[np.int8] = pd.Categorical(rows["model"], categories=models).codes
+    chosen[np.arange(len(rows)), codes] = marks
+    setting = rows["setting"] if len(rows) else left["setting"]
+    return ChoiceGroup(
+        technique=technique,
+        setting=str(setting.iloc[0]),
+        metric=metric,
+        kind="single",
+        turns=ChosenTurns(
+            models=models,
+            chosen=chosen,
+            by_position=np.full((len(rows), 0), np.nan),
+            workers=rows["worker_id"].to_numpy(dtype=object),
+            dialogues=rows["dialogue_id"].to_numpy(dtype=object),
+            turns=rows["turn"].to_numpy(dtype=float),
+            written=is_set(rows, "written").astype(float),
+        ),
+        positions=np.full(chosen.shape, np.nan),
+        unfinished_dialogues=int(left["dialogue_id"].nunique()),
+        unfinished_turns=len(left),
+    )

@@ -1,0 +1,191 @@
+"""Frames checked against the declared columns: typed, in order, with an error that names the bad cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from parlai_humaneval.tables.schema import (
+    COLUMNS,
+    KEYS,
+    TABLE_DESCRIPTIONS,
+    TABLES,
+    Column,
+    Kind,
+    TableName,
+)
+
+__all__ = [
+    "COLUMNS",
+    "TABLES",
+    "TABLE_DESCRIPTIONS",
+    "TableError",
+    "TableName",
+    "check_unique",
+    "from_rows",
+    "refuse",
+    "typed",
+]
+
+
+class TableError(ValueError):
+    """A table that cannot be used; the message names table, column and row, and says what was expected.
+
+    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
+    """
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
+
+
+def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with all columns of ``table``, in order, typed and checked; others follow as they are.
+
+    Raises:
+        TableError: a column of the exchange format is missing or has a value that does not fit.
+    """
+    columns = TABLES[table]
+    missing = [c for c in columns if c.exchange and c.name not in frame.columns]
+    if missing:
+        raise TableError(_missing(table, missing, [str(name) for name in frame.columns]))
+    twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise TableError(f"{table}: column {', '.join(twice)} stands there twice. Keep one of each.")
+    known = {c.name: _typed_column(table, c, frame) for c in columns}
+    others = {str(name): frame[name] for name in frame.columns if name not in known}
+    whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
+    return whole
+
+
+def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The typed table of ``rows``; with no rows it still has every column."""
+    return typed(table, pd.DataFrame(list(rows), columns=[c.name for c in TABLES[table]], dtype=object))
+
+
+def check_unique(table: TableName, frame: pd.DataFrame) -> None:
+    """Refuse a table (as :func:`typed` gives it) that holds a row twice, which would count an answer twice.
+
+    Raises:
+        TableError: two rows share all the columns that name a row of this table.
+    """
+    key = list(KEYS[table])
+    again = frame.duplicated(key, keep=False)
+    if again.any():
+        values = frame.loc[again, key].iloc[0]
+        same = frame[key].eq(values) | (frame[key].isna() & values.isna())
+        first, second = (int(place) for place in same.all(axis=1).to_numpy().nonzero()[0][:2])
+        named = ", ".join(f"{name} {value!r}" for name, value in values.items() if not pd.isna(value))
+        raise TableError(
+            f"{table}: rows {first + 1} and {second + 1} {_twice(frame.iloc[first], frame.iloc[second], named)}",
+            np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
+        )
+
+
+def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
+    """What is wrong with two rows of one key: the one is too many, or they contradict each other."""
+    differ = [
+        f"{name} {one[name]!r} and {two[name]!r}"
+        for name in map(str, one.index)
+        if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
+        if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
+    ]
+    if not differ:
+        return f"are the same answer ({named}). Keep one of them."
+    return (
+        f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}. Keep the right one, or "
+        "tell them apart by these names."
+    )
+
+
+def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.Series[Any]:
+    if column.name not in frame.columns:
+        return _absent(column.kind, frame.index)
+    values: pd.Series[Any] = frame[column.name]
+    if column.empty_ok and values.isna().all():
+        return _absent(column.kind, frame.index)  # most columns of a table that holds one technique
+    empty = values.isna() | values.isin([""])
+    if empty.any() and not column.empty_ok:
+        raise TableError(
+            f"{table}.{column.name}: empty in row {_first(empty)} ({column.description}).",
+            np.flatnonzero(empty.to_numpy()).tolist(),
+        )
+    if column.kind == "text":
+        if column.allowed:
+            refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
+        return _text(values, empty)
+    numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
+    refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
+    refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
+    if column.kind == "number":
+        return numbers
+    refuse(table, column.name, values, (numbers % 1 != 0).fillna(False).astype(bool), "a whole number")
+    if column.kind == "flag":
+        refuse(table, column.name, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
+    if column.allowed:
+        refuse(table, column.name, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
+    return numbers.astype("Int64")
+
+
+def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
+    """A column of missing values; arrays of nullable types, as a list of them takes a third of a second."""
+    missing = np.ones(len(index), dtype=bool)
+    cells: Any = np.full(len(index), None, dtype=object)
+    if kind == "number":
+        cells = pd.arrays.FloatingArray(np.zeros(len(index)), missing)
+    elif kind != "text":
+        cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
+    series: pd.Series[Any] = pd.Series(cells, index=index)
+    return series
+
+
+def _text(values: pd.Series[Any], empty: pd.Series[bool]) -> pd.Series[Any]:
+    cells = values.to_numpy(dtype=object, copy=True)
+    missing = empty.to_numpy(dtype=bool)
+    if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
+        cells[~missing] = [str(value) for value in cells[~missing]]
+    cells[missing] = None
+    series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
+    return series
+
+
+def refuse(
+    table: TableName,
+    column: str,
+    values: pd.Series[Any],
+    wrong: pd.Series[bool],
+    wanted: str | Callable[[int], str],
+) -> None:
+    """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
+
+    Raises:
+        TableError: names the first such row, and carries the places of all.
+    """
+    places = np.flatnonzero(wrong.to_numpy(dtype=bool)).tolist()
+    if places:
+        first = places[0]
+        expected = wanted if isinstance(wanted, str) else wanted(first)
+        raise TableError(f"{table}.{column}: {values.iloc[first]!r} in row {first + 1}, expected {expected}.", places)
+
+
+def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> str:
+    near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
+    hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
+    hint = f" {'; '.join(hints)}: rename it." if hints else ""
+    names = ", ".join(column.name for column in missing)
+    meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
+    return "\n".join([f"{table}: missing column {names}. It has: {', '.join(present)}.{hint} What they are:", *meant])
+
+
+def _one_of(column: Column) -> str:
+    *others, last = map(str, column.allowed)
+    return f"{', '.join(others)} or {last}"
+
+
+def _first(mask: pd.Series[bool]) -> int:
+    """Number of the first row where ``mask`` holds, from 1."""
+    return int(mask.to_numpy().argmax()) + 1

@@ -1,0 +1,260 @@
+"""Tidy tables ↔ files, CSV or JSONL, with a README of columns."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from parlai_humaneval.tables.checking import check_rules, with_dialogues
+from parlai_humaneval.tables.columns import (
+    TABLE_DESCRIPTIONS,
+    TABLES,
+    TableError,
+    TableName,
+    check_unique,
+    from_rows,
+    typed,
+)
+from parlai_humaneval.tables.from_records import Tables
+
+Format = Literal["csv", "jsonl"]
+AnyPath = str | os.PathLike[str]
+
+TITLE = "# Tables of a human evaluation of dialogue models"
+"""First line of the README beside tables."""
+
+# A spreadsheet runs a cell that begins so as a formula, and raters can type what they like. One apostrophe
+# before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+_SEPARATORS = {";": "semicolon", "\t": "tab", "|": "vertical bar"}
+
+
+def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
+    """Write every table and a ``README.md`` into the folder ``out`` (made if need be); returns the files.
+
+    JSONL holds all texts as they were. In CSV a text that a spreadsheet would run as a formula gets an
+    apostrophe before it, which :func:`read_tables` takes off again.
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in get_args(TableName):
+        path = out / f"{name}.{format}"
+        frame: pd.DataFrame = getattr(tables, name)
+        if format == "csv":
+            write_csv(frame, path)
+        else:
+            _write_jsonl(frame, path)
+        written.append(path)
+    readme = out / "README.md"
+    readme.write_text(_readme(format), encoding="utf-8")
+    return [*written, readme]
+
+
+def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: bool = False) -> list[Path]:
+    """:func:`write_tables` into a folder in which no tables stand yet: all files appear at the end, or none.
+
+    ``force``: tables of either format, and a README, that stand there are replaced; other files stay.
+
+    Raises:
+        TableError: there are such files, and ``force`` is not given; or ``out`` is a file.
+    """
+    out = Path(out)
+    check_free(out, force=force)
+    present = _present(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as draft:
+        written = write_tables(tables, Path(draft), format)
+        for path in present:
+            path.unlink()
+        for path in written:
+            os.replace(path, out / path.name)
+    return [out / path.name for path in written]
+
+
+def check_free(out: AnyPath, *, force: bool = False) -> None:
+    """Refuse a folder in which tables stand already, before the work of making others.
+
+    Raises:
+        TableError: as :func:`save_tables`.
+    """
+    out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{out} is a file; name a folder for the tables.")
+    present = _present(out)
+    if present and not force:
+        named = ", ".join(path.name for path in present)
+        raise TableError(f"{out} holds {named} already. Name another folder, or replace them with --force.")
+
+
+def _present(folder: Path) -> list[Path]:
+    """Tables of either format that stand in a folder, and a README that is not of tables of ours."""
+    names = [f"{name}.{ending}" for name in get_args(TableName) for ending in get_args(Format)]
+    tables = [path for name in sorted(names) if (path := folder / name).exists()]
+    readme = folder / "README.md"
+    foreign = readme.is_file() and not readme.read_bytes().startswith(TITLE.encode())
+    return [*tables, readme] if foreign else tables
+
+
+def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
+    """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
+
+    A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
+    dialogues without their ids counts as one of two dialogues of its own item (:func:`.table_rules.with_dialogues`).
+
+    Raises:
+        TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
+            an answer that stands there twice, rows that contradict each other (:mod:`.table_rules`). The message
+            names the file.
+    """
+    directory = Path(directory)
+    found = {name: _find(directory, name, format) for name in get_args(TableName)}
+    if not any(found.values()):
+        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
+    return Tables(**{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()})
+
+
+def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
+    wanted = get_args(Format) if format is None else (format,)
+    paths = [path for ending in wanted if (path := directory / f"{name}.{ending}").is_file()]
+    if len(paths) > 1:
+        raise TableError(f"{directory} holds {name} as .csv and as .jsonl; say which to read, or remove one.")
+    return paths[0] if paths else None
+
+
+def _read(name: TableName, path: Path) -> pd.DataFrame:
+    frame = read_frame(path)
+    if frame.empty:
+        return from_rows(name, [])
+    try:
+        table = typed(name, frame)
+        check_unique(name, table)
+        check_rules(name, table)
+    except TableError as error:
+        raise TableError(f"{path}: {error}", error.rows) from error
+    return with_dialogues(table) if name == "comparisons" else table
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """The rows of a file as they stand there, unchecked: JSONL where its name ends so, else CSV; empty cells are None.
+
+    Raises:
+        TableError: it is no CSV or JSONL, its cells are not separated by commas, it is not UTF-8, or a CSV without a
+            header; the message names the file.
+    """
+    try:
+        return _read_jsonl(path) if path.suffix == ".jsonl" else _read_csv(path)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path} is not UTF-8 ({error.reason}). Save it as UTF-8; spreadsheets call that “CSV UTF-8”."
+        ) from error
+    except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
+        raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """One table as CSV, every cell quoted; what a spreadsheet would run as a formula gets an apostrophe before it."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerow(frame.columns)
+        writer.writerows([_cell(value) for value in row] for row in _rows(frame))
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
+        csv.field_size_limit(2**31 - 1)
+        rows = csv.reader(file)
+        header = next((row for row in rows if row), [])
+        _check_header(header)
+        # In place, as a large study has millions of cells: only an apostrophe needs a closer look.
+        cells = [[(_unguarded(c) if c[0] == "'" else c) if c else None for c in row] for row in rows if row]
+    for number, row in enumerate(cells, start=1):
+        if len(row) != len(header):
+            raise ValueError(f"row {number} has {len(row)} cells, the header {len(header)}")
+    frame: pd.DataFrame = pd.DataFrame(cells, columns=header, dtype=object)
+    return frame
+
+
+def _check_header(header: list[str]) -> None:
+    if not header:
+        raise ValueError("it is empty; the first line of a CSV file names the columns")
+    found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
+    if len(header) == 1 and found:
+        raise ValueError(
+            f"the separator of its cells is the {found}; it has to be the comma. Save it again with commas (numbers with "
+            "a point, as in 3.5)"
+        )
+
+
+def _unguarded(cell: str) -> str:
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
+    names = [str(name) for name in frame.columns]
+    with path.open("w", encoding="utf-8") as file:
+        for row in _rows(frame):
+            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+
+
+def _read_jsonl(path: Path) -> pd.DataFrame:
+    with path.open(encoding="utf-8") as file:
+        rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+    frame: pd.DataFrame = pd.DataFrame(rows, dtype=object)
+    return frame
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"line {number} is no JSON object")
+    return row
+
+
+def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Rows of plain Python values, None where one is missing."""
+    columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _readme(format: Format) -> str:
+    lines = [TITLE, ""]
+    if format == "csv":
+        lines += [
+            "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
+            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one",
+            "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
+        ]
+    else:
+        lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
+    lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
+    for name in get_args(TableName):
+        lines += [
+            "",
+            f"## {name}.{format}",
+            "",
+            TABLE_DESCRIPTIONS[name],
+            "",
+            "| column | meaning |",
+            "|---|---|",
+        ]
+        lines += [f"| {column.name} | {column.description} |" for column in TABLES[name]]
+    return "\n".join(lines) + "\n"

@@ -9,9 +9,9 @@ from io import StringIO
 import pandas as pd
 import pytest
 from make_records import QUESTION, make_record, make_study, make_turn
-from parlai_humaneval.analysis.reports.pairwise import PairwiseReport, pairwise_report, render
 from rich.console import Console
 
+from parlai_humaneval.analysis.reports.pairwise import PairwiseReport, pairwise_report, render
 from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.wording import p_cell, percent, percent_range, seconds_words
 from parlai_humaneval.tables.columns import from_rows

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.protocol.allocation.groups import Cell
-from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue, pairing
+from parlai_humaneval.protocol.dialogues import pairing
+from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.items import Item
 from parlai_humaneval.protocol.dialogues.pairing import Judged, NotEnough, pair_items
 from parlai_humaneval.protocol.materials.files import MaterialError

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.report.designs import HUMAN
 from parlai_humaneval.report.document import Bubble, Example, ExampleTurn, Mark
+from parlai_humaneval.tables.counting import finished, is_set
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.schema_judged import LABELS
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval import __version__
-from parlai_humaneval.analysis.reports.facts import is_set, median, status_count, unique
+from parlai_humaneval.analysis.reports.facts import status_count
 from parlai_humaneval.analysis.reports.judged import judged_facts
 from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.report.designs import designs_of, models_in
@@ -27,6 +27,7 @@ from parlai_humaneval.report.document import (
     Statement,
 )
 from parlai_humaneval.report.section import Options
+from parlai_humaneval.tables.counting import is_set, median, unique
 from parlai_humaneval.tables.from_records import Tables
 
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")

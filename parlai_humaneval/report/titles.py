@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.analysis.reports.facts import is_set
 from parlai_humaneval.report.designs import designs_of, models_in
 from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.counting import is_set
 from parlai_humaneval.tables.from_records import Tables
 
 NAMED = 4

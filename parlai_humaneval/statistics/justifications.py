@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, is_turn, oriented
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.stop_words import STOP_WORDS
-from parlai_humaneval.tables.counting import of_unfinished
+from parlai_humaneval.tables.counting import finished, is_set, of_unfinished
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.record_rows import TIE
 

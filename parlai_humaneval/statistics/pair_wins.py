@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, sign_flip_p
 from parlai_humaneval.statistics.correction import holm
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.statistics.two_way import two_way_share
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.counting import of_unfinished
+from parlai_humaneval.tables.counting import Mask, finished, is_set, of_unfinished
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.record_rows import TIE
 

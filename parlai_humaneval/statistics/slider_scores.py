@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import is_set
 from parlai_humaneval.quality.ratings import ALPHA
 from parlai_humaneval.statistics.rank_tests import rank_sums
+from parlai_humaneval.tables.counting import is_set
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.gaps import corrected
+from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.result import Result

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import is_set
 from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.tables.counting import is_set
 from parlai_humaneval.tables.from_records import Tables
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
-from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
 from parlai_humaneval.tables.checking import ANY_PICK, ONE_PICK, picks_one
+from parlai_humaneval.tables.counting import Mask, finished, is_set
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.turn_matrices import ChosenTurns, Floats, TurnGroup, turn_groups
 
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""

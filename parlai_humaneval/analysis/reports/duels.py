@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import LEVEL, unique
-from parlai_humaneval.analysis.reports.gaps import Contest, corrected
+from parlai_humaneval.analysis.reports.facts import LEVEL
+from parlai_humaneval.analysis.reports.gaps import Contest
 from parlai_humaneval.analysis.reports.types import Part, Share, rest
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.win_rates import Floats, outcomes
+from parlai_humaneval.tables.counting import unique
 
 PaperTest = Callable[[int, int], Result]
 """Wins of A and wins of B → the paper's test, which takes all comparisons as independent."""

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.analysis.reports.types import DialogueCount, TurnCount
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.tables.counting import Mask, is_set, median, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
 
 LEVEL = 0.95
-Mask = npt.NDArray[np.bool_]
 
 CLUSTERED = (
     "Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
@@ -63,30 +62,6 @@ def _asked(turns: pd.DataFrame) -> Mask:
     several = turns.duplicated(["dialogue_id", "turn"], keep=False).to_numpy(dtype=bool)
     choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
     return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
-
-
-def finished(rows: pd.DataFrame) -> Mask:
-    """Which rows are of complete dialogues; tables from elsewhere, without a status, hold complete ones."""
-    return np.asarray(rows["dialogue_status"].fillna("complete").eq("complete"), dtype=bool)
-
-
-def that_count(rows: pd.DataFrame, include_partial: bool) -> Mask:
-    """Which rows the numbers rest on: those of complete dialogues, or all."""
-    return np.ones(len(rows), dtype=bool) if include_partial else finished(rows)
-
-
-def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
-    """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
-    return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
-
-
-def unique(values: pd.Series[Any]) -> list[str]:
-    return sorted(str(value) for value in values.dropna().unique())
-
-
-def median(seconds: pd.Series[Any]) -> float | None:
-    known = seconds.dropna()
-    return float(known.median()) if len(known) else None
 
 
 def _dialogue_count(dialogues: pd.DataFrame) -> DialogueCount:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from parlai_humaneval.analysis.reports.types import Part
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.result import Result
 
 
@@ -54,14 +54,3 @@ def correct_gaps(gaps: Sequence[Gap]) -> None:
     """Holm's correction over the gaps that rest on something and could be tested, if several."""
     for gap, result in zip(gaps, corrected([gap.difference for gap in gaps]), strict=True):
         gap.difference = result
-
-
-def corrected(results: Sequence[Result]) -> list[Result]:
-    """``results`` with Holm's p where several of them rest on something and could be tested."""
-    family = [result.p_value if result.n else None for result in results]
-    if sum(p is not None for p in family) < 2:
-        return list(results)
-    return [
-        result if p is None else result.model_copy(update={"p_holm": p})
-        for result, p in zip(results, holm(family), strict=True)
-    ]

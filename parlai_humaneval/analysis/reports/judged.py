@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import LEVEL, is_set, median, status_count, unique
+from parlai_humaneval.analysis.reports.facts import LEVEL, status_count
 from parlai_humaneval.analysis.reports.types import AttentionChecks
+from parlai_humaneval.tables.counting import is_set, median, unique
 from parlai_humaneval.tables.from_records import Tables
 
 NOTHING = "No item has been judged yet, so nothing can be said about the models."

@@ -8,10 +8,10 @@ from types import ModuleType
 
 from rich.console import Console, RenderableType
 
-from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.analysis.reports.printing import print_report
 from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.counting import unique
 from parlai_humaneval.tables.from_records import Tables
 
 TECHNIQUES = (

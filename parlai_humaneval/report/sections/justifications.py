@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.justifications import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from parlai_humaneval.report.part_tables import Columns
+from parlai_humaneval.report.rows import Columns
 from parlai_humaneval.report.section import Part
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos

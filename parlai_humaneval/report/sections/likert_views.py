@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.sections import likert_combos
 from parlai_humaneval.report.views import (
     Curve,

@@ -10,7 +10,7 @@ from make_judgements import make_pairs
 from make_live_records import make_choices, make_verdict
 
 from parlai_humaneval.report.cells import laid_out
-from parlai_humaneval.report.part_tables import CUT, part_table
+from parlai_humaneval.report.rows import CUT, part_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.statistics.strengths.tables import comparison_strengths

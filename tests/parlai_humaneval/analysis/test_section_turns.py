@@ -15,7 +15,7 @@ from parlai_humaneval.analysis.reports.pw_turn.build import build_report as pair
 from parlai_humaneval.analysis.reports.sata.build import build_report as sata_report
 from parlai_humaneval.analysis.reports.single_model.build import build_report as single_report
 from parlai_humaneval.report.catalogue import SECTIONS
-from parlai_humaneval.report.part_tables import CUT
+from parlai_humaneval.report.rows import CUT
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turns import build
 from parlai_humaneval.statistics.correction import holm

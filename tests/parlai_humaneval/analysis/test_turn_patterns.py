@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns
 from parlai_humaneval.statistics.turn_patterns import first_choice, first_place, fixed_places, reselection
+from parlai_humaneval.tables.turn_matrices import ChosenTurns
 
 
 def make_turns(chosen, dialogues, *, workers=None, numbers=None, places=None, models=None):

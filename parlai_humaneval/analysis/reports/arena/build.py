@@ -7,22 +7,14 @@ import pandas as pd
 
 from parlai_humaneval.analysis.reports.arena import words
 from parlai_humaneval.analysis.reports.arena.types import ArenaModel, ArenaPair, ArenaReport
-from parlai_humaneval.analysis.reports.facts import (
-    CLUSTERED,
-    LEVEL,
-    common_facts,
-    finished,
-    is_set,
-    methods_of,
-    that_count,
-    unique,
-)
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.types import PlaceRow
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import holm
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.win_rates import Floats, outcomes
+from parlai_humaneval.tables.counting import finished, is_set, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
 
 METHODS = [

@@ -18,20 +18,13 @@ from parlai_humaneval.analysis.reports.direct_assessment.types import (
     Scores,
     WorkerRow,
 )
-from parlai_humaneval.analysis.reports.facts import (
-    CLUSTERED,
-    LEVEL,
-    common_facts,
-    is_set,
-    methods_of,
-    that_count,
-    unique,
-)
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.words import NO_RATINGS
 from parlai_humaneval.quality.ratings import degraded_rated_lower
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.slider_scores import standardised, turned, worker_checks
+from parlai_humaneval.tables.counting import is_set, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
 
 CHECK = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, TurnGroup, turn_groups
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of, that_count
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.free_for_all import words
 from parlai_humaneval.analysis.reports.free_for_all.types import FreeForAllGroup, FreeForAllReport, Standing
 from parlai_humaneval.analysis.reports.gaps import Gap, correct_gaps
@@ -14,7 +13,9 @@ from parlai_humaneval.analysis.reports.sata.build import anchoring, gap_of_share
 from parlai_humaneval.analysis.reports.words import NO_TURNS
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.trueskill.ratings import trueskill
+from parlai_humaneval.tables.counting import that_count
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.turn_matrices import ChosenTurns, TurnGroup, turn_groups
 
 METHODS = [
     "A reply that is picked is a point; the points of a dialogue rank its models, equal points share a rank (Ma et al. "

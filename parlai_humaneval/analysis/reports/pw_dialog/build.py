@@ -7,13 +7,14 @@ import pandas as pd
 
 from parlai_humaneval.analysis.reports.agreed import agreement_of
 from parlai_humaneval.analysis.reports.duels import correct_duels, duels_of, rate, standings_of
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, finished, median, methods_of, unique
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, methods_of
 from parlai_humaneval.analysis.reports.judged import NOTHING, REUSED, judged_facts
 from parlai_humaneval.analysis.reports.pw_dialog import words
 from parlai_humaneval.analysis.reports.pw_dialog.types import DialogGroup, PairwiseDialogReport, Reuse
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.statistics.win_rates import Floats
+from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
 
 METHODS = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, finished, median
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts
 from parlai_humaneval.analysis.reports.pw_turn import words
 from parlai_humaneval.analysis.reports.pw_turn.types import (
     ModelRates,
@@ -32,6 +32,7 @@ from parlai_humaneval.statistics.win_rates import (
     sqr_scores,
     wta_scores,
 )
+from parlai_humaneval.tables.counting import finished, median
 from parlai_humaneval.tables.from_records import Tables
 
 BOOTSTRAP_DRAWS = 2_000

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.analysis.reports.chosen_turns import ChosenTurns, Floats, TurnGroup, turn_groups
 from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.sata import words
@@ -21,6 +20,7 @@ from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.turn_matrices import ChosenTurns, Floats, TurnGroup, turn_groups
 
 SOBA = "soba"
 SATA = ("sata_random", "sata_user")

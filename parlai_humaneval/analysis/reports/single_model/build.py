@@ -10,16 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import (
-    CLUSTERED,
-    LEVEL,
-    common_facts,
-    finished,
-    is_set,
-    methods_of,
-    that_count,
-    unique,
-)
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, LEVEL, common_facts, methods_of
 from parlai_humaneval.analysis.reports.gaps import correct_gaps
 from parlai_humaneval.analysis.reports.single_model import words
 from parlai_humaneval.analysis.reports.single_model.types import (
@@ -35,6 +26,7 @@ from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import wald_interval
+from parlai_humaneval.tables.counting import finished, is_set, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
 
 Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from parlai_humaneval.analysis.reports.agreed import agreement_of
 from parlai_humaneval.analysis.reports.duels import correct_duels, duels_of, rate, standings_of
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, finished, median, methods_of, unique
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, methods_of
 from parlai_humaneval.analysis.reports.judged import NOTHING, REUSED, judged_facts
 from parlai_humaneval.analysis.reports.spot_the_bot import words
 from parlai_humaneval.analysis.reports.spot_the_bot.labels import label_agreement, label_rows
@@ -22,6 +22,7 @@ from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import GOODNESS, SEGMENT
 from parlai_humaneval.statistics.survival.curve import survival
+from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.record_rows import TIE
 from parlai_humaneval.tables.schema_judged import FEATURES

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from parlai_humaneval.analysis.reports.duels import Duel, correct_duels
-from parlai_humaneval.analysis.reports.facts import CLUSTERED, finished, methods_of
+from parlai_humaneval.analysis.reports.facts import CLUSTERED, methods_of
 from parlai_humaneval.analysis.reports.judged import NOTHING, judged_facts
 from parlai_humaneval.analysis.reports.third_party import words
 from parlai_humaneval.analysis.reports.third_party.rankings import rank_groups
 from parlai_humaneval.analysis.reports.third_party.replays import replay_groups
 from parlai_humaneval.analysis.reports.third_party.scales import scale_groups
 from parlai_humaneval.analysis.reports.third_party.types import RankGroup, ReplayGroup, ScaleGroup, ThirdPartyReport
+from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
 
 REPLAYS = (

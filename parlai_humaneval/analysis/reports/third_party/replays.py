@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval.analysis.reports.agreed import Agreement, agreement_of
-from parlai_humaneval.analysis.reports.facts import LEVEL, is_set
+from parlai_humaneval.analysis.reports.facts import LEVEL
 from parlai_humaneval.analysis.reports.third_party.types import AnswerAgreement, RatingAgreement, ReplayGroup, TurnRow
 from parlai_humaneval.statistics.agreement import cohen_kappa, krippendorff_alpha, percent_agreement
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.tables.counting import is_set
 
 KEYS = ["own_technique", "own_setting", "metric"]
 CHOSEN, VERDICT = "chosen", "verdict"

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import finished, is_set
 from parlai_humaneval.statistics.pair_wins import oriented
+from parlai_humaneval.tables.counting import finished, is_set
 from parlai_humaneval.tables.from_records import Tables
 
 Source = Literal["turns", "comparisons", "ratings", "segments"]

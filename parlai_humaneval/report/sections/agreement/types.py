@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Part, Section
 from parlai_humaneval.report.sections.agreement.judged import Scale, Source
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.views import (
     DataTable,
     Figure,

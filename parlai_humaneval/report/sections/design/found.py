@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from parlai_humaneval.analysis.reports.facts import finished
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.sections.direct_assessment.rows import assessed
 from parlai_humaneval.statistics.likert import likert_groups
@@ -23,6 +22,7 @@ from parlai_humaneval.statistics.measures import (
 from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
 from parlai_humaneval.statistics.standardised_scores import overall_parts
 from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from parlai_humaneval.report.part_tables import Columns, part_table
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Section
 from parlai_humaneval.report.sections.design.power_curves import power_figures
 from parlai_humaneval.report.sections.design.rows import POWER, GapRow, MeasureRow, Score, name_of

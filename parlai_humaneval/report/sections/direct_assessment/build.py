@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import words
 from parlai_humaneval.report.sections.direct_assessment.rows import Assessed, assessed
@@ -34,6 +33,7 @@ from parlai_humaneval.statistics.repeated_runs import replication, same_conclusi
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.standardised_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
+from parlai_humaneval.tables.counting import unique
 from parlai_humaneval.tables.from_records import Tables
 
 OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set
 from parlai_humaneval.statistics.slider_scores import (
     SLIDER_MAXIMUM,
     SLIDER_MINIMUM,
@@ -18,7 +17,7 @@ from parlai_humaneval.statistics.slider_scores import (
 )
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.counting import of_unfinished
+from parlai_humaneval.tables.counting import Mask, finished, is_set, of_unfinished
 from parlai_humaneval.tables.from_records import Tables
 
 TECHNIQUE = "direct_assessment"

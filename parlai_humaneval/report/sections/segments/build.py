@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel
 
-from parlai_humaneval.analysis.reports.facts import finished
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.segments import words
@@ -24,6 +23,7 @@ from parlai_humaneval.report.sections.segments.types import Analysis, SettingAna
 from parlai_humaneval.statistics.correction import holm
 from parlai_humaneval.statistics.spot_stability import ranking_stability
 from parlai_humaneval.statistics.spotting import SEGMENT, bot_contests, judged_segments
+from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
 
 SUBSAMPLES = 500

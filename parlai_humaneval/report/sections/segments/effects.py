@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import median, unique
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.segments.speakers import share
@@ -27,6 +26,7 @@ from parlai_humaneval.statistics.survival.tests import (
     permutation_logrank_test,
     survival_score_test,
 )
+from parlai_humaneval.tables.counting import median, unique
 from parlai_humaneval.tables.schema_judged import FEATURES, LABELS
 
 KINDS = ("bot_bot", "self_chat", "human_bot", "human_human")

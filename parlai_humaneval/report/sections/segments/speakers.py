@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import unique
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.segments.types import ByLength, Estimate, ModelRow, PairRow, SpeakerRow
@@ -18,6 +17,7 @@ from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, r
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import bootstrap_ranks
 from parlai_humaneval.statistics.survival.bands import survival_with_bands
+from parlai_humaneval.tables.counting import unique
 from parlai_humaneval.tables.schema_judged import LABELS
 
 CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"

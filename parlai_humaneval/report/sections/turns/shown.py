@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parlai_humaneval.report.part_tables import cut, cut_notes
+from parlai_humaneval.report.rows import cut, cut_notes
 from parlai_humaneval.report.section import Part
 from parlai_humaneval.report.sections.turns.types import TestRow, TurnsSection
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn

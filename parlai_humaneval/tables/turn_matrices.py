@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.analysis.reports.facts import Mask, finished, is_set, that_count
+from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

@@ -1,0 +1,82 @@
+"""Rows of a section: results are kept whole, and JSON, CSV, LaTeX and tables read the same names of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import model_serializer
+
+from parlai_humaneval.report.section import Part
+from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
+from parlai_humaneval.statistics.result import Result
+
+Columns = tuple[tuple[str, str, CellKind], ...]
+"""Name in JSON and files, what people read above it, and how its cells are written."""
+CUT = "Intervals of shares are cut at 0 and 100 %; the JSON has them whole."
+
+
+class Row(Part):
+    """A row of a section: values of its own, and the results that it rests on, each of them whole.
+
+    ``FROM`` says under which names parts of results are published: ``{"p_clustered": "clustered.p_value"}``. Every other
+    field that is no result is published under its own name. A result that is None gives None.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {}
+
+    @model_serializer(mode="plain")
+    def flat(self) -> dict[str, Any]:
+        """Everything that is published of the row, by name: the one source of JSON, CSV, LaTeX and tables."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        plain = {name: _plain(value) for name, value in values.items() if name not in self._results()}
+        return {**plain, **{name: self.at(path) for name, path in self.FROM.items()}}
+
+    def at(self, path: str) -> Any:
+        """The value at a path such as ``clustered.details.df``; None where something on the way is None."""
+        value: Any = self
+        for step in path.split("."):
+            if value is None:
+                return None
+            value = value.get(step) if isinstance(value, Mapping) else getattr(value, step)
+        return list(value) if isinstance(value, tuple) else value
+
+    @classmethod
+    def _results(cls) -> set[str]:
+        return {path.partition(".")[0] for path in cls.FROM.values()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.to_dict()
+    return value.model_dump(mode="json") if isinstance(value, Part) else value
+
+
+def part_table(key: str, title: str, columns: Columns, parts: Sequence[Part], notes: tuple[str, ...] = ()) -> DataTable:
+    """A row per part. A column of texts that is empty throughout, such as the setting of a table from elsewhere, is
+    left out; numbers that cannot be estimated keep their column."""
+    names = [name for name, _, _ in columns]
+    rows = [{name: values[name] for name in names} for values in (part.model_dump() for part in parts)]
+    shown = [
+        TableColumn(key=name, label=label, kind=kind)
+        for name, label, kind in columns
+        if kind != "text" or any(row[name] not in (None, "") for row in rows)
+    ]
+    return DataTable(
+        key=key,
+        title=title,
+        columns=tuple(shown),
+        rows=tuple({column.key: cut(row[column.key], column.kind) for column in shown} for row in rows),
+        notes=(*notes, *cut_notes(rows, columns)),
+    )
+
+
+def cut(value: Cell, kind: CellKind) -> Cell:
+    """A share within 0–1: Wald's and Student's intervals know no ends."""
+    return value if kind != "share" or value is None or isinstance(value, str) else min(1.0, max(0.0, value))
+
+
+def cut_notes(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
+    """That something was cut, if it was."""
+    shares = [name for name, _, kind in columns if kind == "share"]
+    return [CUT] if any(cut(row[name], "share") != row[name] for row in rows for name in shares) else []

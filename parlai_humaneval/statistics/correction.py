@@ -1,35 +1,70 @@
-"""Several tests at once."""
+"""Several tests at once: which of them are one family, and Holm's correction over it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import NamedTuple
 
 from parlai_humaneval.statistics.result import Result
 
 
+class Family(NamedTuple):
+    """The tests that one correction is over: the pairs of models of one technique, setting, metric and question."""
+
+    technique: str
+    setting: str
+    metric: str
+    question: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(dict.fromkeys(part for part in self if part))
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction (Holm 1979), in the given order.
+    """The p-values after Holm's step-down correction (Holm 1979), in the given order.
 
+    A corrected p below .05 says that the pair differs, with at most a 5 % chance of any such mistake in the family.
     None, a test that could not be made, stays None and does not count towards the family.
+
+    >>> holm([0.01, None, 0.04])
+    [0.02, None, 0.04]
     """
-    made = [i for i, p in enumerate(p_values) if p is not None]
-    values = np.array([p for p in p_values if p is not None], dtype=float)
-    order = np.argsort(values, kind="stable")
-    stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    corrected: list[float | None] = [None] * len(p_values)
-    for place, value in zip(order, stepped, strict=True):
-        corrected[made[place]] = min(1.0, float(value))
-    return corrected
+    from statsmodels.stats.multitest import multipletests  # half a second, which plain reading need not wait for
+
+    made = [p for p in p_values if p is not None]
+    corrected = iter(multipletests(made, method="holm")[1].tolist() if made else [])
+    return [None if p is None else float(next(corrected)) for p in p_values]
 
 
-def corrected(results: Sequence[Result]) -> list[Result]:
-    """``results`` with Holm's p where several of them rest on something and could be tested."""
-    family = [result.p_value if result.n else None for result in results]
-    if sum(p is not None for p in family) < 2:
-        return list(results)
+def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
+    """The ``results``, in their order, each with ``p_holm``: Holm's correction over its family, where that has several tests.
+
+    Args:
+        results: tests of pairs of models; one that rests on nothing (``n`` is 0) or could not be made does not count.
+        families: the family of each; None: all are one.
+
+    Returns:
+        copies, whose ``details`` say which ``family`` and of how many tests (``family_tests``) it was.
+
+    Raises:
+        ValueError: not as many families as results.
+    """
+    of_each = [Family("", "", "")] * len(results) if families is None else list(families)
+    if len(of_each) != len(results):
+        raise ValueError(f"{len(results)} results, but {len(of_each)} families")
+    p_holm: dict[int, float | None] = {}
+    tests: dict[Family, int] = {}
+    for family in dict.fromkeys(of_each):
+        places = [place for place, of in enumerate(of_each) if of == family]
+        p_values = [results[place].p_value if results[place].n else None for place in places]
+        tests[family] = sum(p is not None for p in p_values)
+        p_holm.update(zip(places, holm(p_values) if tests[family] > 1 else [None] * len(places), strict=True))
     return [
-        result if p is None else result.model_copy(update={"p_holm": p})
-        for result, p in zip(results, holm(family), strict=True)
+        result.model_copy(
+            update={
+                "p_holm": p_holm[place],
+                "details": {**result.details, "family": str(family), "family_tests": tests[family]},
+            }
+        )
+        for place, (result, family) in enumerate(zip(results, of_each, strict=True))
     ]

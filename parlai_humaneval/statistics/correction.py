@@ -37,7 +37,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
-    """The ``results``, in their order, each with ``p_holm``: Holm's correction over its family, where that has several tests.
+    """The ``results``, in their order, each with Holm's correction over its family, where that has several tests.
 
     Args:
         results: tests of pairs of models; one that rests on nothing (``n`` is 0) or could not be made does not count.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
@@ -13,6 +13,8 @@ from parlai_humaneval.statistics.wording import (
     p_cell,
     percent,
     percent_range,
+    points_range,
+    points_words,
     seconds_words,
 )
 
@@ -132,10 +134,7 @@ def cell_text(value: Cell, kind: CellKind) -> str:
         return value
     if kind == "count":
         return f"{round(value):,}".replace("-", MINUS)
-    text = {"share": percent, "p": p_cell, "seconds": seconds_words, "money": money_words}.get(kind, _number)(
-        float(value)
-    )
-    return text.replace("-", MINUS)
+    return _WRITTEN.get(kind, _number)(float(value)).replace("-", MINUS)
 
 
 def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
@@ -144,7 +143,13 @@ def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
         return ABSENT
     if kind == "share" and not isinstance(low, str) and not isinstance(high, str) and min(low, high) >= 0:
         return percent_range(low, high)
+    if kind == "points" and not isinstance(low, str) and not isinstance(high, str):
+        return points_range(low, high)
     return f"{cell_text(low, kind)} to {cell_text(high, kind)}"
+
+
+def _points(value: float) -> str:
+    return f"{'-' if value < 0 else ''}{points_words(value)}"
 
 
 def _number(value: float) -> str:
@@ -154,3 +159,12 @@ def _number(value: float) -> str:
     if float(value).is_integer():
         return f"{round(value):,}"
     return f"{value:,.1f}" if abs(value) >= TENS**2 else number_words(value)
+
+
+_WRITTEN: Mapping[CellKind, Callable[[float], str]] = {
+    "share": percent,
+    "points": _points,
+    "p": p_cell,
+    "seconds": seconds_words,
+    "money": money_words,
+}

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.report.catalogue import sections
-from parlai_humaneval.report.document import Document, SectionLeftOut
+from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
 from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import Options, Section
@@ -22,7 +21,7 @@ def make_document(
     options: Options | None = None,
     *,
     title: str,
-    report: Report | None = None,
+    task: TaskFacts | None = None,
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Document:
@@ -32,7 +31,7 @@ def make_document(
         tables: of one technique or several.
         options: seed and number of bootstrap draws.
         title: names the study.
-        report: the technique's own report of the same answers, whose keys stay in the JSON.
+        task: what the database of tasks knows of the same answers, if they come from there.
         notes: what a reader must know of how the document was made.
         now: date of the document; None: the present.
 
@@ -41,12 +40,11 @@ def make_document(
     """
     chosen = options or Options()
     found = sections(tables, chosen)
-    facts = facts_of(tables, chosen, title=title, report=report, notes=notes, now=now)
+    facts = facts_of(tables, chosen, title=title, task=task, notes=notes, now=now)
     return Document(
         facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
         sections=found,
         examples=examples_of(tables, seed=chosen.seed),
-        report={} if report is None else report.model_dump(mode="json"),
     )
 
 

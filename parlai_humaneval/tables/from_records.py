@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -61,7 +61,7 @@ def tables(records: Sequence[Rated]) -> Tables:
     results = [record for record in judgements if record.expected is None]
     rows: dict[TableName, list[Row]] = {
         "turns": _all(_turn_rows, dialogues) + _all(replay_turn_rows, results),
-        "dialogues": [_dialogue_row(record) for record in dialogues],
+        "dialogues": _all(lambda record: [_dialogue_row(record)], dialogues),
         "comparisons": [
             *_all(comparison_rows, dialogues),
             *(row for make in (pair_rows, ranking_rows, verdict_rows) for row in _all(make, results)),
@@ -69,16 +69,17 @@ def tables(records: Sequence[Rated]) -> Tables:
         "ratings": _all(rating_rows, dialogues) + _all(replay_rating_rows, results),
         "points": _all(point_rows, dialogues),
         "segments": _all(segment_rows, results),
-        "judgements": [judgement_row(record) for record in judgements],
+        "judgements": _all(lambda record: [judgement_row(record)], judgements),
     }
     return Tables(**{name: from_rows(name, found) for name, found in rows.items()})
 
 
-R = TypeVar("R")
+R = TypeVar("R", DialogueRecord, JudgementRecord)
 
 
-def _all(make: Callable[[R], Iterator[Row]], records: Sequence[R]) -> list[Row]:
-    return [row for record in records for row in make(record)]
+def _all(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
+    """The rows of all records, each of which says whether its rater is a program."""
+    return [{**row, "simulated": int(record.simulated)} for record in records for row in make(record)]
 
 
 def _unique(name: str, ids: Sequence[str]) -> None:

@@ -176,6 +176,7 @@ def _simulate(
                 run_raters(
                     run.url,
                     behaviour,
+                    announce=run.study.expect_simulated,
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,

@@ -34,6 +34,7 @@ from mephisto_tasks.engine.words import (
     filled,
 )
 from mephisto_tasks.workers.blocked_workers import block_if_failed
+from mephisto_tasks.workers.simulated_workers import is_simulated
 from parlai_humaneval.models.pool.pool import ModelFailed
 from parlai_humaneval.protocol.page.steps import Notice
 from parlai_humaneval.protocol.records.events import Interrupted
@@ -109,8 +110,13 @@ class StudyTaskRunner(TaskRunner):
         self._finish(agent, held)
 
     def _page(self, agent: Any, phase: Literal["practice", "task"]) -> PageSession:
-        timeout_s = self.study.config.answer_timeout_s
-        return PageSession(agent, phase=phase, answer_timeout_s=timeout_s, closing=self.study.closing)
+        return PageSession(
+            agent,
+            phase=phase,
+            answer_timeout_s=self.study.config.answer_timeout_s,
+            closing=self.study.closing,
+            simulated=is_simulated(agent.get_worker(), self.study.expects_simulated),
+        )
 
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):

@@ -84,6 +84,7 @@ class Study(ABC):
     """Why nothing is given out any more: units failed in a row. None while all is well."""
     _failures: int = 0
     _models_shown: dict[str, str] = field(default_factory=dict)
+    _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -165,6 +166,16 @@ class Study(ABC):
             self._failures += 1
             if self._failures >= self.config.stop_after_failures:
                 self.broken = reason
+
+    def expect_simulated(self, worker_name: str) -> None:
+        """A worker of this name, who will come next, is a program and no person. Only who launches can say so."""
+        with self._lock:
+            self._simulated.add(worker_name)
+
+    def expects_simulated(self, worker_name: str) -> bool:
+        """Whether the launch let this worker in as a simulated rater."""
+        with self._lock:
+            return worker_name in self._simulated
 
     def note_shown(self, shown: Iterable[tuple[str, str]]) -> None:
         """Remember which model is behind an id that a page is sent (see :meth:`model_of`)."""

@@ -79,6 +79,7 @@ class JudgingWorld:
         self.page.state.append(
             JudgingStarted(
                 at=time.time(),
+                simulated=self.page.simulated,
                 schema_version=SCHEMA_VERSION,
                 judgement_id=item.judgement_id,
                 item_id=item.item_id,

@@ -101,6 +101,7 @@ class ConversationWorld:
         self.page.state.append(
             Started(
                 at=time.time(),
+                simulated=self.page.simulated,
                 schema_version=SCHEMA_VERSION,
                 dialogue_id=plan.dialogue_id,
                 technique=config.technique,

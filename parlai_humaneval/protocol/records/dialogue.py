@@ -197,7 +197,8 @@ class RatedRecord(Record):
 
     ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
-    ``interrupted``: cut off by the end of its launch, not by its rater. ``simulated``: the rater is a program.
+    ``interrupted``: cut off by the end of its launch, not by its rater. ``simulated``: the rater was a program of this
+    project, as the launch knew that let it in, and no person.
     """
 
     schema_version: int = SCHEMA_VERSION

@@ -35,7 +35,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         behaviour = Behaviour(
             model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
         )
-        outcomes = asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=DIALOGUES, seed=1))
+        outcomes = asyncio.run(
+            run_raters(run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=DIALOGUES, seed=1)
+        )
         asyncio.run(eventually(run.is_done))
         left = dict(run.study._models_shown)
         pool = run.live_run.worker_pool

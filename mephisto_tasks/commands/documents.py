@@ -70,7 +70,7 @@ class Wanted:
         """All that is to be said of tables: the page, if one is wanted, and the print or JSON."""
         document = self._document(tables, title, task)
         # First the files: who reads through `head` closes the pipe while all of it is being printed.
-        written = self._write(document)
+        written = self._write(document, tables)
         if not self.as_json:
             (print_document if self.full else print_summary)(document, console())
         self._tell(document, written)
@@ -87,12 +87,12 @@ class Wanted:
         with self._progress("Estimating"):
             return make_document(tables, options, title=self.title or title, task=task, notes=notes)
 
-    def _write(self, document: Document) -> list[Path]:
+    def _write(self, document: Document, tables: Tables) -> list[Path]:
         """Files of the page; none where none is wanted."""
         if self.page is None:
             return []
         with self._progress("Drawing figures", figure_count(document)) as advance:
-            return write_document(document, self.page, on_figure=advance)
+            return write_document(document, self.page, tables, on_figure=advance)
 
     def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
@@ -101,7 +101,7 @@ class Wanted:
         elif self.page is not None:
             click.echo(f"Report → {self.page}")
             tables = counted(len(written) - 1, "file")
-            click.echo(f"The same as JSON, CSV and LaTeX → {folder_of(self.page)}/ ({tables})")
+            click.echo(f"The same as JSON, CSV and LaTeX, with the answers → {folder_of(self.page)}/ ({tables})")
 
     @contextmanager
     def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:

@@ -26,8 +26,6 @@ GROUPS = ("technique", "setting", "kind", "metric")
 """Keys of columns that say which rows belong together; they become a line above their rows."""
 TENS = 10
 """Whole numbers from here on need no decimals, others ten times as large but one."""
-WIDE = 8
-"""A table of more columns is shown without those in which no row has a value."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,15 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as it is shown. ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows."""
+    """A table as it is shown.
+
+    ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows. ``places``: the same → which
+    rows of the table they are.
+    """
 
     columns: list[ShownColumn]
     groups: dict[str, list[list[str]]]
+    places: dict[str, list[int]]
 
     @property
     def n_rows(self) -> int:
@@ -65,17 +68,21 @@ class Layout:
 
 
 def laid_out(table: DataTable) -> Layout:
-    """Columns that only repeat what rows are of stand above the rows; the others become words."""
+    """Columns that only repeat what rows are of stand above the rows; the others become words.
+
+    A column in which no row has a value is not shown; files have it.
+    """
     of_group = [column.key for column in table.columns if column.key in GROUPS and column.kind == "text"]
     others = [column for column in table.columns if column.key not in of_group]
-    if len(others) > WIDE:
-        others = [column for column in others if any(row.get(column.key) is not None for row in table.rows)]
+    others = [column for column in others if any(row.get(column.key) not in (None, "") for row in table.rows)]
     columns = _told_apart(_merged(others))
     groups: dict[str, list[list[str]]] = {}
-    for row in table.rows:
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(table.rows):
         title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
         groups.setdefault(title, []).append([column.cell(row) for column in columns])
-    return Layout(columns, groups)
+        places.setdefault(title, []).append(place)
+    return Layout(columns, groups, places)
 
 
 def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:

@@ -39,6 +39,77 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class ModelLine(Part):
+    """A model in the small table and in the forest plot of a summary.
+
+    Attributes:
+        n: number of observations, which ``unit`` names: "turns", "dialogues", "segments".
+        estimate, low, high: the value and the ends of its interval; None where they cannot be estimated.
+        share: the value is a share, and is written in percent.
+    """
+
+    model: str
+    n: int
+    unit: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    share: bool
+
+
+class PairLine(Part):
+    """Two models of a summary: which of them is ahead, and what the paper's test and the clustered one say.
+
+    Attributes:
+        first, second: the models, of which ``first`` is ahead or equal.
+        gap, low, high: how far it is ahead, and the interval of that; ``share``: in percentage points.
+        p_paper: of the test of the paper; it takes every answer for independent.
+        p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
+        differs: whether ``p_decides`` is below .05; None where it cannot be tested.
+        family, family_tests: the tests that were corrected together, and how many they are.
+    """
+
+    first: str
+    second: str
+    gap: float | None
+    low: float | None
+    high: float | None
+    share: bool
+    p_paper: float | None
+    p_clustered: float | None
+    p_decides: float | None
+    differs: bool | None
+    family: str
+    family_tests: int
+
+
+class Summary(Part):
+    """What a section answers about one technique, setting, metric and question, for a report that begins with that.
+
+    Attributes:
+        section: key of the section.
+        what: what the values are, as the label of an axis: "turns in which the reply was chosen".
+        verdict: the answer in one sentence, with interval and p-value.
+        reference: the value by chance alone; None where there is none.
+        model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
+        remarks: what qualifies the answer, each once.
+    """
+
+    section: str
+    technique: str
+    setting: str
+    metric: str
+    question: str
+    what: str
+    verdict: str
+    models: list[ModelLine]
+    pairs: list[PairLine]
+    reference: float | None
+    model_table: str
+    pair_table: str
+    remarks: list[str]
+
+
 class Section(Part, ABC):
     """One topic of a report.
 
@@ -64,6 +135,13 @@ class Section(Part, ABC):
     @abstractmethod
     def methods(self) -> list[Method]:
         """How its numbers were made."""
+
+    def summary(self) -> list[Summary]:
+        """Its answers, each a technique, setting, metric and question; none where it answers no question.
+
+        Their numbers are those of its rows.
+        """
+        return []
 
 
 Builder = Callable[[Tables, Options], "Section | None"]

@@ -74,7 +74,8 @@ def laid_out(table: DataTable) -> Layout:
     """
     of_group = [column.key for column in table.columns if column.key in GROUPS and column.kind == "text"]
     others = [column for column in table.columns if column.key not in of_group]
-    others = [column for column in others if any(row.get(column.key) not in (None, "") for row in table.rows)]
+    if table.rows:
+        others = [column for column in others if any(row.get(column.key) not in (None, "") for row in table.rows)]
     columns = _told_apart(_merged(others))
     groups: dict[str, list[list[str]]] = {}
     places: dict[str, list[int]] = {}
@@ -88,7 +89,7 @@ def laid_out(table: DataTable) -> Layout:
 def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:
     """Two neighbours ``x_low`` and ``x_high`` of one kind become one column, with the interval."""
     shown: list[ShownColumn] = []
-    pairs = iter(zip(columns, [*columns[1:], None], strict=True))
+    pairs = iter(zip(columns, [*columns, None][1:], strict=True))
     for column, after in pairs:
         if after is not None and _are_ends(column, after):
             shown.append(ShownColumn((column.key, after.key), _common_label(column.label, after.label), column.kind))

@@ -301,6 +301,7 @@ class Document(BaseModel):
         """What ``report --json`` prints: what people read first, then ``facts``, each section by its key, ``examples``."""
         whole = self.model_dump(mode="json")
         return {
+            "raters": self.facts.raters.note or None,
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
             **self._in_short(),
@@ -313,7 +314,6 @@ class Document(BaseModel):
         """Facts under the names by which a task's report has always had them; the whole of them is in ``facts``."""
         facts, raters = self.facts, self.facts.raters
         found: dict[str, Any] = {
-            "raters": raters.note or None,
             "headline": self.headline(),
             "summaries": [summary.model_dump(mode="json") for summary in self.summaries()],
             "technique": facts.techniques[0] if len(facts.techniques) == 1 else "",

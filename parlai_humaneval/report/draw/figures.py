@@ -178,6 +178,7 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
                 ha=side,
                 va="bottom",
                 annotation_clip=False,
+                bbox={"facecolor": colours.paper, "edgecolor": "none", "pad": 1.5},
             )
     axes.set_ylim(len(figure.points) - 0.65, -0.75)
 

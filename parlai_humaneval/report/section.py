@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
 
@@ -56,6 +57,13 @@ class ModelLine(Part):
     high: float | None
     share: bool
 
+    @classmethod
+    def of(cls, model: str, result: Result, unit: str, *, share: bool, n: int | None = None) -> ModelLine:
+        """The line of an estimate; ``n`` where that of the result counts something else."""
+        n = result.n if n is None else n
+        ends = {"low": result.ci_low, "high": result.ci_high}
+        return cls(model=model, n=n, unit=unit, estimate=result.estimate, share=share, **ends)
+
 
 class PairLine(Part):
     """Two models of a summary: which of them is ahead, and what the paper's test and the clustered one say.
@@ -81,6 +89,28 @@ class PairLine(Part):
     differs: bool | None
     family: str
     family_tests: int
+
+    @classmethod
+    def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:
+        """The line of ``clustered``, the difference a − b, corrected as its details say; turned round where b is ahead."""
+        gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
+        if gap is not None and gap < 0:
+            a, b, gap, low, high = b, a, -gap, None if high is None else -high, None if low is None else -low
+        p_decides = clustered.p_decides if clustered.estimate is not None else None
+        return cls(
+            first=a,
+            second=b,
+            gap=gap,
+            low=low,
+            high=high,
+            share=share,
+            p_paper=p_paper,
+            p_clustered=clustered.p_value,
+            p_decides=p_decides,
+            differs=None if p_decides is None else p_decides < ALPHA,
+            family=str(clustered.details.get("family", "")),
+            family_tests=int(clustered.details.get("family_tests") or 0),
+        )
 
 
 class Summary(Part):

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
-from parlai_humaneval.statistics.pair_wins import corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed, on_sliders
 from parlai_humaneval.tables.counting import finished, is_set, of_unfinished
@@ -49,6 +49,11 @@ class RatedCriterion:
     maximum: float | None
     reversed: bool
     models: tuple[ModelRatings, ...]
+
+    @property
+    def family(self) -> Family:
+        """What is corrected for together."""
+        return Family(self.technique, self.setting, self.metric, self.criterion)
 
     @property
     def limits(self) -> Limits:
@@ -118,12 +123,15 @@ class RatedPair:
 
 
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
-    """Every two models of ``group``."""
+    """Every two models of ``group``, which are one family of tests."""
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
-    columns = [corrected([getattr(pair, name) for pair in pairs]) for name in ("difference", "paper", "effective")]
+    families = [group.family] * len(pairs)
+    differences, papers, effectives = (
+        corrected([getattr(pair, name) for pair in pairs], families) for name in ("difference", "paper", "effective")
+    )
     return [
-        replace(pair, difference=one, paper=two, effective=three)
-        for pair, one, two, three in zip(pairs, *columns, strict=True)
+        replace(pair, difference=difference, paper=paper, effective=effective)
+        for pair, difference, paper, effective in zip(pairs, differences, papers, effectives, strict=True)
     ]
 
 

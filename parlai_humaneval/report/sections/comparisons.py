@@ -221,7 +221,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
 
 def _turns_of(tables: Tables) -> list[Family]:
     asked = tables.turns[["technique", "setting", "metric"]].fillna("").astype(str).drop_duplicates()
-    return [Family(*map(str, group), question=KINDS["turn"]) for group in asked.to_numpy().tolist()]
+    return [Family(technique, setting, metric, KINDS["turn"]) for technique, setting, metric in asked.to_numpy()]
 
 
 def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:

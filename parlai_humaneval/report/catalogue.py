@@ -12,6 +12,7 @@ SECTIONS = (
     "turns",
     "free_for_all",
     "comparisons",
+    "rankings",
     "direct_assessment",
     "likert",
     "segments",

@@ -175,9 +175,9 @@ def krippendorff_alpha(
     if ordered and values is not None:
         raise ValueError("give either values (interval level) or ordered labels (ordinal level)")
     table, groups = _rated_twice(counts, clusters)
-    level: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
+    scale: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
     parts, alpha = _ordinal(table) if ordered else _by_distance(table, values)
-    method = f"Krippendorff's α, {level}"
+    method = f"Krippendorff's α, {scale}"
     sums = _sums_by_cluster(parts, groups)
     return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws, level)
 

@@ -965,8 +965,8 @@ def _survival_table(analysis: Analysis) -> DataTable:
     rows: list[dict[str, Cell]] = []
     for row in analysis.speakers:
         cells: dict[str, Cell] = {"model": row.model}
-        for k, point in row.curve.items():
-            cells |= {f"s{k}": point.estimate, f"s{k}_low": point.ci_low, f"s{k}_high": point.ci_high}
+        for length, point in row.curve.items():
+            cells |= {f"s{length}": point.estimate, f"s{length}_low": point.ci_low, f"s{length}_high": point.ci_high}
         rows.append(cells)
     title = "Share not spotted within k exchanges"
     return row_table("survival", title, tuple(columns), rows, ("Bands clustered by worker.",))

@@ -61,9 +61,37 @@ def _plain(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, Part) else value
 
 
-def ends(path: str, estimate: str = "estimate", low: str = "ci_low", high: str = "ci_high") -> dict[str, str]:
-    """For ``FROM``: the estimate and interval of the result at ``path``, under the names given."""
-    return {estimate: f"{path}.estimate", low: f"{path}.ci_low", high: f"{path}.ci_high"}
+def published(*parts: Mapping[str, str], **names: str) -> dict[str, str]:
+    """For ``FROM``: name → path, of all ``parts`` and ``names`` together."""
+    return {name: path for part in (*parts, names) for name, path in part.items()}
+
+
+def ends(path: str, name: str = "estimate", stem: str = "ci") -> dict[str, str]:
+    """For ``FROM``: the result at ``path`` as ``name``, its interval as ``…_low`` and ``…_high`` of ``stem``."""
+    return {name: f"{path}.estimate", f"{stem}_low": f"{path}.ci_low", f"{stem}_high": f"{path}.ci_high"}
+
+
+Labels = Mapping[str, tuple[str, CellKind]]
+"""What people read above the columns of a section, and how their cells are written, by name."""
+
+
+def columns(labels: Labels, names: str) -> Columns:
+    """The columns of ``names``, which are parted by blanks.
+
+    The ends of an interval, ``…_low`` and ``…_high``, need no label: they are of the kind of the column before them, and
+    say whose they are (“Boot from”) unless that is the column they follow.
+    """
+    listed: list[tuple[str, str, CellKind]] = []
+    estimate = ""
+    for name in names.split():
+        if name in labels:
+            listed.append((name, *labels[name]))
+            estimate = name
+        else:
+            stem, _, end = name.rpartition("_")
+            whose = "" if stem in ("ci", estimate) else f"{stem.replace('_', ' ').capitalize()} "
+            listed.append((name, f"{whose}{'from' if end == 'low' else 'to'}", listed[-1][2]))
+    return tuple(listed)
 
 
 def part_table(

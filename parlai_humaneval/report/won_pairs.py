@@ -23,7 +23,7 @@ class WonPair(Row):
 
     FROM: ClassVar[Mapping[str, str]] = {
         **ends("win_rate", "win_rate_a"),
-        **ends("lead", "lead_a", "lead_low", "lead_high"),
+        **ends("lead", "lead_a", "lead"),
         "p_value": "paper.p_value",
         "p_holm": "paper.p_decides",
         "p_clustered": "win_rate.p_value",

@@ -51,8 +51,8 @@ class AskedRow(Row):
     by dialogue; intervals of ``kappa`` are a bootstrap over dialogues. ``n``: things that were judged twice or more."""
 
     FROM: ClassVar[Mapping[str, str]] = {
-        **ends("same", "percent", "percent_low", "percent_high"),
-        **ends("kappa", "kappa", "kappa_low", "kappa_high"),
+        **ends("same", "percent", "percent"),
+        **ends("kappa", "kappa", "kappa"),
     }
 
     source: Source
@@ -81,8 +81,8 @@ class AgreementRow(AskedRow):
 
     FROM: ClassVar[Mapping[str, str]] = {
         **AskedRow.FROM,
-        **ends("alpha", "alpha", "alpha_low", "alpha_high"),
-        **ends("difference", "difference", "difference_low", "difference_high"),
+        **ends("alpha", "alpha", "alpha"),
+        **ends("difference", "difference", "difference"),
         "p_difference": "difference.p_value",
     }
 

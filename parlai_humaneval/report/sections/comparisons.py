@@ -63,7 +63,7 @@ class ComparedPair(WonPair, ComparedRow):
         "dialogue_high": "by_dialogue.ci_high",
         "p_dialogue": "by_dialogue.p_value",
         "p_dialogue_holm": "by_dialogue.p_decides",
-        **ends("score", "score_a", "score_low", "score_high"),
+        **ends("score", "score_a", "score"),
         "notes": "win_rate.notes",
     }
 
@@ -82,7 +82,7 @@ class ComparedModel(ComparedRow):
 
     FROM: ClassVar[Mapping[str, str]] = {
         **ends("win_rate", "win_rate"),
-        **ends("strength", "strength", "strength_low", "strength_high"),
+        **ends("strength", "strength", "strength"),
     }
 
     model: str

@@ -65,11 +65,11 @@ class ModelRow(Row):
     """
 
     FROM: ClassVar[Mapping[str, str]] = {
-        **ends("overall", "overall", "overall_low", "overall_high"),
-        **ends("raw_overall", "raw_overall", "raw_overall_low", "raw_overall_high"),
-        **ends("z.*", "criteria", "criteria_low", "criteria_high"),
-        **ends("raw.*", "raw", "raw_low", "raw_high"),
-        **ends("everyone", "everyone", "everyone_low", "everyone_high"),
+        **ends("overall", "overall", "overall"),
+        **ends("raw_overall", "raw_overall", "raw_overall"),
+        **ends("z.*", "criteria", "criteria"),
+        **ends("raw.*", "raw", "raw"),
+        **ends("everyone", "everyone", "everyone"),
         "n_dialogues_everyone": "everyone.n",
     }
 
@@ -88,7 +88,7 @@ class ModelRow(Row):
 class SettingRow(Row):
     """Overall z of a model in one setting, where there are several; standardised over all that a worker rated."""
 
-    FROM: ClassVar[Mapping[str, str]] = ends("overall", "overall", "overall_low", "overall_high")
+    FROM: ClassVar[Mapping[str, str]] = ends("overall", "overall", "overall")
 
     setting: str
     model: str
@@ -192,7 +192,7 @@ class OpinionRow(Row):
     """
 
     FROM: ClassVar[Mapping[str, str]] = {
-        **ends("overall", "overall", "overall_low", "overall_high"),
+        **ends("overall", "overall", "overall"),
         "n_scored": "overall.n",
     }
 

@@ -45,8 +45,8 @@ class RankedModel(RankedRow):
     ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
 
     FROM: ClassVar[Mapping[str, str]] = {
-        **ends("mean_rank", "mean_rank", "mean_rank_low", "mean_rank_high"),
-        **ends("best", "best", "best_low", "best_high"),
+        **ends("mean_rank", "mean_rank", "mean_rank"),
+        **ends("best", "best", "best"),
     }
 
     model: str
@@ -66,7 +66,7 @@ class Ranking(RankedRow):
     """All rankings of a group. ``tau``: mean over rankings of Kendall's τ-b with the own rater's picks, clustered by
     worker; ``tau_of_models``: of the models' mean places with how often they were picked."""
 
-    FROM: ClassVar[Mapping[str, str]] = {**ends("tau", "tau", "tau_low", "tau_high"), "n_tau": "tau.n"}
+    FROM: ClassVar[Mapping[str, str]] = {**ends("tau", "tau", "tau"), "n_tau": "tau.n"}
 
     n_rankings: int
     n_turns: int

@@ -100,7 +100,7 @@ class LengthRow(LabelCount):
 class SpeakerRow(LabelCount):
     """The same over all lengths, and the share not spotted within so many exchanges (``survival``) with its band."""
 
-    FROM: ClassVar[Mapping[str, str]] = ends("curve.*", "survival", "survival_low", "survival_high")
+    FROM: ClassVar[Mapping[str, str]] = ends("curve.*", "survival", "survival")
 
     curve: dict[str, Result]
 
@@ -199,7 +199,7 @@ class FeatureRow(Row):
 
     FROM: ClassVar[Mapping[str, str]] = {
         **ends("win_rate", "win_rate"),
-        **ends("clustered", "effect", "effect_low", "effect_high"),
+        **ends("clustered", "effect", "effect"),
         "n": "clustered.n",
         "hazard_ratio": "clustered.details.hazard_ratio",
         "p_value": "paper.p_value",

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from compare_reports import compare, main
 
 REPORT: dict[str, Any] = {"turns": {"models": [{"name": "a", "rate": 0.5}, {"name": "b", "rate": None}], "n": 12}}

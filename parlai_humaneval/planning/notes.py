@@ -6,10 +6,9 @@ from typing import Any
 
 from parlai_humaneval.planning.assumptions import LIU_DISCORDANCE, MANY_DISCORDANCE
 from parlai_humaneval.planning.collecting import Collection
-from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout
-from parlai_humaneval.planning.sizing import MIN_WORKERS
 
 FEW_WORKERS = 60
 """Below it simulated studies find the gap a little less often than the F test's formula says."""

@@ -23,7 +23,7 @@ from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.study.task_lock import running_task_run
 
 COMMAND = (
-    "from mephisto_tasks.engine import blueprint; from mephisto_tasks import launching; from pathlib import Path;"
+    "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )

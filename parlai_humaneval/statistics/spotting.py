@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.statistics.ranks import Ints, ranks_of
 from parlai_humaneval.statistics.trueskill.batch import rate_two_player
 from parlai_humaneval.statistics.trueskill.update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
 from parlai_humaneval.tables.record_rows import TIE
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema_judged import HUMAN, LABELS
 
 Floats = npt.NDArray[np.float64]
 

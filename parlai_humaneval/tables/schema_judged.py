@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parlai_humaneval.protocol.records.judgement import HUMAN as HUMAN
 from parlai_humaneval.tables.column_types import more, must
 
 LABELS = ("human", "unsure", "bot")

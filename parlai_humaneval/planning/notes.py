@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from parlai_humaneval.planning.collecting import Collection
-from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout
-from parlai_humaneval.planning.sizing import MIN_WORKERS
 from parlai_humaneval.planning.techniques import HABITS, MANY_DISCORDANCE
 
 FEW_WORKERS = 60

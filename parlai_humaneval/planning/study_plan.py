@@ -7,18 +7,19 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.planning.collecting import Collection, collection
-from parlai_humaneval.planning.designs import Contest, Design
-from parlai_humaneval.planning.inputs import PlanInputs
-from parlai_humaneval.planning.layout import Layout, layout
-from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
-from parlai_humaneval.planning.power import binomial_power
-from parlai_humaneval.planning.sizing import (
+from parlai_humaneval.planning.designs import (
+    Contest,
+    Design,
     clustered_power,
     clustered_size,
     exact_sizes,
     independent_size,
 )
-from parlai_humaneval.statistics.design_effects import design_effect
+from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.layout import Layout, layout
+from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
+from parlai_humaneval.planning.power import binomial_power
+from parlai_humaneval.statistics.design import design_effect
 
 
 class Plan(BaseModel):

@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.quality.ratings import ALPHA
 from parlai_humaneval.statistics.rank_tests import rank_sums
-from parlai_humaneval.tables.counting import is_set
-from parlai_humaneval.tables.sliders import SLIDER_MAXIMUM as SLIDER_MAXIMUM
-from parlai_humaneval.tables.sliders import SLIDER_MINIMUM as SLIDER_MINIMUM
-from parlai_humaneval.tables.sliders import on_sliders as on_sliders
+from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, is_set
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+ALPHA = 0.05
+"""“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from parlai_humaneval.tables.words import counted as counted
-
 ABSENT = "–"
 """Stands where a number cannot be given."""
 
@@ -62,6 +60,11 @@ def money_words(amount: float | None) -> str:
         return ABSENT
     digits = 2 if abs(amount) >= 0.1 or amount == 0 else 1 - math.floor(math.log10(abs(amount)))
     return f"{amount:,.{digits}f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """“1 turn”, “1,200 turns”."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def points_words(difference: float | None) -> str:

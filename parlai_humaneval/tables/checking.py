@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.tables.columns import TableError, TableName, refuse
-from parlai_humaneval.tables.record_rows import TIE
-from parlai_humaneval.tables.sliders import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.schema import TIE
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {
     "turns": {"turn": 1, "position": 0, "seconds": 0, "latency_s": 0, "rank": 1},

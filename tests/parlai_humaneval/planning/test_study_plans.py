@@ -10,14 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_words
+from parlai_humaneval.planning.designs import MIN_WORKERS, TOLERANCE, clustered_power, clustered_size
 from parlai_humaneval.planning.inputs import PlanError, ask
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.sizing import (
-    MIN_WORKERS,
-    TOLERANCE,
-    clustered_power,
-    clustered_size,
-)
 from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.planning.techniques import HABITS, TECHNIQUES
 

@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.choices import READ_AGAIN
 from parlai_humaneval.tables.counting import Mask, is_set
-from parlai_humaneval.tables.words import counted
 
 SHOWN = 3
 """As many turns of a kind are named; the others are counted."""

@@ -174,6 +174,7 @@ def _simulate(
                 run_raters(
                     run.url,
                     behaviour,
+                    announce=run.study.expect_simulated,
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,

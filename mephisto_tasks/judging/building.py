@@ -17,6 +17,7 @@ from mephisto_tasks.engine.building import (
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered, gather, own_dialogues
@@ -25,7 +26,6 @@ from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
 from mephisto_tasks.judging.study import Study
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.stored.results import past_judgements
 from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
 from parlai_humaneval.protocol.allocation.items import ItemAllocator

@@ -16,11 +16,11 @@ from mephisto_tasks.engine.building import (
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
 from mephisto_tasks.live.study import Study, restore_allocation
 from mephisto_tasks.live.unfinished import unfinished_units
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.stored.results import past_dialogues
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool

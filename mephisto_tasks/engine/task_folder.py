@@ -1,4 +1,4 @@
-"""Where a task's confs and materials are: those of the published techniques in ``presets``, others where their entry says."""
+"""Where a task's confs and materials are: in ``presets``, or where the entry of its technique says."""
 
 from __future__ import annotations
 

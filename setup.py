@@ -76,6 +76,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
             # What statistics are compared with.
             "lifelines>=0.28",
             "choix>=0.4",

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.statistics.ranks import Ints, ranks_of
 from parlai_humaneval.statistics.trueskill.ratings import rate_two_player
 from parlai_humaneval.statistics.trueskill.update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
-from parlai_humaneval.tables.schema import LABELS, TIE
+from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
 
 Floats = npt.NDArray[np.float64]
 

@@ -131,7 +131,8 @@ def test_any_texts_give_finite_weights_in_order(texts):
         assert set(got) == set(texts)
         for found in got.values():
             weights = [weight for _, weight in found]
-            assert weights == sorted(weights, reverse=True) or np.allclose(np.diff(weights), 0, atol=1e-9)
+            # Equal weights are sums in different orders: they may rise by their last digits.
+            assert np.all(np.diff(weights) <= 1e-12)
             assert all(0 < weight <= 1 + 1e-9 for weight in weights)
 
 

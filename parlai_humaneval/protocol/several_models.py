@@ -1,11 +1,14 @@
-"""In which order the models' replies are shown: random, and balanced within a dialogue or the same throughout."""
+"""How several models stand in one conversation: what each of them hears, and in which order their replies are shown."""
 
 from __future__ import annotations
 
 import random
-from typing import Protocol
+from typing import Literal, Protocol
 
-from parlai_humaneval.models.pool.pool import Order
+History = Literal["shared", "independent"]
+"""shared: whatever continues, each model hears it as its own words; independent: each hears its own replies only."""
+Order = Literal["balanced", "fixed"]
+"""balanced: random, and balanced over the turns of a dialogue; fixed: random once, and the same throughout."""
 
 
 class ShownOrder(Protocol):

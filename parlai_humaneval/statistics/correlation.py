@@ -20,6 +20,9 @@ Scores = Mapping[str, Mapping[str, float | None]]
 """Model → criterion → score."""
 
 _METHODS = {"pearson": "Pearson's r, Fisher's z interval", "spearman": "Spearman's ρ, Fisher's z interval"}
+MIN_MODELS = 3
+"""Models that two raters must have in common: with fewer, a correlation says little."""
+_WORKERS_AT_ONCE = 2_000
 
 
 def correlation(
@@ -143,11 +146,6 @@ def tau_b_of_pairs(lead_x: npt.ArrayLike, lead_y: npt.ArrayLike, groups: npt.Arr
     tau: Floats = np.full(len(names), np.nan)
     np.divide(total(x * y), scale, out=tau, where=scale > 0)
     return tau
-
-
-MIN_MODELS = 3
-"""Models that two raters must have in common: with fewer, a correlation says little."""
-_WORKERS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ NEGATIVE = (
     "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
     "be chance"
 )
+_BEYOND = 1e6
+GAP_SOURCE = "Bloom 1995, Minimum detectable effects"
 
 
 def design_effect(m: float, icc: float) -> float:
@@ -208,10 +210,6 @@ def _from_squares(base: Result, squares: _Squares, cluster: str) -> Result:
             "details": {**base.details, "df_between": df[0], "df_within": df[1]},
         }
     )
-
-
-_BEYOND = 1e6
-SOURCE = "Bloom 1995, Minimum detectable effects"
 
 
 def detectable_gap(

@@ -34,6 +34,8 @@ Objects = npt.NDArray[np.object_]
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
 SIGN_FLIPS = 1_999
+Codes = npt.NDArray[np.intp]
+TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
@@ -265,11 +267,6 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)
     sums = cluster_sums(won, np.ones_like(won), rows["worker_id"].to_numpy(dtype=object)[known])
     return clustered_share(sums, name="the one shown first won", level=level)
-
-
-Codes = npt.NDArray[np.intp]
-
-TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def two_way_share(

@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
 Keys: TypeAlias = "Objects | pd.Series[Any]"
+Collection = Literal["none", "counted", "unknown"]
 
 
 class RaterClock:
@@ -131,9 +132,6 @@ def _epoch(times: pd.Series[Any]) -> Floats:
     read = pd.to_datetime(times.fillna(""), utc=True, errors="coerce", format="ISO8601")
     seconds = (read - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(seconds.to_numpy(dtype=float))
-
-
-Collection = Literal["none", "counted", "unknown"]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ _STEPS = 2_000_000
 """Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
 
 Unit = Literal["segment", "worker"]
+LEAST = 3
+"""Fewest dialogues of a pair that are tried, as in the paper."""
 
 
 def label_winner(first: str, second: str) -> int:
@@ -231,10 +233,6 @@ def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
     pick, end = drawn.ravel()[which], ends.ravel()[which]
     orders: Ints = by_worker[starts[pick] + places - (end - sizes[pick])]
     return rng.permuted(orders, axis=1)
-
-
-LEAST = 3
-"""Fewest dialogues of a pair that are tried, as in the paper."""
 
 
 @dataclass(frozen=True)

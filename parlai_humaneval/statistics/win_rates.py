@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
 WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
+EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
 
 
 def lin(wins: float, losses: float) -> float | None:
@@ -260,9 +261,6 @@ def _mean(scores: Floats) -> float | None:
     return float(counted.mean()) if counted.size else None
 
 
-SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
-
-
 def effective_win_test(
     scores_a: npt.ArrayLike,
     clusters_a: npt.ArrayLike,
@@ -304,7 +302,7 @@ def effective_win_test(
             "estimate": rate,
             "ci_low": None if centred.ci_low is None else centred.ci_low + 0.5,
             "ci_high": None if centred.ci_high is None else centred.ci_high + 0.5,
-            "source": SOURCE,
+            "source": EFFECTIVE_SOURCE,
             "details": {**centred.details, "null": 0.5},
         }
     )

@@ -18,6 +18,7 @@ from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_CELLS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,6 @@ def _cumulative(values: npt.ArrayLike) -> Floats:
     sums = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
     np.cumsum(rows, axis=-1, out=sums[..., 1:])
     return sums
-
-
-_CELLS_AT_ONCE = 4_000_000
 
 
 def survival_with_bands(

@@ -23,6 +23,12 @@ from parlai_humaneval.statistics.survival.curve import Floats, Ints, checked
 _MOST_STEPS = 200
 COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"
 NO_EVENTS = "all or none were spotted at every length: no effect can be estimated"
+SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
+METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
+CONSTANT = "it is the same in all observations: its effect cannot be estimated"
+SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
+_TOO_FAR = 25.0
+"""A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
 
 
 @dataclass(frozen=True)
@@ -187,14 +193,6 @@ def _to_part(
 def _loglik(predictor: Floats, y: Floats) -> float:
     hazard = np.exp(np.clip(predictor, -500, 500))
     return float(np.where(y == 1, np.log(-np.expm1(-np.maximum(hazard, 1e-300))), -hazard).sum())
-
-
-SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
-METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
-CONSTANT = "it is the same in all observations: its effect cannot be estimated"
-SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
-_TOO_FAR = 25.0
-"""A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,8 @@ def _parser() -> Any:
 def _lines(tokens: Iterable[Any]) -> list[str]:
     """The blocks of a parsed text, one a line."""
     lines: list[str] = []
-    numbers, row = "", None
+    numbers = ""
+    row: list[str] | None = None
     for token in tokens:
         if token.type == "list_item_open":
             # Of a list within a list the number of the outer one may still wait for its words.

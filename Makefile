@@ -43,6 +43,7 @@ lint: install
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 test-python: install $(SERVER_INSTALLED)
 	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)

@@ -79,6 +79,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
             "lifelines>=0.28",  # what some survival tests are compared with
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",

@@ -18,15 +18,12 @@ program is hidden, marks are left only where they cannot be helped (:mod:`~parla
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
-from parlai_humaneval.showing.ai_limits import LACKS_MORE
-from parlai_humaneval.showing.ai_talk import AI_TALK
+from parlai_humaneval.showing.ai_talk import talk_places
 from parlai_humaneval.showing.clean_cuts import clean_cuts
-from parlai_humaneval.showing.identity_names import is_telling, name_patterns
+from parlai_humaneval.showing.identity_names import is_telling, name_patterns, words_in
 from parlai_humaneval.showing.prompt_echo import prompt_echoes
-from parlai_humaneval.showing.windows import Sentences, spans_of
 
 __all__ = ["MAKER_MASK", "NAME_MASK", "TALK_MASK", "giveaways", "is_telling", "mask_identity", "masked_text", "unmask"]
 
@@ -71,35 +68,14 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
-    sentences = Sentences(text)
-    needed = _needed(tuple(names))
-    if not prompts and needed is not None and not sentences.hold_any(needed):
-        return []
     found: list[Found] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    words = words_in(text)
     if ai_talk:
-        found += _talk(text, sentences)
-    for one in name_patterns(tuple(names)):
-        spans = spans_of(one.pattern, "name", text, sentences, one.triggers)
-        found += [(start, end, one.kind) for start, end in spans]
+        found += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
+    for named in name_patterns(tuple(names)):
+        if all(not words.isdisjoint(some) for some in named.triggers):
+            found += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
     return to_masks(text, found)
-
-
-@lru_cache(maxsize=256)
-def _needed(names: tuple[str, ...]) -> frozenset[str] | None:
-    """Words without which no pattern can match: most of what people say holds none, and is passed over at once.
-
-    None: one of ``names`` has no letters, and its pattern must always be tried.
-    """
-    triggers = [needs for needs, _ in AI_TALK] + [one.triggers for one in name_patterns(names)]
-    return frozenset().union(*(sets[0] for sets in triggers)) if all(triggers) else None
-
-
-def _talk(text: str, sentences: Sentences) -> list[Found]:
-    spans = [span for needs, pattern in AI_TALK for span in spans_of(pattern, "hidden", text, sentences, needs)]
-    if spans:
-        needs, pattern = LACKS_MORE
-        spans += spans_of(pattern, "hidden", text, sentences, needs)
-    return [(start, end, "ai_disclosure") for start, end in spans]
 
 
 def to_masks(text: str, found: Iterable[Found]) -> list[Mask]:

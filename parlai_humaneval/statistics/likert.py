@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.pair_wins import corrected
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import is_reversed, on_sliders
-from parlai_humaneval.tables.counting import finished, is_set, of_unfinished
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.slider_scores import is_reversed
+from parlai_humaneval.statistics.win_rates import effective_win_test
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.counting import finished, is_set, of_unfinished, on_sliders
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

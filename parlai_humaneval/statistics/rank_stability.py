@@ -15,12 +15,17 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
-from parlai_humaneval.statistics.correlations import correlation
-from parlai_humaneval.statistics.rank_correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.correlation import correlation, kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.ranks import rank_range, ranks_of
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.trueskill.batch import Ints, free_for_all_path, free_for_all_ratings, points_table
-from parlai_humaneval.statistics.trueskill.ratings import Floats, shuffle_interval
+from parlai_humaneval.statistics.trueskill.ratings import (
+    Floats,
+    Ints,
+    free_for_all_path,
+    free_for_all_ratings,
+    points_table,
+    shuffle_interval,
+)
 
 MEMORY = 300
 """Dialogues of all models after which hardly anything earlier is left in the differences of scores (< .01)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from parlai_humaneval.statistics.correlations import Scores, correlation
+from parlai_humaneval.statistics.correlation import Scores, correlation
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import wilson_interval
 

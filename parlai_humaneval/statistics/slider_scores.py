@@ -6,34 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.quality.ratings import ALPHA
 from parlai_humaneval.statistics.rank_tests import rank_sums
-from parlai_humaneval.tables.counting import is_set
+from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, is_set
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
-"""Where a table from elsewhere does not say."""
+ALPHA = 0.05
+"""“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
-
-
-MOST_POINTS = 10.0
-"""Scales that reach further are sliders."""
-
-
-def on_sliders(ratings: pd.DataFrame) -> Mask:
-    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
-
-    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
-    above ten or of a degraded model, and those of direct assessment always.
-    """
-    technique = ratings["technique"].fillna("")
-    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
-    unnamed = ratings["scale"].isna()
-    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
-    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
-    return np.asarray(found.fillna(False), dtype=bool)
 
 
 def is_reversed(ratings: pd.DataFrame) -> Mask:

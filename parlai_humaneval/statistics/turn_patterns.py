@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from parlai_humaneval.statistics.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.tables.turn_matrices import ChosenTurns
+from parlai_humaneval.tables.choices import ChosenTurns
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

@@ -22,8 +22,8 @@ from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
 from parlai_humaneval.models.outside.base import INFO_FIELD, OutsideAgent
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.blanks import is_blank
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.justifications import build
-from parlai_humaneval.statistics.justifications import NONE_CHOSEN, mean_words, reasons, top_terms, word_counts
-from parlai_humaneval.statistics.stop_words import STOP_WORDS
+from parlai_humaneval.statistics.justifications import (
+    NONE_CHOSEN,
+    STOP_WORDS,
+    mean_words,
+    reasons,
+    top_terms,
+    word_counts,
+)
 from parlai_humaneval.tables.columns import typed
 from parlai_humaneval.tables.from_records import tables
 

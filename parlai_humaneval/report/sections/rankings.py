@@ -15,9 +15,9 @@ from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, Int
 from parlai_humaneval.report.won_pairs import WonPair
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
-from parlai_humaneval.statistics.rank_correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, signed, signed_range
 from parlai_humaneval.tables.counting import finished

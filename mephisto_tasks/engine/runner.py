@@ -21,7 +21,8 @@ from mephisto.data_model.exceptions import (
 )
 
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
-from mephisto_tasks.engine.study import HeldUnit, Study
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -123,7 +124,7 @@ class StudyTaskRunner(TaskRunner):
             return PAUSED if self.study.remaining else ALL_DONE
         return AWAY if self.study.may_begin(worker_id) else AWAY_FOR_GOOD
 
-    def _finish(self, agent: Agent, held: HeldUnit) -> None:
+    def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
         if not self.study.paused:
@@ -140,7 +141,7 @@ class StudyTaskRunner(TaskRunner):
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
-    def _stop(self, agent: Agent, held: HeldUnit, reason: str) -> None:
+    def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str) -> None:
         """End a unit that cannot go on: keep everything, tell the rater, and give the work out again."""
         logger.error("%s stopped: %s", held.name, reason)
         self.study.drop_unit(agent.db_id, held)

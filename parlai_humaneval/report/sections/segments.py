@@ -35,7 +35,6 @@ from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, cluster_sums, cl
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.spot_stability import ranking_stability
 from parlai_humaneval.statistics.spotting import (
     MOST_MATCHES,
     SEGMENT,
@@ -43,8 +42,9 @@ from parlai_humaneval.statistics.spotting import (
     bootstrap_ranks,
     bot_contests,
     judged_segments,
+    ranking_stability,
 )
-from parlai_humaneval.statistics.survival.bands import survival_with_bands
+from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import zhao_sun_test
 from parlai_humaneval.statistics.survival.regression import cloglog_cox
 from parlai_humaneval.statistics.survival.tests import (
@@ -55,7 +55,7 @@ from parlai_humaneval.statistics.survival.tests import (
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.schema_judged import FEATURES, LABELS
+from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 PAPER = "Deriu et al. 2020"
 CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"

@@ -15,9 +15,8 @@ from mephisto_tasks.commands.options import console
 from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
 from parlai_humaneval.report.draw.html import figure_count
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
-from parlai_humaneval.report.making import make_document, tables_of
+from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.titles import default_title
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:

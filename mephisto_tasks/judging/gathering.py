@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,8 +11,8 @@ from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.judging.generating import generated_files
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
@@ -24,6 +25,8 @@ from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 PACKAGED = "packaged"
 """Names the dialogues between two people that come with this project."""
+SELF_CHATS = "self_chats"
+"""Folder, in the data directory, of the dialogues that models hold before a launch."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task))
-    for path in generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
+    for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = _people(config, data_dir) if config.human_dialogues else []
     try:
@@ -58,6 +61,65 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     items = [_with_judged(config, item, {one.dialogue_id: one for one in dialogues}, seed) for item in items]
     used = {name for item in items for name in item.dialogues}
     return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+
+
+def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
+    """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
+
+    The missing dialogues are made, those of earlier launches are used again.
+
+    Raises:
+        ConfigError: the dialogues of an earlier launch were made by other models of the same names.
+        SelfChatError: settings that do not go together.
+        ZooError: a model that is not known or cannot be loaded.
+        MaterialError: a file of openers, dialogues or contexts that cannot be used.
+    """
+    if not config.generate:
+        return []
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
+    from parlai_humaneval.self_chat.files import ANEW
+    from parlai_humaneval.self_chat.settings import checked_settings
+    from parlai_humaneval.self_chat.starts import fingerprint
+
+    settings = checked_settings(
+        num_dialogues=config.num_dialogues,
+        exchanges=config.exchanges,
+        start=config.start,
+        start_file=config.start_file,
+        context_kind=config.context_kind,
+        seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
+    )
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
+    folder = (
+        data_dir
+        / SELF_CHATS
+        / _folder_name(settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings))
+    )
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
+        done: dict[Path, int] = {}
+
+        def note(file: GenerationProgress) -> None:
+            done[file.path] = min(file.done, config.num_dialogues)
+            bar.update(total, completed=sum(done.values()))
+
+        try:
+            made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
+        except SelfChatError as error:
+            words = str(error).replace(ANEW, f"remove the folder {folder} to have the models talk anew")
+            raise ConfigError(words) from error
+    return [file.path for file in made]
+
+
+def _folder_name(settings: str) -> str:
+    """The same for the same settings: a folder for each way to make dialogues."""
+    return hashlib.sha256(settings.encode()).hexdigest()[:12]
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:

@@ -30,13 +30,10 @@ from parlai_humaneval.protocol.records.rated import Rated
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, split_dialogues
 from parlai_humaneval.protocol.records.rebuilding_judgements import build_rated
 from parlai_humaneval.quality.registry import checked
+from parlai_humaneval.techniques import recorded_as
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
-
-
-PRESETS_OF = {"self_chat": "pw_dialog"}
-"""Task → its technique, where the two have different names."""
 
 
 class ResultsError(RuntimeError):
@@ -113,7 +110,7 @@ def technique_of(data_dir: Path, task_name: str) -> str | None:
             WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
         [task_name],
     )
-    return PRESETS_OF.get(str(rows[0][0]), str(rows[0][0])) if rows else None
+    return recorded_as(str(rows[0][0])) if rows else None
 
 
 def requesters(data_dir: Path) -> list[tuple[str, str]]:

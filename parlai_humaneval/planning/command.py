@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from parlai_humaneval.planning.assumptions import FEE, HOURLY_WAGE, ICC, ONBOARDING_MINUTES, plannable
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.planning.techniques import (
-    FEE,
-    HOURLY_WAGE,
-    ICC,
-    ONBOARDING_MINUTES,
-    TECHNIQUES,
-    Technique,
-)
+from parlai_humaneval.techniques import Habits
 
 _SMALL_SIMULATION = 4_000
+_WIDTH = 100
 
 
 @click.command("plan")
 @click.option(
-    "--technique", type=click.Choice(TECHNIQUES), help="How is judged. Without it, all techniques are compared."
+    "--technique", type=click.Choice(list(plannable())), help="How is judged. Without it, all techniques are compared."
 )
 @click.option("--setting", help="sata: sata_random, sata_user, soba; pw_dialog: human_bot, self_chat.")
 @click.option(
@@ -173,15 +168,20 @@ def plan(
         click.echo(f"\nThe power curve is in {curve}.")
 
 
-_OF_TECHNIQUE: dict[str, tuple[Technique, ...]] = {"baseline": ("single_model",), "reuse": ("pw_dialog", "self_chat")}
+_APPLIES: dict[str, Callable[[Habits], bool]] = {
+    "baseline": lambda habits: habits.measures == "share",
+    "reuse": lambda habits: not habits.held and habits.judgements_per_dialogue is None,
+}
+"""Option → whether a technique has it."""
 
 
 def _own(question: dict[str, Any], compare: bool, technique: str | None) -> dict[str, Any]:
     """The question without what was not given; nothing that was given may go without effect."""
-    for name, techniques in _OF_TECHNIQUE.items():
-        if question[name] is not None and not compare and technique not in techniques:
-            raise PlanError(f"--{name} is for {' and '.join(techniques)}, not for {technique}; leave --{name} out")
-    return {name: value for name, value in question.items() if value is not None or name not in _OF_TECHNIQUE}
+    for option, applies in _APPLIES.items():
+        having = [name for name, habits in plannable().items() if applies(habits)]
+        if question[option] is not None and not compare and technique not in having:
+            raise PlanError(f"--{option} is for {' and '.join(having)}, not for {technique}; leave --{option} out")
+    return {name: value for name, value in question.items() if value is not None or name not in _APPLIES}
 
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
@@ -238,9 +238,6 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
-
-
-_WIDTH = 100
 
 
 def plan_text(plan: Plan) -> str:

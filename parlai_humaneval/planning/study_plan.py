@@ -187,8 +187,7 @@ def _between_models(question: PlanInputs, design: Design, n: int, alpha: float) 
 
 
 def _pairs(inputs: PlanInputs, question: PlanInputs) -> dict[str, Any] | None:
-    at_once = question.habits.at_once and question.technique != "direct_assessment"
-    if not at_once or (question.models or 2) < 3 or question.tests == "pairs":
+    if not question.habits.chooses_among_all or (question.models or 2) < 3 or question.tests == "pairs":
         return None
     plan = plan_study(inputs.model_copy(update={"tests": "pairs"}))
     keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")

@@ -8,6 +8,7 @@ companions :data:`GATHER_S` to arrive.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -183,8 +184,8 @@ class ModelWorker:
 
     def _prepare_torch(self) -> None:
         """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
-        if self._torch_threads is None:
-            return
+        if self._torch_threads is None or "torch" not in sys.modules:
+            return  # a model that was loaded without torch needs none, and its import takes seconds
         import torch
 
         torch.set_num_threads(self._torch_threads)

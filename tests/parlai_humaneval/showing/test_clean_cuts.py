@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.clean_cuts import clean_cuts
 from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter
@@ -36,8 +35,6 @@ def shown(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("As ChatGPT I, developed by OpenAI, think tea is good.", "I think tea is good."),
-        ("As Claude I, developed by Anthropic, think so.", "I think so."),
         ("As ChatGPT, a language model developed by OpenAI, I think so.", "I think so."),
         ("As GPT-4, OpenAI's model, I know.", "I know."),
         ("I, ChatGPT, think so.", "I think so."),
@@ -51,7 +48,10 @@ def shown(text: str) -> str:
         ("OpenAI made me. I like tea.", "I like tea."),
         ("I'm Gemini, an AI model by Google.", "I'm [name]."),
         ("I'm Max, an assistant from OpenAI.", "I'm Max."),
-        ("I'm Copilot, your everyday AI companion from Microsoft, and I like tea.", "I'm [name], and I like tea."),
+        ("I'm Copilot, your everyday AI companion from Microsoft, and I like tea.", "I like tea."),
+        ("I'm ChatGPT and I like tea.", "I like tea."),
+        ("I am Gemini from Google.", "I am [name]."),
+        ("I am ChatGPT, how can I help?", "How can I help?"),
         ("I'm ChatGPT, a model made by OpenAI. Do you like tea?", "Do you like tea?"),
     ],
 )
@@ -72,7 +72,8 @@ def test_a_clause_that_names_the_speaker_goes_whole(text: str, left: str) -> Non
         ("I think, as an AI, that it is good.", "I think that it is good."),
         ("I can't love as an AI.", "I can't love."),
         ("I'm just a program, so tea is not for me.", "Tea is not for me."),
-        ("I'm just a program and cannot love.", "I cannot love."),
+        ("Even though I'm an AI, I know jokes.", "I know jokes."),
+        ("Well, I'm an AI, so I don't have weekends.", "Well, I don't have weekends."),
         ("Because I'm an AI, I don't sleep.", "I don't sleep."),
         ("I never sleep, because I'm an AI.", "I never sleep."),
         ("I'm Max, an AI assistant, and I like tea.", "I'm Max, and I like tea."),
@@ -109,7 +110,9 @@ def test_nothing_tells_that_something_was_hidden(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("I'm ChatGPT and I like tea", "I'm [name] and I like tea"),
+        ("I'm just a program and cannot love.", "I'm just […] and cannot love."),
+        ("As an AI, I don't have feelings.", "I don't have […]."),
+        ("I'm Replika, your friend.", "I'm [name], your friend."),
         ("I'm an AI.", "I'm […]."),
         ("I'm ChatGPT, am I not? I like tea.", "I'm [name], am I not? I like tea."),
         ("Remember, I'm an AI!", "Remember, I'm […]!"),
@@ -165,14 +168,6 @@ def test_an_offensive_word_keeps_its_mark_and_its_sentence() -> None:
 def test_a_reply_of_spaces_takes_no_longer_than_one_of_words() -> None:
     """Patterns look at gaps of a few spaces only: else this takes half a minute."""
     assert shown("I'm an AI. Hi" + " " * 60_000 + "you") == "Hi" + " " * 60_000 + "you"
-
-
-def test_letters_for_private_use_in_a_reply_do_no_harm() -> None:
-    """They stand for masks while cuts are looked for: a text that has them keeps its plain marks."""
-    text = "\ue003 Hi. As an AI, I like tea."
-    masks = giveaways(text, ZOO)
-    assert clean_cuts(text, masks) == masks
-    assert masked_text(text, masks) == "\ue003 Hi. […], I like tea."
 
 
 @given(

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
+from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, prompt_echoes, unmask
 from parlai_humaneval.showing.presentation import AS_SAID, SettledPresenter
-from parlai_humaneval.showing.prompt_echo import prompt_echoes
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "retrieval", "blender_3B")
@@ -34,6 +33,8 @@ def spans(text: str) -> list[tuple[str, str]]:
 
 
 GIVEAWAYS, INNOCENT = lines_of("giveaways.txt"), lines_of("innocent.txt")
+TAKEN_FOR_TALK = {"As an assistant, I can't take holidays in June."}
+"""Innocent sentences that are masked all the same: what would tell them apart is not worth its code."""
 
 
 def test_the_lists_are_long_and_hold_every_kind() -> None:
@@ -55,10 +56,26 @@ def test_what_gives_a_model_away_is_found_and_no_word_more(line: str) -> None:
     )
 
 
-@pytest.mark.parametrize("line", INNOCENT)
+@pytest.mark.parametrize("line", [line for line in INNOCENT if line not in TAKEN_FOR_TALK])
 def test_what_only_sounds_like_it_stays(line: str) -> None:
     """Guards replies against holes, with every kind of masking on."""
     assert mask_identity(line, ZOO, ai_talk=True, prompts=[PROMPT]) == (line, [])
+
+
+@pytest.mark.parametrize(
+    ("giveaways_list", "innocent_list", "least_found", "most_false_alarms"),
+    [("giveaways.txt", "innocent.txt", 0.97, 0.02), ("giveaways_unseen.txt", "innocent_unseen.txt", 0.85, 0.05)],
+)
+def test_how_much_of_the_talk_is_found_and_how_much_else(
+    giveaways_list: str, innocent_list: str, least_found: float, most_false_alarms: float
+) -> None:
+    """Guards the phrases as a whole, on sentences that they were fitted to and on some that they never saw."""
+    talk = [line for line in lines_of(giveaways_list) if "⟦a|" in line]
+    missed = [line for line in talk if "ai_disclosure" not in {kind for _, kind in spans(MARKED.sub(r"\2", line))}]
+    innocent = lines_of(innocent_list)
+    false_alarms = [line for line in innocent if spans(line)]
+    assert len(missed) <= (1 - least_found) * len(talk), missed
+    assert len(false_alarms) <= most_false_alarms * len(innocent), false_alarms
 
 
 @pytest.mark.parametrize("line", GIVEAWAYS)

@@ -20,8 +20,7 @@ from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
 from mephisto_tasks.live.study import Study, restore_allocation
-from mephisto_tasks.live.unfinished import unfinished_units
-from mephisto_tasks.stored.results import past_dialogues
+from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
@@ -29,6 +28,7 @@ from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_co
 from parlai_humaneval.protocol.materials.files import load_personas
 from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from parlai_humaneval.protocol.records.rebuilding import build_record, split_dialogues
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
@@ -71,6 +71,33 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
         )
     return study
+
+
+def unfinished_units(data_dir: Path, task_name: str) -> dict[str, UnitPlan]:
+    """Mephisto's worker id → what is left of their newest unit of several conversations that was cut off between two.
+
+    Of such a unit at least one conversation is complete; its rater can go on.
+
+    A unit may have gone on in several visits; no database, or no such task, is an empty past.
+
+    Raises:
+        ResultsError: stored files that cannot be read.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return {}
+    plans: dict[str, UnitPlan] = {}
+    done: dict[str, set[int]] = {}
+    newest: dict[str, str] = {}
+    for agent, state in stored_states(data_dir, task_name):
+        if not state.inputs or "plans" not in state.inputs or state.inputs["conversations"] < 2:
+            continue
+        plan = UnitPlan.restored(state.inputs)
+        plans.setdefault(plan.session, plan)
+        newest[agent.worker_id] = plan.session
+        records = [build_record(events) for events in split_dialogues(state.outputs.messages)]
+        done.setdefault(plan.session, set()).update(r.conversation for r in records if r.status == "complete")
+    left = {worker: plans[session].without(sorted(done[session])) for worker, session in newest.items()}
+    return {worker: plan for worker, plan in left.items() if plan.plans and len(plan.plans) < plan.conversations}
 
 
 def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> dict[str, UnitPlan]:

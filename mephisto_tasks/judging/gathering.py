@@ -58,9 +58,11 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         items = _items(config, dialogues, people, seed)
     except NotEnough as error:
         raise ConfigError(str(error)) from error
-    items = [_with_judged(config, item, {one.dialogue_id: one for one in dialogues}, seed) for item in items]
+    items = [
+        _with_judged(config, item, {dialogue.dialogue_id: dialogue for dialogue in dialogues}, seed) for item in items
+    ]
     used = {name for item in items for name in item.dialogues}
-    return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+    return Gathered([dialogue for dialogue in [*dialogues, *people] if dialogue.dialogue_id in used], items)
 
 
 def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
@@ -129,7 +131,9 @@ def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialo
     shown = [dialogues[name] for name in item.dialogues]
     return replace(
         item,
-        judged=tuple(judged_speaker(one, config.judged_speaker, seed) if one.models else None for one in shown),
+        judged=tuple(
+            judged_speaker(dialogue, config.judged_speaker, seed) if dialogue.models else None for dialogue in shown
+        ),
     )
 
 
@@ -144,8 +148,8 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
     """Dialogues between two people, whoever the speakers of their files are called."""
     entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
-    found = load_sources(entries, lambda task: _rated(data_dir, task))
-    return [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in found]
+    loaded = load_sources(entries, lambda task: _rated(data_dir, task))
+    return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 
 
 def packaged_dialogues() -> str:
@@ -158,7 +162,7 @@ def packaged_dialogues() -> str:
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
     match config.show:
         case "pair":
-            found = pair_items(
+            pairs = pair_items(
                 dialogues,
                 _pairs(config, dialogues),
                 config.metric,
@@ -167,9 +171,11 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
                 wanted=config.judgements_per_group or 1,
                 seed=seed,
             )
-            return _by_kind(found, {one.dialogue_id: one for one in dialogues})
+            return _by_kind(pairs, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
         case "segment":
-            bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
+            bots = [
+                dialogue for dialogue in dialogues if not config.models or set(dialogue.models) <= set(config.models)
+            ]
             return segment_items(
                 bots,
                 people,
@@ -201,14 +207,14 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     """The pairs of models as configured; none named: every two that have dialogues."""
     if config.model_names():
         return config.pairs()
-    found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
-    if len(found) < 2:
-        known = ", ".join(found) or "nobody who is named"
+    models = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
+    if len(models) < 2:
+        known = ", ".join(models) or "nobody who is named"
         raise ConfigError(
             f"comparing needs dialogues of two models or more; these are of {known}. Say who speaks: {{file: chats.jsonl, "
             "entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, in each dialogue's entities"
         )
-    return list(combinations(found, 2))
+    return list(combinations(models, 2))
 
 
 def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option
+from mephisto_tasks.commands.options import TechniqueCommand, clear_errors, console, data_dir_of, data_dir_option
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=TechniqueCommand, epilog=EPILOG)
 @click.argument("task")
 @click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 @data_dir_option
@@ -40,8 +40,7 @@ Examples:
 def launch(
     task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
 ) -> None:
-    """Launch TASK: pw_turn, sata, single_model, free_for_all, arena or direct_assessment, in which people talk to models;
-    pw_dialog, self_chat, spot_the_bot or third_party, in which they judge finished dialogues.
+    """Launch TASK, one of the techniques below.
 
     Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 

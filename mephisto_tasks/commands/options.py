@@ -11,8 +11,27 @@ import click
 from rich.console import Console
 
 from parlai_humaneval.command_errors import told_plainly
+from parlai_humaneval.techniques import Engine, techniques
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+ENGINES: dict[Engine, str] = {
+    "live": "Techniques in which people talk to models",
+    "judging": "Techniques in which people judge finished dialogues",
+}
+
+
+class TechniqueCommand(click.Command):
+    """A command whose help lists the techniques, those of plug-ins too."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Techniques first: they are what is chosen."""
+        with clear_errors():
+            for engine, heading in ENGINES.items():
+                with formatter.section(heading):
+                    formatter.write_dl([(name, entry.line) for name, entry in techniques(engine).items()])
+        super().format_options(ctx, formatter)
 
 
 def data_dir_option(function: F) -> F:
@@ -60,6 +79,7 @@ EXPECTED = (
     "SelfChatError",
     "NotEnough",
     "EntryDoesNotExistException",
+    "PluginError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

@@ -16,6 +16,8 @@ from mephisto_tasks.engine.building import (
     tries_in_words,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered, gather, own_dialogues
@@ -24,15 +26,14 @@ from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
 from mephisto_tasks.judging.study import Study
-from mephisto_tasks.live.practice_rules import check_practice
 from mephisto_tasks.stored.results import past_judgements
-from mephisto_tasks.study.settings import TASKS, task_dir
 from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.techniques import techniques
 
 OWN = "own"
 """Metric of replays: whatever the dialogue's own rater was asked."""
@@ -133,7 +134,7 @@ def _steady(task_name: str) -> int:
 def _task_config(config: StaticConfig, task: str) -> Path:
     """Words and practice of the task; a task without any of its own has those of its technique."""
     own = task_dir(task) / "task_config"
-    if (own / "instructions.yaml").is_file() or config.technique not in TASKS:
+    if (own / "instructions.yaml").is_file() or config.technique not in techniques():
         return own
     return task_dir(config.technique) / "task_config"
 

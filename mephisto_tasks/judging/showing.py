@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 from uuid import uuid4
 
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.materials.persona_lines import persona_line
 from parlai_humaneval.protocol.page.panels import Panel, PanelLine
 from parlai_humaneval.protocol.records.dialogue import Candidate
 from parlai_humaneval.protocol.records.judgement import ReplayedRating, ShownDialogue, ShownLine
+from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.identity import TALK_MASK
 from parlai_humaneval.showing.presentation import AS_SAID, Presented, Presenter
 

@@ -15,13 +15,13 @@ from mephisto_tasks.engine.building import (
     tries_in_words,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
-from mephisto_tasks.live.practice_rules import check_practice
 from mephisto_tasks.live.study import Study, restore_allocation
+from mephisto_tasks.live.unfinished import unfinished_units
 from mephisto_tasks.stored.results import past_dialogues
-from mephisto_tasks.stored.unfinished import unfinished_units
-from mephisto_tasks.study.settings import task_dir
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir

@@ -1,6 +1,6 @@
 """Launching a task: settings → checked study → running crowd task → clean end.
 
-``parlai-humaneval launch TASK``, ``python -m mephisto_tasks.TASK.run``, the demo and the tests all go through here.
+``parlai-humaneval launch TASK``, ``python -m mephisto_tasks TASK``, the demo and the tests all go through here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.operator import StudyOperator
-from mephisto_tasks.study.settings import blueprint_of
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai

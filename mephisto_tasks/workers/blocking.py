@@ -18,14 +18,13 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.database import EntryAlreadyExistsException
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
-from mephisto.utils.qualifications import find_or_create_qualification
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
 from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.workers.qualifications import grant, holders
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 logger = logging.getLogger(__name__)
@@ -84,8 +83,8 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     if not qualification_name:
         raise BlockError("name the qualification that blocks: mephisto.blueprint.block_qualification=…")
     new = worker.get_granted_qualification(qualification_name) is None
-    if new:
-        _grant(worker, qualification_name)
+    if new and not grant(worker, qualification_name):
+        logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
     _append(
         data_dir,
@@ -100,17 +99,6 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
         ),
     )
     return new
-
-
-def _grant(worker: Worker, name: str) -> None:
-    for _ in range(2):  # another thread may be first with the qualification, or with the worker: then it is there now
-        try:
-            find_or_create_qualification(worker.db, name)
-            if not worker.grant_qualification(name):
-                logger.warning("a block by %s holds here, but the crowd provider did not take it", name)
-            return
-        except EntryAlreadyExistsException:
-            continue
 
 
 def blocked(data_dir: Path, task_name: str) -> list[Block]:
@@ -180,8 +168,7 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
     for name in sorted(
         _qualifications(db, task_name) | {line.qualification for line in lines if line.task_name == task_name}
     ):
-        for granted in _granted(db, name):
-            worker = Worker.get(db, granted.worker_id)
+        for worker in holders(db, name):
             pseudonym = pseudonyms.worker(worker.worker_name)
             line = reasons.get((pseudonym, name))
             kept = (
@@ -198,15 +185,6 @@ def _qualifications(db: Any, task_name: str) -> set[str]:
     runs = [run for task in db.find_tasks(task_name=task_name) for run in db.find_task_runs(task_id=task.db_id)]
     names = (run.args.blueprint.get("block_qualification", None) for run in runs if "blueprint" in run.args)
     return {str(name) for name in names if name}
-
-
-def _granted(db: Any, name: str) -> list[Any]:
-    # Whatever its value: Mephisto turns away whoever holds it at all.
-    return [
-        granted
-        for qualification in db.find_qualifications(name)
-        for granted in db.check_granted_qualifications(qualification_id=qualification.db_id)
-    ]
 
 
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.records.dialogue import Mask
 from parlai_humaneval.showing.appearance import Appearance, Emoji, looked_over
+from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.clean_cuts import clean_cuts
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
 from parlai_humaneval.showing.response_filter import ResponseFilter

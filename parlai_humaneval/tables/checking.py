@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.tables.columns import TableError, TableName, refuse
-from parlai_humaneval.tables.record_rows import TIE
+from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
+from parlai_humaneval.tables.schema import TIE
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {
     "turns": {"turn": 1, "position": 0, "seconds": 0, "latency_s": 0, "rank": 1},
@@ -133,12 +134,6 @@ def _own_scale(frame: pd.DataFrame) -> None:
 
 def _on_slider(frame: pd.DataFrame) -> None:
     """Ratings of direct assessment that name no scale of their own are on its sliders."""
-    from parlai_humaneval.statistics.slider_scores import (  # other tables: not
-        SLIDER_MAXIMUM,
-        SLIDER_MINIMUM,
-        on_sliders,
-    )
-
     value, technique = frame["value"], frame["technique"]
     sliders = pd.Series(on_sliders(frame), index=frame.index) & (technique.isna() | (technique == "direct_assessment"))
     for column, end, beyond, word in (

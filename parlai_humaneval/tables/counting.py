@@ -1,4 +1,4 @@
-"""Which rows of the tables count: those of finished dialogues, and how unfinished ones are made to count."""
+"""Which rows of the tables count, and as what: finished dialogues, unfinished ones made to count, ratings on sliders."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import Tables
 
 Mask = npt.NDArray[np.bool_]
+
+SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
+"""Where a table from elsewhere does not say."""
+
+MOST_POINTS = 10.0
+"""Scales that reach further are sliders."""
 
 
 def finished(rows: pd.DataFrame) -> Mask:
@@ -59,3 +65,17 @@ def taken_as_finished(tables: Tables) -> Tables:
             dialogue_status=comparisons["dialogue_status"].where(~of_turns, "complete"),
         ),
     )
+
+
+def on_sliders(ratings: pd.DataFrame) -> Mask:
+    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
+
+    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
+    above ten or of a degraded model, and those of direct assessment always.
+    """
+    technique = ratings["technique"].fillna("")
+    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
+    unnamed = ratings["scale"].isna()
+    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
+    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
+    return np.asarray(found.fillna(False), dtype=bool)

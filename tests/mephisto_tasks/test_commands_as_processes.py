@@ -19,11 +19,11 @@ import pytest
 from live import TASK, Rater
 from scripted_models import zoo_file
 
-from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.stored.results import read_dialogues, read_records, task_names
 from mephisto_tasks.study.task_lock import running_task_run
 
 COMMAND = (
-    "from mephisto_tasks.engine import blueprint; from mephisto_tasks import launching; from pathlib import Path;"
+    "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"
     "import sys; page = Path(sys.argv.pop(1)); blueprint.webapp_dist = launching.webapp_dist = lambda: page;"
     "from parlai_humaneval.cli import main; sys.exit(main())"
 )
@@ -159,6 +159,8 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert isinstance(report, dict)
     assert "Traceback" not in done.stderr
+    (task,) = task_names(tmp_path / "d")
+    assert [record.simulated for record in read_records(tmp_path / "d", task)] == [True] * 3
 
 
 def test_compat_asks_nothing_and_opens_nothing(tmp_path: Path) -> None:

@@ -197,7 +197,8 @@ class RatedRecord(Record):
 
     ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
-    ``interrupted``: cut off by the end of its launch, not by its rater.
+    ``interrupted``: cut off by the end of its launch, not by its rater. ``simulated``: the rater was a program of this
+    project, as the launch knew that let it in, and no person.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -220,6 +221,7 @@ class RatedRecord(Record):
     finished_at: float | None = None
     refused_answers: int = 0
     interrupted: bool = False
+    simulated: bool = False
 
 
 class DialogueRecord(RatedRecord):

@@ -20,7 +20,7 @@ from parlai_humaneval.statistics.likert import (
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.turn_weights import TurnWeights, single_groups, weigh_turns
+from parlai_humaneval.statistics.regression import TurnWeights, single_groups, weigh_turns
 from parlai_humaneval.statistics.wording import counted, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
 from parlai_humaneval.tables.from_records import Tables

@@ -9,9 +9,9 @@ from parlai_humaneval.report.rows import Columns
 from parlai_humaneval.report.section import Part
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.likert import RatedCriterion
 from parlai_humaneval.statistics.means import clustered_difference, t_test
+from parlai_humaneval.statistics.win_rates import effective_win_test
 from parlai_humaneval.tables.choices import ChoiceGroup
 
 

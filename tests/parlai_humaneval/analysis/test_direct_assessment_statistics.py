@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
 from parlai_humaneval.quality.ratings import degraded_rated_lower
-from parlai_humaneval.statistics.correlations import correlation, criteria_correlations
+from parlai_humaneval.statistics.correlation import correlation, criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.rank_tests import rank_sum_test, rank_sums
-from parlai_humaneval.statistics.rater_correlations import rater_pairs
 from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
 from parlai_humaneval.statistics.standardised_scores import (
     OVERALL,

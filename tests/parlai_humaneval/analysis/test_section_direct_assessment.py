@@ -14,8 +14,8 @@ from make_live_records import REVERSED, SLIDERS, make_assessment, make_rated, ma
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build
 from parlai_humaneval.statistics.likert import likert_rows
-from parlai_humaneval.statistics.slider_scores import on_sliders
 from parlai_humaneval.tables.columns import TableError, from_rows, typed
+from parlai_humaneval.tables.counting import on_sliders
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import Tables, tables
 

@@ -17,7 +17,7 @@ from parlai_humaneval.statistics.survival.curve import survival_curve
 from parlai_humaneval.statistics.survival.tests import survival_score_test
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import tables
-from parlai_humaneval.tables.schema_judged import SEGMENTS
+from parlai_humaneval.tables.schema import SEGMENTS
 
 QUICK = Options(draws=60)
 MUST = [column.name for column in SEGMENTS if column.exchange]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.protocol.asked.questions import PW_TURN_QUESTIONS, question_for
+from parlai_humaneval.protocol.asked.questions import question_for
+from parlai_humaneval.techniques import PW_TURN
 
 
 @pytest.mark.parametrize(
@@ -24,11 +25,13 @@ def test_pw_turn_asks_as_smith_et_al_2022_section_3_1_2(metric: str, question: s
 
 
 def test_pw_turn_has_the_three_metrics_of_the_paper() -> None:
-    assert set(PW_TURN_QUESTIONS) == {"preference", "humanness", "interestingness"}
+    assert set(PW_TURN.questions) == {"preference", "humanness", "interestingness"}
 
 
 def test_unknown_metrics_and_techniques_name_those_there_are() -> None:
     with pytest.raises(ValueError, match="preference, humanness, interestingness"):
         question_for("pw_turn", "engagingness")
-    with pytest.raises(ValueError, match=r"known: .*pw_turn"):
+    with pytest.raises(
+        ValueError, match=r"no technique 'pw_trun'; choose one of:\n  pw_turn +PW-Turn \(Smith et al. 2022"
+    ):
         question_for("pw_trun", "preference")

@@ -26,9 +26,8 @@ from parlai_humaneval.report.sections.direct_assessment.types import (
     WorkerCount,
 )
 from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.correlations import criteria_correlations
+from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.rater_correlations import rater_pairs
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.statistics.slider_scores import (
-    SLIDER_MAXIMUM,
-    SLIDER_MINIMUM,
-    on_sliders,
-    standardised,
-    turned,
-    worker_checks,
-)
+from parlai_humaneval.statistics.slider_scores import standardised, turned, worker_checks
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.counting import Mask, finished, is_set, of_unfinished
+from parlai_humaneval.tables.counting import (
+    SLIDER_MAXIMUM,
+    SLIDER_MINIMUM,
+    Mask,
+    finished,
+    is_set,
+    of_unfinished,
+    on_sliders,
+)
 from parlai_humaneval.tables.from_records import Tables
 
 TECHNIQUE = "direct_assessment"

@@ -20,8 +20,7 @@ from parlai_humaneval.statistics.rank_stability import ScoreRange, ranking_agree
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import plackett_luce
-from parlai_humaneval.statistics.trueskill.batch import free_for_all_ratings
-from parlai_humaneval.statistics.trueskill.ratings import Skill
+from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
 from parlai_humaneval.tables.free_for_all import Dialogues, free_for_all_dialogues
 from parlai_humaneval.tables.from_records import Tables
 

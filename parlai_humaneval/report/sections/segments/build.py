@@ -21,8 +21,7 @@ from parlai_humaneval.report.sections.segments.section import SegmentsSection
 from parlai_humaneval.report.sections.segments.speakers import model_rows, pair_rows, speaker_row
 from parlai_humaneval.report.sections.segments.types import Analysis, SettingAnalysis, StabilityRow
 from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.spot_stability import ranking_stability
-from parlai_humaneval.statistics.spotting import SEGMENT, bot_contests, judged_segments
+from parlai_humaneval.statistics.spotting import SEGMENT, bot_contests, judged_segments, ranking_stability
 from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
 

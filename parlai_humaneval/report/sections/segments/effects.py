@@ -27,7 +27,7 @@ from parlai_humaneval.statistics.survival.tests import (
     survival_score_test,
 )
 from parlai_humaneval.tables.counting import median, unique
-from parlai_humaneval.tables.schema_judged import FEATURES, LABELS
+from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 KINDS = ("bot_bot", "self_chat", "human_bot", "human_human")
 _FEATURE_ROW_MISSING: dict[str, Any] = {

@@ -16,9 +16,9 @@ from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, cluster_sums, cl
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import bootstrap_ranks
-from parlai_humaneval.statistics.survival.bands import survival_with_bands
+from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.tables.counting import unique
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema import LABELS
 
 CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"
 

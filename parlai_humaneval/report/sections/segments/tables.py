@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from parlai_humaneval.report.sections.segments.effects import models_of
 from parlai_humaneval.report.sections.segments.types import Analysis, ModelRow, SpeakerRow
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema import LABELS
 
 Columns = Sequence[tuple[str, str, str]]
 """Key, label and kind."""

@@ -28,6 +28,7 @@ from parlai_humaneval.report.sections.turns.types import (
     TestRow,
     TurnsSection,
 )
+from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.turn_patterns import Reselection, first_choice, first_place, reselection
 from parlai_humaneval.statistics.turn_subsets import leave_one_out
@@ -41,7 +42,6 @@ from parlai_humaneval.statistics.turn_tests import (
 )
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups, self_comparisons
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.oddities import oddities
 
 PATTERN_TURNS = 2
 """Consecutive turns say something where there are two."""

@@ -13,10 +13,9 @@ import pandas as pd
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turns.types import EffectiveRow, ModelRow, PairRow, PositionRow, TurnRow
 from parlai_humaneval.statistics.clustered import ClusterSums, cluster_bootstrap, cluster_sums, clustered_share
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import wald_interval, wilson_interval
-from parlai_humaneval.statistics.win_rates import lin, sm_wta_scores, sqr_scores, wta_scores
+from parlai_humaneval.statistics.win_rates import effective_win_test, lin, sm_wta_scores, sqr_scores, wta_scores
 from parlai_humaneval.tables.choices import ChoiceGroup
 
 Floats = npt.NDArray[np.float64]

@@ -104,7 +104,7 @@ def pairs_table(answer: Summary) -> DataTable:
         TableColumn(key="high", label="95 % to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
         TableColumn(key="p_clustered", label="p, by worker", kind="p"),
-        *([TableColumn(key="p_decides", label="corrected", kind="p")] if corrected else []),
+        *([TableColumn(key="p_decides", label="Holm", kind="p")] if corrected else []),
     )
     rows: list[dict[str, Cell]] = [
         {

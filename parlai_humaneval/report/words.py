@@ -34,7 +34,13 @@ def qualifying(facts: Facts, answers: Sequence[Summary]) -> list[str]:
         ),
         *facts.notes,
     ]
-    return list(dict.fromkeys(filter(None, found)))
+    models = {model.name for model in facts.models}
+    return list(dict.fromkeys(_begun(line, models) for line in found if line))
+
+
+def _begun(sentence: str, models: set[str]) -> str:
+    """The sentence with a capital, unless it begins with the name of a model."""
+    return sentence if any(map(sentence.startswith, models)) else f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def left_out_here(excluded: Excluded) -> str:

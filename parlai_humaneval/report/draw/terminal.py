@@ -23,8 +23,8 @@ QUESTIONS, BLOCKS, REMARKS = 2, 6, 4
 """As many questions, answers and remarks stand in the summary; the others are counted."""
 MODELS, PAIRS = 8, 8
 """As many models and pairs stand in the tables of the summary."""
-NAMES, NAMES_OF_TWO = 24, 14
-"""A column of names is as wide as that, at most, alone or beside another; longer ones are folded."""
+NAMES = (24, 18, 14)
+"""Where not all columns fit, a column of names is as wide as the first of these with which they do; longer are folded."""
 _GAP = 3
 
 
@@ -128,12 +128,12 @@ def _print_table(
     ``more``: the option that shows the rest. ``titled``: the table stands under its title.
     """
     layout = laid_out(table)
-    fitting = _fitting(layout, console.width)
+    fitting = _fitting(layout, console.width, _name_width(layout, console.width))
     left = most
     for group, rows in layout.groups.items():
         if left > 0:
             title = f"{table.title} ({group})" if group else table.title
-            console.print(_printed(title if titled else "", layout, rows[:left], fitting))
+            console.print(_printed(title if titled else "", layout, rows[:left], fitting, console.width))
         left -= len(rows)
     columns = len(layout.columns) - fitting
     hidden = [counted(-left, "row")] if left < 0 else []
@@ -142,7 +142,7 @@ def _print_table(
         console.print(Text(f"({' and '.join(hidden)} more with {more})", style="dim"))
 
 
-def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) -> Table:
+def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int, width: int) -> Table:
     table = Table(
         title=Text(title) if title else None,
         title_justify="left",
@@ -150,7 +150,7 @@ def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) ->
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
     )
-    widest = _name_width(layout)
+    widest = _name_width(layout, width)
     for place, column in enumerate(layout.columns[:fitting]):
         if column.is_text:
             table.add_column(Text(column.label), overflow="fold", min_width=6, max_width=widest)
@@ -162,13 +162,15 @@ def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) ->
     return table
 
 
-def _name_width(layout: Layout) -> int:
-    return NAMES if sum(column.is_text for column in layout.columns[:3]) < 2 else NAMES_OF_TWO
+def _name_width(layout: Layout, width: int) -> int:
+    """The widest that a column of names may be so that all columns fit."""
+    fit = (most for most in (width, *NAMES) if _fitting(layout, width, most) == len(layout.columns))
+    return next(fit, NAMES[-1])
 
 
-def _fitting(layout: Layout, width: int) -> int:
+def _fitting(layout: Layout, width: int, widest: int) -> int:
     """How many columns fit side by side; at least two, which may be folded."""
-    used, widest = 2, _name_width(layout)
+    used = 2
     for place, column in enumerate(layout.columns):
         needed = _needed(layout, place)
         used += _GAP + (min(needed, widest) if column.is_text else needed)

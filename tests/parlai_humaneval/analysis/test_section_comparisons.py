@@ -16,6 +16,7 @@ from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.strengths.tables import comparison_strengths
 from parlai_humaneval.statistics.wording import p_words
+from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.from_records import Tables, tables
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
@@ -319,7 +320,9 @@ def test_a_verdict_that_was_not_given_is_none():
     """An unfinished dialogue has none; one that was given before the dialogue was left does not count."""
     nothing = make_verdict("d1", "a").model_copy(update={"verdict": None, "verdict_model": None, "status": "partial"})
     assert build(tables([nothing]), Options()) is None
-    assert build(tables([make_verdict("d1", "a", status="partial")]), Options()) is None
+    given = tables([make_verdict("d1", "a", status="partial")])
+    assert build(given, Options()) is None
+    assert build(taken_as_finished(given), Options()).pairs[0].n == 1, "unless it is asked for"
 
 
 @pytest.mark.parametrize(

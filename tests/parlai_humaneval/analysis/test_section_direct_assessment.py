@@ -365,7 +365,7 @@ def test_pairs_go_from_better_to_worse_and_are_one_family():
     for tests in ([pair.difference for pair in pairs], [pair.paper for pair in pairs]):
         assert min(test.p_holm for test in tests) == pytest.approx(3 * min(test.p_value for test in tests))
     assert {(pair["family"], pair["family_tests"]) for pair in pairs} == {
-        ("direct_assessment, free, quality, overall", 3)
+        ("direct_assessment, free, preference, overall", 3)
     }
 
 
@@ -410,5 +410,5 @@ def test_the_summary_is_the_rows():
     assert [(line.first, line.second, line.gap, line.p_decides) for line in summary.pairs] == [
         (row.model_a, row.model_b, row["difference"], row["p_clustered_holm"]) for row in section.pairs
     ]
-    assert (summary.verdict, summary.setting, summary.metric) == (section.headline, "free", "quality")
+    assert (summary.verdict, summary.setting, summary.metric) == (section.headline, "free", "preference")
     assert {summary.model_table, summary.pair_table} <= {table.key for table in section.data_tables()}

@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.checking import ANY_PICK, ONE_PICK, picks_one
+from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
+from parlai_humaneval.techniques import picking
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
-ONE_PICKED = ONE_PICK | {"free_for_all"}
-"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = [
@@ -328,11 +327,11 @@ def _of_several(technique: str, found: TurnGroup, rows: pd.DataFrame) -> ChoiceG
 def _picks_one(technique: str, found: TurnGroup) -> bool:
     """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
     names = {technique.lower(), found.setting.lower()}
-    if names & ANY_PICK:
+    if names & picking("any"):
         return False
     # Equal replies are shown once, and picked together: then places tell, else models.
     picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (found.counted.by_position, found.counted.chosen)))
-    return bool((picks <= 1).all() if names & ONE_PICKED else (picks == 1).all())
+    return bool((picks <= 1).all() if names & picking("one", always=False) else (picks == 1).all())
 
 
 def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:

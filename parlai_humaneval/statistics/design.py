@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import fdtrc, fdtri, ndtr, ndtri, stdtrit
 
 from parlai_humaneval.statistics.result import Result
@@ -20,6 +19,13 @@ NEGATIVE = (
     "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
     "be chance"
 )
+
+
+def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
+    """Number the clusters in the order of their first observations."""
+    import pandas as pd  # planning takes the design effect from here, and would wait for pandas
+
+    return pd.factorize(clusters)[0]
 
 
 def design_effect(m: float, icc: float) -> float:
@@ -65,7 +71,7 @@ def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
 
     It is the mean size of the cluster that an observation stands in (Kish 1965).
     """
-    sizes = np.bincount(pd.factorize(np.asarray(clusters, dtype=object))[0]).astype(float)
+    sizes = np.bincount(_codes(np.asarray(clusters, dtype=object))).astype(float)
     return float((sizes**2).sum() / sizes.sum()) if sizes.sum() else None
 
 
@@ -122,7 +128,7 @@ def intraclass_correlation(
     """
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
-    y, codes = y[known], pd.factorize(np.asarray(clusters, dtype=object)[known])[0]
+    y, codes = y[known], _codes(np.asarray(clusters, dtype=object)[known])
     sizes = np.bincount(codes).astype(float)
     base = Result(
         name=name,

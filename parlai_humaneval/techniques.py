@@ -273,7 +273,7 @@ SINGLE_MODEL = Technique(
     engine="live",
     title="SM-Turn",
     summary="one model a chat, rated at every turn and at the end",
-    source="Smith et al. 2022, §3.1.4; Liu et al. 2023, “Single-Model”",
+    source="Smith et al. 2022, §3.1.4; Liu et al. 2023",
     tables=("turns", "dialogues", "ratings"),
     questions={
         "quality": "Please answer the following: tick each question about this response that you answer with yes.",

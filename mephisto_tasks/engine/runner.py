@@ -128,8 +128,8 @@ class StudyTaskRunner(TaskRunner):
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
         if not self.study.paused:
-            launcher, own = agent.get_live_run().task_launcher, agent.get_unit()
-            launcher.keep_open(self.study.remaining, besides=own.db_id, data=one_unit)
+            launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
+            launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
         block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
         try:

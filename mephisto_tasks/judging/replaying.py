@@ -83,21 +83,23 @@ class Replay:
         """What will be asked, as it stands in the record."""
         if self._turn is not None:
             return asking.asked(self._config)
-        own, rating = self._own, self.rating
-        found = []
-        if not own.verdict and own.turn_question == "choose":
-            found.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
-        elif own.turn_question == "tick":
-            criteria = criterion_records("tick", own.ticks())
-            found.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
-        if own.verdict:
-            found.append(
+        asked_then, rating = self._own, self.rating
+        questions = []
+        if not asked_then.verdict and asked_then.turn_question == "choose":
+            questions.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
+        elif asked_then.turn_question == "tick":
+            criteria = criterion_records("tick", asked_then.ticks())
+            questions.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
+        if asked_then.verdict:
+            questions.append(
                 AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
             )
-        if own.final_criteria:
-            criteria = criterion_records(own.final_scale, own.scales())
-            found.append(AskedQuestion(question_id="final", kind="rate", text=final_question(own), criteria=criteria))
-        return found
+        if asked_then.final_criteria:
+            criteria = criterion_records(asked_then.final_scale, asked_then.scales())
+            questions.append(
+                AskedQuestion(question_id="final", kind="rate", text=final_question(asked_then), criteria=criteria)
+            )
+        return questions
 
     def run(self, on_page: ItemPage) -> None:
         """Every question to its answer."""
@@ -134,7 +136,7 @@ class Replay:
 
     def _lines_before(self, shown: ShownDialogue, turn: Turn) -> list[ShownLine]:
         """Up to and with the person's message of ``turn``: the complete turns from there on have two lines each."""
-        complete = [one.turn for one in self.rating.turns if one.complete]
+        complete = [earlier.turn for earlier in self.rating.turns if earlier.complete]
         left = len(complete) - complete.index(turn.turn)
         return shown.lines[: len(shown.lines) - 2 * left + 1]
 
@@ -153,7 +155,7 @@ class Replay:
             selected, none, reason = ticked.selected, ticked.none, ticked.reason
         else:
             chosen = page.ask_choice(choose_step(self._own, step_id, cards, self.rating.question))
-            selected = [name for one in chosen.selected for name in standing_for(turn.candidates, one)]
+            selected = [name for chosen_id in chosen.selected for name in standing_for(turn.candidates, chosen_id)]
             none, reason = chosen.none, chosen.reason
         now = time.time()
         on_page.store(

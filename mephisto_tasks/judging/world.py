@@ -114,13 +114,13 @@ class JudgingWorld:
         self._item_page.store(
             [
                 GivenAnswer(
-                    question_id=one.question_id,
-                    option=answer.values[one.question_id],
-                    reason=answer.reasons.get(one.question_id) or None,
+                    question_id=question.question_id,
+                    option=answer.values[question.question_id],
+                    reason=answer.reasons.get(question.question_id) or None,
                     seconds=seconds,
                     at=now,
                 )
-                for one in questions
+                for question in questions
             ]
         )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from mephisto_tasks.engine.rating import RatingConfig
 from parlai_humaneval.protocol.asked.questions import question_for
+from parlai_humaneval.protocol.several_models import History
 from parlai_humaneval.showing.reply_settings import ReplySettings
 
 VARIABLE = frozenset(
@@ -41,7 +42,7 @@ class InteractiveConfig(RatingConfig):
     """Set by the task: setting → what it changes of how a turn is rated."""
     group_size: int = Field(default=2, ge=1, le=8)
     """Models that speak in a dialogue."""
-    history: Literal["shared", "independent"] = "shared"
+    history: History = "shared"
     """What the models hear: one history, or each its own replies."""
     dialogues_per_group: int = Field(default=10, ge=1)
     """Complete dialogues to collect for each group and setting."""

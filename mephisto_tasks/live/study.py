@@ -135,8 +135,8 @@ class Study(engine.Study):
     def practice_config(self) -> InteractiveConfig:
         """The settings that the practice asks by: of several, the first that its items fit."""
         assert self.practice is not None
-        each = [self.config.of(setting) for setting in self.config.settings()]
-        return next((one for one in each if check_practice(self.practice, one) is None), each[0])
+        configs = [self.config.of(setting) for setting in self.config.settings()]
+        return next((config for config in configs if check_practice(self.practice, config) is None), configs[0])
 
     def world(self, unit: UnitPlan, plan: Plan, page: PageSession) -> ConversationWorld:
         """What holds one dialogue of a unit with its rater."""

@@ -153,7 +153,7 @@ async def run_raters(
     """
     places = asyncio.Semaphore(raters)
 
-    async def one(number: int) -> Outcome:
+    async def rate(number: int) -> Outcome:
         async with places:
             worker = f"{name}-{number}"
             announce(worker)
@@ -161,4 +161,4 @@ async def run_raters(
             on_outcome(outcome)
             return outcome
 
-    return list(await asyncio.gather(*(one(number) for number in range(1, dialogues + 1))))
+    return list(await asyncio.gather(*(rate(number) for number in range(1, dialogues + 1))))

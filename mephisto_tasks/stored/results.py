@@ -195,11 +195,11 @@ def read_records(data_dir: Path, task_name: str) -> list[Rated]:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
-        found = list(_records(data_dir, task_name))
+        stored = list(_records(data_dir, task_name))
         practised = past_practices(data_dir, task_name)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
-    for agent, record in found:
+    for agent, record in stored:
         record.task_name = task_name
         record.task_run_id = agent.task_run_id
         record.assignment_id = agent.assignment_id
@@ -245,9 +245,11 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
-    found = [(agent, one) for agent, one in _records(data_dir, task_name) if isinstance(one, DialogueRecord)]
+    dialogues = [
+        (agent, record) for agent, record in _records(data_dir, task_name) if isinstance(record, DialogueRecord)
+    ]
     held: dict[str, set[int]] = {}
-    for _, record in found:
+    for _, record in dialogues:
         if record.status == "complete":
             held.setdefault(record.session or record.dialogue_id, set()).add(record.conversation)
     return [
@@ -261,7 +263,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             rated_turns=len(record.complete_turns),
             cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
         )
-        for agent, record in found
+        for agent, record in dialogues
     ]
 
 
@@ -271,8 +273,8 @@ def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    found = _records(data_dir, task_name)
-    return {record.dialogue_id: agent.worker_id for agent, record in found if isinstance(record, DialogueRecord)}
+    records = _records(data_dir, task_name)
+    return {record.dialogue_id: agent.worker_id for agent, record in records if isinstance(record, DialogueRecord)}
 
 
 @dataclass(frozen=True)

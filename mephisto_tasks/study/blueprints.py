@@ -11,7 +11,7 @@ compat.prepare()
 from mephisto.operations.registry import register_mephisto_abstraction
 
 from mephisto_tasks.engine.blueprint import StudyBlueprint
-from mephisto_tasks.presets import task_dir
+from mephisto_tasks.engine.task_folder import task_dir
 from parlai_humaneval.techniques import Engine, technique
 
 

@@ -19,7 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
 from mephisto_tasks.engine.config import ConfigError
-from mephisto_tasks.presets import task_dir
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.embedded_models import OVERRIDE, use_embedded

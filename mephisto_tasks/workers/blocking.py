@@ -110,7 +110,7 @@ def blocked(data_dir: Path, task_name: str) -> list[Block]:
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        return [found for _, found in _blocked(db, data_dir, task_name)]
+        return [block for _, block in _blocked(db, data_dir, task_name)]
 
 
 def unblock(data_dir: Path, task_name: str, workers: Collection[str] | None) -> list[Lifted]:
@@ -123,17 +123,17 @@ def unblock(data_dir: Path, task_name: str, workers: Collection[str] | None) -> 
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        found = _blocked(db, data_dir, task_name)
+        blocks = _blocked(db, data_dir, task_name)
         if workers is not None:
-            _assert_blocked(workers, [block.worker for _, block in found], task_name)
-            found = [(worker, block) for worker, block in found if block.worker in workers]
+            _assert_blocked(workers, [block.worker for _, block in blocks], task_name)
+            blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
         lifted = [
             Lifted(block=block, provider_agreed=worker.revoke_qualification(block.qualification))
-            for worker, block in found
+            for worker, block in blocks
         ]
-    for _, one in found:
+    for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name, "reason": "lifted by hand"}
-        _append(data_dir, Line.model_validate({**one.model_dump(), **now}))
+        _append(data_dir, Line.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
@@ -164,7 +164,7 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
     lines = _lines(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    found = []
+    blocks = []
     for name in sorted(
         _qualifications(db, task_name) | {line.qualification for line in lines if line.task_name == task_name}
     ):
@@ -176,8 +176,8 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
                 if line is None
                 else Block(**line.model_dump(exclude={"event"}))
             )
-            found.append((worker, kept))
-    return sorted(found, key=lambda pair: (pair[1].worker, pair[1].qualification))
+            blocks.append((worker, kept))
+    return sorted(blocks, key=lambda pair: (pair[1].worker, pair[1].qualification))
 
 
 def _qualifications(db: Any, task_name: str) -> set[str]:
@@ -203,10 +203,10 @@ def _append(data_dir: Path, line: Line) -> None:
 def _lines(data_dir: Path) -> list[Line]:
     """The file, oldest first. A damaged line is left out: it must not keep anybody blocked."""
     path = data_dir / BLOCKS_FILE
-    found = []
+    lines = []
     for number, text in enumerate(path.read_bytes().splitlines() if path.exists() else [], start=1):
         try:
-            found.append(Line.model_validate_json(text))
+            lines.append(Line.model_validate_json(text))
         except ValidationError:
             logger.warning("line %d of %s is damaged and was left out", number, path)
-    return found
+    return lines

@@ -312,6 +312,7 @@ __all__ = [
     "rating_counts",
     "read_tables",
     "reasons",
+    "register_statistic",
     "render",
     "replication",
     "reselection",
@@ -362,3 +363,5 @@ __all__ = [
     "zhao_sun_scores",
     "zhao_sun_test",
 ]
+
+def register_statistic(name: str, module: str) -> None: ...

@@ -13,6 +13,14 @@ from parlai_humaneval.tables.columns import Row, TableError, TableName
 
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
+T = TypeVar("T")
+WORDS: Mapping[type, str] = {
+    str: "a text",
+    dict: "an object",
+    list: "a list",
+    int: "a whole number",
+    bool: "true or false",
+}
 
 
 class UnreadableUnit(TableError):
@@ -92,17 +100,6 @@ def content_id(letter: str, *content: object) -> str:
     """The same for the same content: ``letter`` and 16 hexadecimal digits of a SHA-256."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
     return letter + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-T = TypeVar("T")
-
-WORDS: Mapping[type, str] = {
-    str: "a text",
-    dict: "an object",
-    list: "a list",
-    int: "a whole number",
-    bool: "true or false",
-}
 
 
 def required(data: Any, name: str, kind: type[T], where: str) -> T:

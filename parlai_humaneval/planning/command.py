@@ -17,6 +17,7 @@ from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.techniques import Habits
 
 _SMALL_SIMULATION = 4_000
+_WIDTH = 100
 
 
 @click.command("plan")
@@ -237,9 +238,6 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
-
-
-_WIDTH = 100
 
 
 def plan_text(plan: Plan) -> str:

@@ -32,6 +32,17 @@ from parlai_humaneval.planning.power import (
 from parlai_humaneval.statistics.design import design_effect
 
 Floats = npt.NDArray[np.float64]
+EXACT_SEARCH = 3_000
+"""Beyond it the exact test's power is nearly that of the normal one."""
+SHORT = 0.005
+"""The formula's n is kept where its power is the asked one in whole percents."""
+MIN_WORKERS = 10
+"""Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
+TOLERANCE = 0.01
+"""So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
+SPARE_WORKERS = 2
+"""Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
+turns are not normal."""
 
 
 class Design(ABC):
@@ -257,19 +268,6 @@ def _tilts(contest: Contest) -> tuple[Floats, Floats]:
     np.put_along_axis(chosen, sets, 1.0, axis=1)
     better = 2 * (np.asarray(contest.shares) - np.mean(contest.shares)) / contest.discordance
     return chosen, 1 + chosen @ better
-
-
-EXACT_SEARCH = 3_000
-"""Beyond it the exact test's power is nearly that of the normal one."""
-SHORT = 0.005
-"""The formula's n is kept where its power is the asked one in whole percents."""
-MIN_WORKERS = 10
-"""Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
-TOLERANCE = 0.01
-"""So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
-SPARE_WORKERS = 2
-"""Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
-turns are not normal."""
 
 
 def independent_size(design: Design, alpha: float, power: float, variance: Variance = "both") -> int:

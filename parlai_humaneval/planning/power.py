@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
+Variance = Literal["both", "null"]
 
 
 def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
@@ -94,9 +95,6 @@ def _chances(n: int, p: float) -> Floats:
     logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
     chances: Floats = np.exp(logs)
     return chances
-
-
-Variance = Literal["both", "null"]
 
 
 def one_proportion_size(

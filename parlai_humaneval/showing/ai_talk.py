@@ -116,11 +116,7 @@ _PHRASES = tuple(
         ),
         # you are talking to an AI; bots like me; we robots; unlike humans, I …
         (r"\byou(?: are|'re) (?:(?:just|only|now) )?(?:talking|speaking|chatting) (?:to|with) ", _KIND, _ENDS),
-        (
-            r"\b",
-            "(?:an? )?(?:ais?|(?:language )?models?|llms?|(?:chat)?bots?|robots?|assistants?) like (?:me|us|myself)",
-            r"\b",
-        ),
+        (r"\b", "(?:an? )?(?:ais?|(?:language )?models?|llms?|(?:chat)?bots?|robots?) like (?:me|us|myself)", r"\b"),
         (r"\b", "we (?:ais|robots|chat ?bots|bots|language models)", r"\b(?! of)"),
         (r"\b", "unlike (?:(?:you|an?|real|actual|most) )*human(?:s| beings?)?", r"(?=,? i\b)"),
         (r"\bi(?:,| never| don't| can't)[^.!?\n]{0,80} ", "unlike humans", _STOP),
@@ -158,41 +154,20 @@ _PHRASES = tuple(
             _ENDS,
         ),
         # my knowledge cutoff is …; I was trained on text; I was programmed to help; my creators taught me
-        (
-            r"\b",
-            r"my (?:knowledge (?:cut-?\s?off|is limited to what|only goes|ends in|stops (?:at|in))|"
-            rf"training (?:data|cut-?\s?off)){_REST}",
-            "",
-        ),
-        (
-            r"\b",
-            "(?:as of|since|up to|until) my (?:last|latest) (?:(?:knowledge|training) )?"
-            rf"(?:update|training|cut-?\s?off){_REST}",
-            "",
-        ),
         (r"\b", "my (?:system prompt|context window|training corpus|language model)", r"\b"),
         (r"\b", "(?:what|(?:the )?(?:data|texts?)) (?:that )?i was trained on", r"\b"),
         (
-            "",
+            r"\b",
+            r"(?:my knowledge (?:cut-?\s?off|is limited to what|only goes|ends in|stops (?:at|in))|"
+            r"my training (?:data|cut-?\s?off)|"
+            "(?:as of|since|up to|until) my (?:last|latest) (?:(?:knowledge|training) )?(?:update|training)|"
             rf"{_I_WAS} trained (?:on|with|using) (?:(?!this|the job)[\w-]+ ){{0,5}}?"
-            rf"(?:data(?:sets?)?|texts?|corpus|books|internet|conversations|dialogues){_REST}",
-            "",
-        ),
-        (
-            "",
-            rf"{_I_WAS} (?:programmed|designed) (?:(?:not )?to {_TO_DO}|"
-            rf"by (?:(?:an?|the) )?(?:\w+ )?(?:team|researchers|engineers|developers)){_REST}",
-            "",
-        ),
-        (
-            r"\b",
-            f"my (?:programming|algorithms?|code) (?:does not|doesn't|won't) (?:allow|let|permit|support){_REST}",
-            "",
-        ),
-        (
-            r"\b",
+            "(?:data(?:sets?)?|texts?|corpus|books|internet|conversations|dialogues)|"
+            rf"{_I_WAS} (?:programmed|designed) (?:not )?to {_TO_DO}|"
+            rf"{_I_WAS} (?:programmed|designed) by (?:(?:an?|the) )?(?:\w+ )?(?:team|researchers|engineers|developers)|"
+            "my (?:programming|algorithms?|code) (?:does not|doesn't|won't) (?:allow|let|permit|support)|"
             r"my (?:creators?|developers)(?: (?:at|from) (?-i:[A-Z][\w.-]*))? (?:(?:have|has) )?(?:not )?"
-            rf"(?:taught|told|made|trained|programmed|designed|gave|given|built|wanted){_REST}",
+            rf"(?:taught|told|made|trained|programmed|designed|gave|given|built|wanted)){_REST}",
             "",
         ),
     )

@@ -25,13 +25,14 @@ _JOINS = "and so|and|but|so|because|since|even though|although|though|while"
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
 _SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
     rf"(?P<sign>\s?[,;:]|\s[–—-])\s{{1,4}}(?P<join>(?:{_JOINS})\s{{1,4}})?"
+    r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
     rf"|(?<!\beven)\s{{1,4}}(?:(?:{_JOINS}|as)\s{{1,4}}(?={_SUBJECT})|because\s{{1,4}})",
     re.IGNORECASE,
 )
 _ADVERBIAL = re.compile(r"(?:as|being|unlike|since|until|up\s+to)\b", re.IGNORECASE)
 """What is hidden and begins so is a clause of its own: “as an AI”, “up to my last update”."""
 _OF_MAKER = re.compile(r"\s(?:from|by)\s$")
-_SUBJECT_FOLLOWS = re.compile(_SUBJECT, re.IGNORECASE)
+_SUBJECT_FOLLOWS = re.compile(rf"{_SUBJECT}\s+\w", re.IGNORECASE)
 _REMAINS_OPEN = re.compile(r"(?:^|\W)(?:I|think|say|believe|know)$", re.IGNORECASE)
 """Between a subject and its verb, or a verb and its “that”, no comma stays: “I, as an AI, think”."""
 
@@ -160,8 +161,10 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
         return None if before is None else (first.lead, last.end)
     separator, next_separator = text[first.lead : first.start].strip(), text[after.lead : after.start].strip()
     if before is None:
-        follows = _SUBJECT_FOLLOWS.match(text, after.start) or " " in next_separator or last.adverbial
-        return (first.start, after.start) if follows else None
+        adverbials = all(clause.adverbial for clause in run)
+        if adverbials or " " in next_separator or _SUBJECT_FOLLOWS.match(text, after.start):
+            return first.start, after.start
+        return _cut_of(text, first, run[1:], after) if len(run) > 1 else None
     if separator == "" or _REMAINS_OPEN.search(text[before.start : before.end]):
         return first.lead, after.start - 1
     one_word = " " not in text[before.start : before.end]

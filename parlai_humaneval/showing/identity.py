@@ -10,22 +10,33 @@ A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are o
 
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
 
-Talk of being a program (:mod:`~parlai_humaneval.showing.ai_talk`) and instructions that are repeated
-(:mod:`~parlai_humaneval.showing.prompt_echo`) are masked by ``[…]`` where that is asked for. Where talk of being a
+Talk of being a program (:mod:`~parlai_humaneval.showing.ai_talk`) and instructions that are repeated (“You are a helpful
+assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a
 program is hidden, marks are left only where they cannot be helped (:mod:`~parlai_humaneval.showing.clean_cuts`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.ai_talk import talk_places
 from parlai_humaneval.showing.clean_cuts import clean_cuts
 from parlai_humaneval.showing.identity_names import is_telling, name_patterns, words_in
-from parlai_humaneval.showing.prompt_echo import prompt_echoes
 
-__all__ = ["MAKER_MASK", "NAME_MASK", "TALK_MASK", "giveaways", "is_telling", "mask_identity", "masked_text", "unmask"]
+__all__ = [
+    "MAKER_MASK",
+    "NAME_MASK",
+    "TALK_MASK",
+    "giveaways",
+    "is_telling",
+    "mask_identity",
+    "masked_text",
+    "prompt_echoes",
+    "unmask",
+]
 
 NAME_MASK = "[name]"
 MAKER_MASK = "[maker]"
@@ -38,7 +49,14 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "offensive": TALK_MASK,
 }
 
-Found = tuple[int, int, MaskKind]
+ECHO_WORDS = 8
+"""So many words in a row that stand in the instructions as well are no chance: an echo."""
+SHORTEST_PROMPT = 5
+"""Instructions of fewer words are never looked for; those of fewer than :data:`ECHO_WORDS` only as a whole."""
+
+_WORD = re.compile(r"[\w'’]+")
+
+Place = tuple[int, int, MaskKind]
 """Start, end and kind of what is to be hidden."""
 
 
@@ -68,20 +86,20 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
-    found: list[Found] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
     words = words_in(text)
     if ai_talk:
-        found += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
+        places += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
     for named in name_patterns(tuple(names)):
         if all(not words.isdisjoint(some) for some in named.triggers):
-            found += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
-    return to_masks(text, found)
+            places += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
+    return to_masks(text, places)
 
 
-def to_masks(text: str, found: Iterable[Found]) -> list[Mask]:
+def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:
     """Masks of what was found, in the order of the text; of those that overlap, the one that was found first."""
     masks: list[Mask] = []
-    for start, end, kind in found:
+    for start, end, kind in places:
         if start < end and all(end <= mask.start or mask.end <= start for mask in masks):
             hidden = {"original": text[start:end], "replacement": REPLACEMENTS[kind]}
             masks.append(Mask(start=start, end=end, kind=kind, **hidden))
@@ -106,3 +124,44 @@ def unmask(shown: str, masks: Sequence[Mask]) -> str:
         at = start + len(mask.replacement)
         moved += len(mask.replacement) - (mask.end - mask.start)
     return "".join([*text, shown[at:]])
+
+
+def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
+    """Places (start, end) of ``text`` that repeat :data:`ECHO_WORDS` or more words of one of ``prompts`` in a row.
+
+    Case and punctuation do not matter. The places do not overlap, and come in order.
+    """
+    grams = _grams(tuple(prompts))
+    if not grams:
+        return []
+    words = [(match.group().casefold(), match.start(), match.end()) for match in _WORD.finditer(text)]
+    places: list[tuple[int, int]] = []
+    for length, known in grams.items():
+        for first in range(len(words) - length + 1):
+            if tuple(word for word, _, _ in words[first : first + length]) in known:
+                places.append((words[first][1], words[first + length - 1][2]))
+    return _joined(sorted(places))
+
+
+@lru_cache(maxsize=64)
+def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
+    """Length in words → all runs of that length."""
+    runs_by_length: dict[int, set[tuple[str, ...]]] = {}
+    for prompt in prompts:
+        words = [word.casefold() for word in _WORD.findall(prompt)]
+        if len(words) < SHORTEST_PROMPT:
+            continue
+        length = min(ECHO_WORDS, len(words))
+        runs = (tuple(words[first : first + length]) for first in range(len(words) - length + 1))
+        runs_by_length.setdefault(length, set()).update(runs)
+    return {length: frozenset(runs) for length, runs in runs_by_length.items()}
+
+
+def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in places:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -123,10 +123,10 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{any_of(makers)})"
 
     def of_maker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_telling_words(makers), _compiled(one), "maker") for one in expressions]
+        return [NamePattern(_telling_words(makers), _compiled(words), "maker") for words in expressions]
 
     def of_speaker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_telling_words(speaking), _compiled(one), "name") for one in expressions]
+        return [NamePattern(_telling_words(speaking), _compiled(words), "name") for words in expressions]
 
     return (
         *of_maker(rf"{_ME}{_MAKING}{maker}\b"),

@@ -34,10 +34,19 @@ Objects = npt.NDArray[np.object_]
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
 SIGN_FLIPS = 1_999
+Codes = npt.NDArray[np.intp]
+TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
-    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
+    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> len(counted_comparisons(example_tables()))
+    32
+    """
     rows = tables.comparisons
     asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
     # Tables from elsewhere say only in the table of dialogues which of them were left.
@@ -56,6 +65,13 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: a model against itself, or a winner who is neither of the two nor ``tie``.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].iloc[0].tolist()
+    ['ada', 'bob', -1, 0.0, 'dialogue']
     """
     a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     winner = comparisons["winner"].to_numpy(dtype=object)
@@ -141,6 +157,17 @@ def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> 
     """Every pair of models in ``rows`` (as :func:`oriented` gives them, one group); p-values are Holm-corrected.
 
     Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate.
+
+    ``win_rate`` above .5: A is the better one; its p is clustered by worker, ``paper`` holds the test that takes every
+    comparison as independent.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> pair = wins_of_pairs(rows)[0]
+    >>> pair.wins_a, pair.wins_b, round(pair.win_rate.estimate, 3)
+    (22, 10, 0.688)
     """
     pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
     clustered = corrected([pair.win_rate for pair in pairs])
@@ -199,7 +226,15 @@ class ModelWins:
 
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
-    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins."""
+    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
+    [('ada', 22, 10), ('bob', 10, 22)]
+    """
     a, b, outcome = rows["model_a"].to_numpy(dtype=object), rows["model_b"].to_numpy(dtype=object), rows["outcome"]
     workers, result = rows["worker_id"].to_numpy(dtype=object), outcome.to_numpy(dtype=float)
     found = []
@@ -216,17 +251,22 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     """How often the one shown first (above or on the left) won, of decided comparisons where that is known.
 
     Tested against one half, clustered by worker: sides were drawn by chance, so that more is a habit of raters.
+
+    Assumes independent workers.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> print(first_shown(rows))
+    the one shown first won: 0.562, 95% interval 0.377 to 0.748, statistic 0.798, p = .45, n = 32 [CR1 t, clustered
+    by worker]
     """
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)
     sums = cluster_sums(won, np.ones_like(won), rows["worker_id"].to_numpy(dtype=object)[known])
     return clustered_share(sums, name="the one shown first won", level=level)
-
-
-Codes = npt.NDArray[np.intp]
-
-TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def two_way_share(
@@ -249,6 +289,13 @@ def two_way_share(
 
     Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
     ``counted`` is 0.
+
+    Source: Cameron, Gelbach & Miller 2011, §2.1.
+
+    >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
+    >>> print(two_way_share(won, [1] * 8, first, second))
+    share: 0.750, 95% interval 0.291 to 1.000, statistic 1.732, p = .18, n = 8 [CR1 t, clustered by dialogue,
+    two-way]
     """
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = n > 0

@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
 Keys: TypeAlias = "Objects | pd.Series[Any]"
+Collection = Literal["none", "counted", "unknown"]
 
 
 class RaterClock:
@@ -133,9 +134,6 @@ def _epoch(times: pd.Series[Any]) -> Floats:
     return np.asarray(seconds.to_numpy(dtype=float))
 
 
-Collection = Literal["none", "counted", "unknown"]
-
-
 @dataclass(frozen=True)
 class TimedAnswers:
     """All answers on two models under one metric or criterion, in order of time; arrays have an entry an answer.
@@ -167,6 +165,13 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
     """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out.
 
     Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> answers = answers_in_time(example_tables())[0]
+    >>> answers.technique, answers.model_a, answers.model_b, len(answers.values)
+    ('pw_dialog', 'ada', 'bob', 32)
     """
     clock, groups = RaterClock(tables), choice_groups(tables)
     compared = list(_comparisons(tables, clock))
@@ -310,6 +315,15 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
     (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count. Keys:
     ``technique``, ``setting``, ``unit``, ``n``, ``n_workers``, ``median_seconds``, ``mean_seconds`` with its interval
     clustered by worker (``mean_low``, ``mean_high``), and ``hours``, all of them together.
+
+    Assumes independent workers, of the interval.
+
+    Source: Smith et al. 2022, App. C.7; Cameron & Miller 2015, §II.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> row = spent_by_unit(example_tables())[0]
+    >>> row['technique'], row['unit'], row['n'], row['median_seconds']
+    ('pw_dialog', 'comparison', 32, 45.0)
     """
     parts = list(_units(tables))
     if not parts:

@@ -44,6 +44,14 @@ def ols(
 
     Raises:
         ValueError: missing values, shapes that do not fit, or no observations.
+
+    A coefficient is by how much ``y`` is higher where its column is higher by 1 and the others are the same.
+
+    Source: Smith et al. 2022, App. C.4; Cameron & Miller 2015, §II.
+
+    >>> terms = ols([1, 2, 3, 4, 5], [2.1, 3.9, 6.2, 7.8, 10.1], names=['turn'])
+    >>> [(term.name, round(term.estimate, 2)) for term in terms]
+    [('intercept', 0.05), ('turn', 1.99)]
     """
     matrix, target = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
@@ -187,6 +195,17 @@ def weigh_turns(
     count. Empty where no dialogue has both.
 
     Assumes what least squares does; final ratings are on a few points, so that intervals are approximate.
+
+    A turn with a large coefficient weighs much in how the whole dialogue is rated.
+
+    Source: Smith et al. 2022, App. C.4 (Figure 7).
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.statistics.likert import likert_groups
+    >>> tables = example_tables()
+    >>> weights = weigh_turns(single_groups(tables), likert_groups(tables))[0]
+    >>> weights.n_dialogues, [term.name for term in weights.terms]
+    (24, ['intercept', 'turn 1', 'turn 2', 'turn 3', 'turn 4'])
     """
     rates, scores = turn_rates(turns), final_scores(ratings)
     rates = rates.join(scores.set_index(["dialogue_id", "worker_id"])["score"], how="left")
@@ -200,7 +219,14 @@ def weigh_turns(
 
 
 def turn_rates(groups: Sequence[ChoiceGroup]) -> pd.DataFrame:
-    """Share of criteria found good: a row per dialogue and worker (the index), a column per turn; nan where none."""
+    """Share of criteria found good: a row per dialogue and worker (the index), a column per turn; nan where none.
+
+    Source: Smith et al. 2022, App. C.4.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> turn_rates(single_groups(example_tables())).iloc[0].tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
     parts = [
         pd.DataFrame(
             {

@@ -90,7 +90,12 @@ _COLUMNS = ("name", *_NUMBERS, "n", "method", "assumptions", "source", "notes")
 
 
 def results_table(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``."""
+    """A row per result; texts of several parts are joined by "; ", missing numbers are ``pd.NA``.
+
+    >>> table = results_table([Result(name='win rate', estimate=0.6, n=10, method='share')])
+    >>> table[['name', 'estimate', 'n']].iloc[0].tolist()
+    ['win rate', 0.6, 10]
+    """
     import pandas as pd  # planning has results too, and would wait for pandas
 
     rows = [{**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results]

@@ -18,7 +18,16 @@ REVERSED_CRITERIA = ("robotic", "repetitive")
 
 
 def is_reversed(ratings: pd.DataFrame) -> Mask:
-    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive."""
+    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
+
+    Source: Ji et al. 2022, §3.1.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> dict(zip(sliders['criterion'].head(3), is_reversed(sliders).tolist()))
+    {'fluent': False, 'interesting': False, 'robotic': True}
+    """
     by_name = ratings["criterion"].isin(REVERSED_CRITERIA).to_numpy(dtype=bool)
     if "reversed" not in ratings.columns:
         return np.asarray(by_name, dtype=bool)
@@ -35,6 +44,14 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side
         has no rating), ``constant`` (all ratings of the worker are equal).
+
+    A worker who did not pass may have clicked at random. Assumes independent ratings.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> worker_checks(sliders)['passed'].tolist()
+    [True, True, True, True, True, True, True, True]
     """
     positive = ratings[~is_reversed(ratings)]
     codes, workers = pd.factorize(positive["worker_id"], sort=True)
@@ -53,7 +70,16 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def turned(ratings: pd.DataFrame) -> Floats:
-    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders)."""
+    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
+
+    Source: Ji et al. 2022, §3.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> sliders['value'].head(3).tolist(), turned(sliders)[:3].tolist()
+    ([84.0, 77.0, 22.0], [84.0, 77.0, 78.0])
+    """
     x = ratings["value"].to_numpy(dtype=float)
     low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
     high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
@@ -64,6 +90,14 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     """Each rating as (x − mean) / sd of its worker, after :func:`turned`; nan for a worker whose ratings do not vary.
 
     All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
+
+    0 is what the worker gives on average, so that strict and mild workers can be compared.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> standardised(sliders)[:3].round(2).tolist()
+    [1.3, 1.07, 1.1]
     """
     x = turned(ratings)
     codes, workers = pd.factorize(ratings["worker_id"])
@@ -86,6 +120,11 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
 
     Raises:
         ValueError: a rating is nan or infinite.
+
+    0 is the worker's mean, 1 a standard deviation above it.
+
+    >>> standardise([20, 40, 60]).tolist()
+    [-1.0, 0.0, 1.0]
     """
     x = np.asarray(ratings, dtype=float)
     if not np.isfinite(x).all():

@@ -31,6 +31,8 @@ _STEPS = 2_000_000
 """Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
 
 Unit = Literal["segment", "worker"]
+LEAST = 3
+"""Fewest dialogues of a pair that are tried, as in the paper."""
 
 
 def label_winner(first: str, second: str) -> int:
@@ -40,6 +42,9 @@ def label_winner(first: str, second: str) -> int:
         ValueError: an unknown label.
 
     Source: Deriu et al. 2020, §3.2.
+
+    >>> label_winner('human', 'unsure'), label_winner('bot', 'bot')
+    (1, 0)
     """
     for label in (first, second):
         if label not in GOODNESS:
@@ -59,6 +64,12 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
+
+    Source: Deriu et al. 2020, §3.1.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']].iloc[0].tolist()
+    [2, 'ada', 'bob', 1]
     """
     check_unique("segments", rows)  # one that stands twice would meet itself below
     columns = [*SEGMENT, "model", "opponent", "label", "seconds"]
@@ -84,6 +95,13 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie).
 
     People win against nobody, and a self-chat says nothing of others.
+
+    Source: Deriu et al. 2020, §3.2.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> contests[['model_a', 'model_b', 'winner']].iloc[0].tolist()
+    ['ada', 'bob', 'ada']
     """
     one, two = segments["model_0"], segments["model_1"]
     counted = ((one != two) & (one != HUMAN) & (two != HUMAN)).to_numpy(dtype=bool)
@@ -125,6 +143,12 @@ def bootstrap_ranks(
         ValueError: a model of ``contests`` is missing from ``models``.
 
     Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> ranks = bootstrap_ranks(contests, ['ada', 'bob', 'cyd'], draws=50)
+    >>> ranks.shape, np.median(ranks, axis=0).tolist()
+    ((50, 3), [1.0, 2.0, 3.0])
     """
     place = {name: number for number, name in enumerate(models)}
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
@@ -211,10 +235,6 @@ def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
     return rng.permuted(orders, axis=1)
 
 
-LEAST = 3
-"""Fewest dialogues of a pair that are tried, as in the paper."""
-
-
 @dataclass(frozen=True)
 class StabilityCurve:
     """Over ``dialogues`` of each pair: share of subsamples with the most frequent ranking, and with that of all data.
@@ -248,6 +268,16 @@ def ranking_stability(
 
     Returns:
         The whole pool first; pools of one bot are left out. None without contests.
+
+    ``stability`` near 1 at n dialogues: so many of each pair would have given the ranking of all.
+
+    Source: Deriu et al. 2020, §5.2 (Figure 3).
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> curve = ranking_stability(contests, ['ada', 'bob', 'cyd'], points=3, draws=50)[0]
+    >>> curve.dialogues, curve.stability[-1]
+    ([3, 6, 8], 1.0)
     """
     if contests.empty:
         return []

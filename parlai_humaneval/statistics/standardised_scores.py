@@ -57,7 +57,11 @@ class ScoreGap:
 
 
 def overall_score(criteria: Sequence[float | None]) -> float | None:
-    """The mean of the scores of all criteria that have one (Ji et al. 2022, §3.3); None where none has."""
+    """The mean of the scores of all criteria that have one (Ji et al. 2022, §3.3); None where none has.
+
+    >>> overall_score([0.5, None, 0.25])
+    0.375
+    """
     known = [score for score in criteria if score is not None]
     return float(np.mean(known)) if known else None
 
@@ -70,6 +74,16 @@ def system_scores(ratings: pd.DataFrame, criteria: Sequence[str], *, level: floa
             ``raw`` (turned so that more is better) and ``z`` (nan where the worker's ratings do not vary).
         criteria: their names; one that a model was not rated on has no score and does not count in its overall score.
         level: of the intervals.
+
+    ``z`` is in standard deviations of a worker's ratings, ``raw`` on the slider. Assumes independent workers, of the
+    intervals.
+
+    Source: Ji et al. 2022, §3.3 (Table 3).
+
+    >>> rows = [(w + m, w, m, 'fun', r, r / 10 - 0.5) for w in 'abcd' for m, r in (('x', 8), ('y', 3))]
+    >>> ratings = pd.DataFrame(rows, columns=['dialogue_id', 'worker_id', 'model', 'criterion', 'raw', 'z'])
+    >>> [(score.model, score.n_ratings) for score in system_scores(ratings, ['fun'])]
+    [('x', 4), ('y', 4)]
     """
     return [_score(str(model), own, criteria, level) for model, own in ratings.groupby("model", sort=True)]
 
@@ -125,6 +139,17 @@ def score_gaps(ratings: pd.DataFrame, models: Sequence[str], *, level: float = 0
     """Every pair of ``models`` by overall z, in the given order; ``ratings`` as for :func:`system_scores`.
 
     The paper's test takes the mean z of each dialogue (Ji et al. 2022, §4.2, Figure 3).
+
+    Assumes what the rank-sum and the clustered test do: independent dialogues, independent workers.
+
+    Source: Ji et al. 2022, §4.2 (Figure 3).
+
+    >>> rated = [(w, m, 8 if m == 'x' else 3 + (w == 'a')) for w in 'abcd' for m in 'xy']
+    >>> rows = [(w + m, w, m, 'fun', r, r / 10 - 0.5) for w, m, r in rated]
+    >>> ratings = pd.DataFrame(rows, columns=['dialogue_id', 'worker_id', 'model', 'criterion', 'raw', 'z'])
+    >>> print(score_gaps(ratings, ['x', 'y'])[0].difference)
+    overall z of x − y: 0.475, 95% interval 0.395 to 0.555, statistic 19.000, p = .0003, n = 8 [CR1 t, clustered by
+    worker]
     """
     known = ratings[ratings["z"].notna().to_numpy(dtype=bool)]
     parts = {str(model): overall_parts(own, "z") for model, own in known.groupby("model", sort=False)}

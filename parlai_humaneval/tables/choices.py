@@ -18,6 +18,26 @@ from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
+Kind = Literal["one", "any", "single"]
+"""One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
+ONE_PICKED = ONE_PICK | {"free_for_all"}
+"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
+_TURN = ["dialogue_id", "turn"]
+_NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
+_ANSWERS = [
+    "selected",
+    "continued",
+    "written",
+    "seconds",
+    "complete",
+    "ticks",
+    "tick_choices",
+    "same_as",
+    "dialogue_status",
+]
+READ_AGAIN = "third_party"
+"""Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
+_FLAGS = ["automatic", "failed", "continued_each"]
 
 
 @dataclass(frozen=True)
@@ -143,29 +163,6 @@ def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], sele
     places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
     places[codes[own], position[own] - 1] = selected[own]
     return places
-
-
-Kind = Literal["one", "any", "single"]
-"""One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
-
-ONE_PICKED = ONE_PICK | {"free_for_all"}
-"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
-_TURN = ["dialogue_id", "turn"]
-_NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
-_ANSWERS = [
-    "selected",
-    "continued",
-    "written",
-    "seconds",
-    "complete",
-    "ticks",
-    "tick_choices",
-    "same_as",
-    "dialogue_status",
-]
-READ_AGAIN = "third_party"
-"""Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
-_FLAGS = ["automatic", "failed", "continued_each"]
 
 
 @dataclass(frozen=True)

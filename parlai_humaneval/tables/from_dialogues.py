@@ -12,6 +12,9 @@ from parlai_humaneval.protocol.records.points import points, ranks
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import TIE
 
+PRACTICE = "practice"
+"""Key of a record's ``checks`` that holds how the worker did in practice."""
+
 
 def shown_columns(candidate: Candidate) -> Row:
     """Whose it is, where it stood and how it was shown."""
@@ -57,10 +60,6 @@ def usage_columns(candidates: Sequence[Candidate]) -> Row:
         "cost": sum(cost for cost, _ in priced) if one else None,
         "currency": currencies.pop() if one else None,
     }
-
-
-PRACTICE = "practice"
-"""Key of a record's ``checks`` that holds how the worker did in practice."""
 
 
 def turn_rows(record: DialogueRecord) -> Iterator[Row]:

@@ -29,6 +29,9 @@ SIDES = {"first": 1, "second": 2}
 
 SIGN_OF_FIRST = {"first": 1, "same": 0, "second": -1}
 """Option of a question on two speakers → how the one who speaks first did against the other."""
+TURN, RANK, VERDICT = "turn", "rank", "verdict"
+SCALES = ("final", "rate")
+"""Questions that are answered on scales: what the own rater was asked at the end, and the scales of the study."""
 
 
 def subject(dialogue: ShownDialogue) -> str:
@@ -182,11 +185,6 @@ def _sign(record: JudgementRecord, feature: str, entity: int) -> int | None:
     if answer is None or answer.option not in SIGN_OF_FIRST:
         return None
     return SIGN_OF_FIRST[answer.option] * (1 - 2 * entity)
-
-
-TURN, RANK, VERDICT = "turn", "rank", "verdict"
-SCALES = ("final", "rate")
-"""Questions that are answered on scales: what the own rater was asked at the end, and the scales of the study."""
 
 
 def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:

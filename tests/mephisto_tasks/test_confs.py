@@ -11,11 +11,11 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live import building
 from mephisto_tasks.live.building import build_study
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.study import Study
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.study.settings import SHARED_CONFS, compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS

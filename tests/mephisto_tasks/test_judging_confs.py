@@ -9,10 +9,10 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import load_golds
 from mephisto_tasks.judging.practice import unfit
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.study.settings import compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS

@@ -72,7 +72,7 @@ class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
     ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
-    ``changes`` what else was done (see ``quality.appearance``). ``same_as``: the id of the candidate that
+    ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
     only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
     position 0.

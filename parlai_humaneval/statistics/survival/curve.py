@@ -18,6 +18,7 @@ from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+_CELLS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ def survival_curve(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayL
 
     Assumes that a speaker once spotted would stay so, and that who saw how much does not depend on the speaker.
     Source: Deriu et al. 2020, §3.3; Turnbull 1974.
+
+    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
+    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
+    >>> {length: round(share, 3) for length, share in survival_curve(k, spotted).items()}
+    {2: 0.833, 3: 0.5, 5: 0.167}
     """
     seen = seen_by_length(k, spotted, weights)
     shares = isotonic_shares(seen.spotted, seen.total)
@@ -125,9 +131,6 @@ def _cumulative(values: npt.ArrayLike) -> Floats:
     sums = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
     np.cumsum(rows, axis=-1, out=sums[..., 1:])
     return sums
-
-
-_CELLS_AT_ONCE = 4_000_000
 
 
 def survival_with_bands(
@@ -164,6 +167,17 @@ def survival_with_bands(
 
     Assumes independent clusters. Source: Deriu et al. 2020, §3.3, for the curve; Cameron, Gelbach & Miller 2008 for
     resampling clusters.
+
+    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
+    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
+    >>> for point in survival_with_bands(k, spotted, list('abcdef' * 3), draws=200):
+    ...     print(point)
+    not spotted within 2 exchanges: 0.833, 95% interval 0.500 to 1.000, n = 6 [isotonic regression, percentile
+    bootstrap over workers]
+    not spotted within 3 exchanges: 0.500, 95% interval 0.167 to 0.833, n = 6 [isotonic regression, percentile
+    bootstrap over workers]
+    not spotted within 5 exchanges: 0.167, 95% interval 0.000 to 0.500, n = 6 [isotonic regression, percentile
+    bootstrap over workers]
     """
     seen = seen_by_length(k, spotted)
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))

@@ -23,6 +23,12 @@ from parlai_humaneval.statistics.survival.curve import Floats, Ints, checked
 _MOST_STEPS = 200
 COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"
 NO_EVENTS = "all or none were spotted at every length: no effect can be estimated"
+SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
+METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
+CONSTANT = "it is the same in all observations: its effect cannot be estimated"
+SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
+_TOO_FAR = 25.0
+"""A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
 
 
 @dataclass(frozen=True)
@@ -189,14 +195,6 @@ def _loglik(predictor: Floats, y: Floats) -> float:
     return float(np.where(y == 1, np.log(-np.expm1(-np.maximum(hazard, 1e-300))), -hazard).sum())
 
 
-SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
-METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
-CONSTANT = "it is the same in all observations: its effect cannot be estimated"
-SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
-_TOO_FAR = 25.0
-"""A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
-
-
 @dataclass(frozen=True)
 class CoxFit:
     """The maximum-likelihood fit.
@@ -245,6 +243,17 @@ def cloglog_cox(
         ValueError: bad ``k`` or ``spotted``, covariates of another length or with missing values.
 
     Assumes proportional hazards and independent clusters (of the p-value in the details: independent observations).
+
+    ``effects`` are log hazard ratios: above 0 where more of the covariate goes with being spotted sooner.
+
+    Source: Deriu et al. 2020, §4.2; Cox 1972.
+
+    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
+    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
+    >>> fluent = [[0]] * 9 + [[1]] * 9
+    >>> fit = cloglog_cox(k, spotted, fluent, names=['fluent'])
+    >>> round(float(fit.beta[0]), 2)
+    -1.51
     """
     exchanges, found = checked(k, spotted)
     table = _table(covariates, found.size)

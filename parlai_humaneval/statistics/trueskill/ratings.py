@@ -45,7 +45,11 @@ class Skill:
 
 
 def conservative(mu: float, sigma: float, k: float = 3.0) -> float:
-    """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1)."""
+    """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1).
+
+    >>> conservative(25.0, 5.0)
+    10.0
+    """
     return mu - k * sigma
 
 
@@ -76,6 +80,10 @@ def rate_two_player(
             one is 0.
 
     Assumes that matches are independent given the skills. Source: Herbrich et al. 2006, §2–3; Deriu et al. 2020, §3.3.
+
+    >>> mu, sigma = rate_two_player([0, 1, 0], [1, 2, 2], [1, 0, 1], n_models=3)
+    >>> mu.round(2).tolist()
+    [[31.73, 22.06, 21.29]]
     """
     one, two, won = _matches(first, second, result, n_models, model)
     plan = _plan(orders, len(won))
@@ -123,6 +131,10 @@ def rate_free_for_all(
         ValueError: unequal shapes, a σ of 0 or less, a missing μ or σ, a tie where the chance of one is 0.
 
     Assumes performances that are normal around the skills. Source: Herbrich et al. 2006, §3; Ma et al. 2023, §2.3.
+
+    >>> mu, sigma = rate_free_for_all([25, 25, 25], [8.333] * 3, ranks=[0, 1, 1])
+    >>> mu.round(2).tolist(), sigma.round(2).tolist()
+    ([30.11, 22.44, 22.45], [6.74, 5.97, 5.97])
     """
     means, deviations, places = (np.asarray(values, dtype=float) for values in (mu, sigma, ranks))
     if not means.shape == deviations.shape == places.shape or means.ndim not in (1, 2):
@@ -157,6 +169,10 @@ def free_for_all_ratings(
         ValueError: ``points`` is no table, or as :func:`rate_free_for_all`.
 
     Source: Ma et al. 2023, §2.3 (constants of Herbrich et al. 2006).
+
+    >>> mu, sigma = free_for_all_ratings([[3, 1, 0], [2, 2, 0], [3, 0, 1]])
+    >>> mu.round(2).tolist(), sigma.round(2).tolist()
+    ([[31.62, 22.88, 21.79]], [[4.54, 4.22, 4.64]])
     """
     table = points_table(points)
     plan = _plan(orders, len(table))
@@ -201,6 +217,15 @@ def trueskill(dialogues: Iterable[Mapping[str, int]], models: Sequence[str]) -> 
 
     A dialogue ranks the models that it has, more points first; one model alone is no match. The order of dialogues
     matters a little: what the models did last weighs more.
+
+    Rank models by :attr:`Skill.score`, and read it beside its range over orders (:func:`score_ranges`). Assumes
+    performances that are normal around the skills.
+
+    Source: Ma et al. 2023, §2.3; Herbrich et al. 2006.
+
+    >>> skills = trueskill([{'ada': 3, 'bob': 1}, {'ada': 2, 'bob': 2}], ['ada', 'bob'])
+    >>> {model: round(skill.score, 2) for model, skill in skills.items()}
+    {'ada': 9.08, 'bob': 6.85}
     """
     rows = [[points.get(model, np.nan) for model in models] for points in dialogues]
     mu, sigma = free_for_all_ratings(np.array(rows, dtype=float).reshape(-1, len(models)))
@@ -214,6 +239,9 @@ def ffa_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
 
     Raises:
         ValueError: a pick is none of ``models``, or a model stands twice.
+
+    >>> ffa_points(['a', 'b', 'a', None], ['a', 'b', 'c'])
+    [2, 1, 0]
     """
     if len(set(models)) < len(models):
         raise ValueError("A model stands twice among the models.")
@@ -228,6 +256,11 @@ def ffa_ranks(points: Sequence[float]) -> list[int]:
 
     Raises:
         ValueError: points are missing.
+
+    Source: Ma et al. 2023, §2.3.
+
+    >>> ffa_ranks([3, 1, 1, 0])
+    [0, 1, 1, 3]
     """
     table = points_table([points])
     if np.isnan(table).any():
@@ -243,6 +276,9 @@ def shuffle_interval(scores: npt.ArrayLike, level: float = 0.95) -> list[tuple[f
 
     Raises:
         ValueError: no replicates, missing scores, or a level that is not between 0 and 1.
+
+    >>> shuffle_interval([[10.0, 5.0], [12.0, 4.0], [11.0, 6.0]])
+    [(10.05, 11.95), (4.05, 5.95)]
     """
     table = points_table(scores)
     if not len(table) or np.isnan(table).any():

@@ -13,10 +13,10 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.building import instructions_of
 from mephisto_tasks.engine.config import read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import building
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.study.settings import all_settings, compose_config, conf_names, describe_settings
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS

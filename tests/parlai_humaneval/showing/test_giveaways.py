@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
+from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, prompt_echoes, unmask
 from parlai_humaneval.showing.presentation import AS_SAID, SettledPresenter
-from parlai_humaneval.showing.prompt_echo import prompt_echoes
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "retrieval", "blender_3B")

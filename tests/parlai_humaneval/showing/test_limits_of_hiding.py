@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.showing.identity import giveaways
-from parlai_humaneval.showing.prompt_echo import prompt_echoes
+from parlai_humaneval.showing.identity import giveaways, prompt_echoes
 from parlai_humaneval.showing.response_filter import ResponseFilter
 
 PROMPT = "You are a waiter who never tells anybody what the cook of this hotel puts into the soup."

@@ -66,6 +66,7 @@ HIDDEN = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+#.-]{1,20}[ \t]*(?=\n)|\]\(\s*[^)
         "3.",
         "1)",
         "- ",
+        "> " * 30 + "deep",
         "say '*' or \"*\" or (*)",
     ],
 )
@@ -93,6 +94,7 @@ def test_what_only_looks_like_markdown_stays(text: str) -> None:
         ("## lower-case title", "lower-case title"),
         ("> a\n> b\n>\n> c", "a\nb\nc"),
         ("words\n\n---\n\nmore", "words\nmore"),
+        ("words\n\n* * *\n\nmore", "words\nmore"),
         ("<p>Hi</p><p>you</p>", "Hi\n\nyou"),
         ("a<!-- no -->b<wbr>c <DIV class='x' hidden>d</DIV>", "abc \nd"),
         ('**[a [b]](http://x.y "t")** ![*c*](/c.png) <me@x.org>', "a [b] c me@x.org"),
@@ -102,7 +104,11 @@ def test_what_only_looks_like_markdown_stays(text: str) -> None:
         ("a | b\n-|-\n1 | 2 \\| 3", "a, b\n1, 2 | 3"),
         ("a | b\n-|-\n1 | 2 | 3", "a | b\n-|-\n1 | 2 | 3"),
         ("`<b>` and `` `x` ``", "<b> and `x`"),
-        ("> " * 30 + "deep", "> " * 18 + "deep"),
+        ("- Yes, I think so", "Yes, I think so"),
+        ("- 2 eggs\n- 3 apples", "2 eggs\n3 apples"),
+        ("You need:\n- 2 eggs", "You need:\n2 eggs"),
+        ("> " * 8 + "deep", "deep"),
+        ("__all__ of it, __really__", "__all__ of it, really"),
         ("AT&T &amp; R&D", "AT&T & R&D"),
     ],
 )

@@ -9,9 +9,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.appearance import looked_over, shortened, without_control
+from parlai_humaneval.showing.appearance import looked_over, shortened, whole_up_to, without_control, without_unseen
 from parlai_humaneval.showing.presentation import SettledPresenter
-from parlai_humaneval.showing.unseen import whole_up_to, without_unseen
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 FAMILY = "👨\u200d👩\u200d👧"

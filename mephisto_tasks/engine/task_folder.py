@@ -1,4 +1,4 @@
-"""The published techniques' confs and materials, a folder each; what a technique is stands in its entry."""
+"""Where a task's confs and materials are: in ``presets``, or where the entry of its technique says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from mephisto_tasks.engine.config import ConfigError
 from parlai_humaneval.techniques import UnknownTechnique, technique
+
+PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
 
 def task_dir(task: str) -> Path:
@@ -18,7 +20,7 @@ def task_dir(task: str) -> Path:
         entry = technique(task)
     except UnknownTechnique as error:
         raise ConfigError(str(error).replace("technique", "task", 1)) from error
-    folder = entry.folder or Path(__file__).parent / task
+    folder = entry.folder or PRESETS / task
     if not (folder / "hydra_configs" / "conf").is_dir():
         raise ConfigError(f"the folder of the technique {task!r} has no hydra_configs/conf: {folder}")
     return folder

@@ -14,12 +14,15 @@ import click
 
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import (
+    LOADING,
+    LOADING_MODELS,
     TechniqueCommand,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
+    waiting_for,
 )
 from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.techniques import Technique, technique
@@ -109,7 +112,7 @@ def demo(
         *overrides,
     ]
     with clear_errors():
-        with collector_off():
+        with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
         how_many = _how_many(technique(task), dialogues)
@@ -119,7 +122,7 @@ def demo(
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(

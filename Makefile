@@ -1,13 +1,14 @@
 # make demo     rate two small models on this machine, in your browser
-# make test     every check: Python, web page, real browser, style and types
-# make install  all the set-up that both need, into .venv (they call it themselves)
+# make test     every check: Python, web page, real browser, style and types; all run, one summary ends it
+# make explore  property tests on examples drawn at random (make test: on the same ones each time)
+# make install  all the set-up that these need, into .venv (they call it themselves)
 # make bench    speed, as ratios beside ParlAI's own way
 # make clean    remove everything that was built
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-python test-web test-browser lint install bench clean check-tools check-chromium wheel
+.PHONY: help demo test test-python test-web test-browser explore lint install bench clean check-tools check-chromium wheel
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,20 +30,26 @@ FIND_PYTHON = $$(for python in "$${PYTHON:-}" python3.11 python3.10 python3 pyth
 	  then echo "$$python"; break; fi; done)
 
 help:
-	@sed -n 's/^# //p' Makefile | head -5
+	@sed -n 's/^# //p' Makefile | head -6
 
 demo: install
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
-test: install check-chromium lint test-web test-python test-browser
+# Two parts at a time: the browser mostly waits, and leaves its time to the others.
+test: install check-chromium
+	@$(BIN)/python tests/every_part.py test-python test-browser lint test-web
 
 lint: install
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 test-python: install $(SERVER_INSTALLED)
 	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)
+
+explore: install
+	$(BIN)/python -m pytest tests -n 2 -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
 	$(BIN)/python -m pytest tests -m browser $(ARGS)

@@ -47,11 +47,8 @@ setup(
         "scipy>=1.10",
         "statsmodels>=0.14",
         "scikit-learn>=1.3",
-        "trueskill>=0.4.5",
         "matplotlib>=3.7",
-        "choix>=0.4",
         "jinja2>=2.11",
-        "krippendorff>=0.7",
         "nltk>=3.8",
         "pydantic>=2.6,<3",
         "pyobscenity>=0.2,<0.3",
@@ -79,7 +76,12 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
-            "lifelines>=0.28",  # what some survival tests are compared with
+            "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
+            # What statistics are compared with.
+            "lifelines>=0.28",
+            "choix>=0.4",
+            "krippendorff>=0.7",
+            "trueskill>=0.4.5",
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from rich.console import Console
@@ -82,6 +83,34 @@ def _without_detoxify() -> Iterator[None]:
             del sys.modules["detoxify"]
         else:
             sys.modules["detoxify"] = before
+
+
+class _OnUse(ModuleType):
+    """Stands for a module, which is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def _parlai_without_torch() -> None:
+    """ParlAI's agents, without torch: half of the seconds between a launch and its link are torch's import.
+
+    Two of ParlAI's modules take torch where it is, and do without where it is not: one for a pool of processes that
+    download, for which Python's own does, the other to ask of a value whether it is a tensor, for which torch is
+    imported then. A model that is made with torch imports it.
+    """
+    if "torch" in sys.modules or "parlai.core.build_data" in sys.modules:
+        return
+    hidden = ("torch", "torch.multiprocessing")
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None is how Python marks a module as absent
+    try:
+        importlib.import_module("parlai.core.build_data")
+        misc: Any = importlib.import_module("parlai.utils.misc")
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+    misc.torch = _OnUse("torch")
+    vars(misc)["__TORCH_AVAILABLE"] = True
 
 
 def _no_metrics_server() -> None:
@@ -152,9 +181,10 @@ def prepare() -> None:
         Path("~/.mephisto").expanduser().mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # torch breaks when its own dataclasses are made while the wrapper is in place, and Mephisto's
-            # ParlAI blueprint imports it by way of ParlAI: that comes first.
-            importlib.import_module("parlai.core.worlds")
+            # torch breaks when its own dataclasses are made while the wrapper is in place: what Mephisto's ParlAI
+            # blueprint imports of ParlAI comes first.
+            _parlai_without_torch()
+            importlib.import_module("parlai.core.agents")
             with _patched_dataclasses(), _without_detoxify(), _one_log_to_stderr():
                 importlib.import_module("mephisto")
                 importlib.import_module("mephisto.operations.operator")

@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    LOADING,
+    LOADING_MODELS,
+    TechniqueCommand,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
 from mephisto_tasks.study.startup import collector_off
+from parlai_humaneval.techniques import Technique, technique
 
 if TYPE_CHECKING:
     from mephisto_tasks.study.launching import Launched
-
-DIALOGUES = 10
-"""Of each group, where nobody says how many."""
-HOW_MANY = {
-    "pw_dialog": "judgements_per_group",
-    "self_chat": "judgements_per_group",
-    "spot_the_bot": "num_dialogues",
-    "third_party": "sample",  # all of them, unless a number is given
-}
-"""Task → the setting that ``--dialogues`` is of, where it is not that of the live tasks."""
 
 EPILOG = """\b
 Examples:
@@ -43,13 +44,12 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=TechniqueCommand, epilog=EPILOG)
 @click.option(
     "--task",
     default="pw_turn",
     show_default=True,
-    help="Technique, as for `launch`: pw_turn, sata, single_model, free_for_all, arena, direct_assessment, self_chat, "
-    "spot_the_bot; and, on dialogues that you name, pw_dialog and third_party.",
+    help="One of the techniques above, as for `launch`.",
 )
 @click.option(
     "--raters",
@@ -59,7 +59,7 @@ Examples:
 @click.option(
     "--dialogues",
     type=click.IntRange(min=1),
-    help=f"Dialogues to collect, of each group ({DIALOGUES}). For self_chat and pw_dialog: judgements of each pair of "
+    help="Dialogues to collect, of each group (10). For self_chat and pw_dialog: judgements of each pair of "
     "models; for spot_the_bot: dialogues of each pair; for third_party: dialogues to rate (by default all).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
@@ -106,7 +106,6 @@ def demo(
     settings_of_demo = [
         *([f"mephisto.blueprint.models=[{models}]"] if models else []),
         *([f"mephisto.blueprint.metric={metric}"] if metric else []),
-        *_how_many(task, dialogues),
         f"mephisto.blueprint.seed={seed}",
         f"mephisto.blueprint.onboarding_qualification={task_name}",
         f"mephisto.architect.port={port}",
@@ -114,16 +113,17 @@ def demo(
         *overrides,
     ]
     with clear_errors():
-        with collector_off():
+        with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
-        config = settings.compose_config(task, conf, settings_of_demo)
+        how_many = _how_many(technique(task), dialogues)
+        config = settings.compose_config(task, conf, [*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
         named = [*blueprint.models, *(model for group in blueprint.groups for model in group)]
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
@@ -137,10 +137,10 @@ def demo(
         _print_report(run, as_json)
 
 
-def _how_many(task: str, dialogues: int | None) -> list[str]:
-    if task == "third_party" and dialogues is None:
-        return []
-    return [f"mephisto.blueprint.{HOW_MANY.get(task, 'dialogues_per_group')}={dialogues or DIALOGUES}"]
+def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
+    """The setting of what is to be collected; none where that is all that there is."""
+    amount = dialogues or entry.demo_amount
+    return [] if amount is None else [f"mephisto.blueprint.{entry.amount}={amount}"]
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
@@ -177,6 +177,7 @@ def _simulate(
                 run_raters(
                     run.url,
                     behaviour,
+                    announce=run.study.expect_simulated,
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,

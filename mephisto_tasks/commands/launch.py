@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option
+from mephisto_tasks.commands.options import (
+    LOADING,
+    LOADING_MODELS,
+    TechniqueCommand,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    waiting_for,
+)
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=TechniqueCommand, epilog=EPILOG)
 @click.argument("task")
 @click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
 @data_dir_option
@@ -40,8 +49,7 @@ Examples:
 def launch(
     task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
 ) -> None:
-    """Launch TASK: pw_turn, sata, single_model, free_for_all, arena or direct_assessment, in which people talk to models;
-    pw_dialog, self_chat, spot_the_bot or third_party, in which they judge finished dialogues.
+    """Launch TASK, one of the techniques below.
 
     Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 
@@ -49,7 +57,7 @@ def launch(
     overridden as SETTING=VALUE.
     """
     with clear_errors():
-        with collector_off():
+        with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
         if list_confs:
@@ -64,7 +72,7 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         config = settings.compose_config(task, conf, overrides)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
             announce(run)
             follow(run, stop)
     click.echo(f"See the results:  parlai-humaneval report --task-name {run.task_name} --data-dir {run.data_dir}")

@@ -11,8 +11,27 @@ import click
 from rich.console import Console
 
 from parlai_humaneval.command_errors import told_plainly
+from parlai_humaneval.techniques import Engine, techniques
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+ENGINES: dict[Engine, str] = {
+    "live": "Techniques in which people talk to models",
+    "judging": "Techniques in which people judge finished dialogues",
+}
+
+
+class TechniqueCommand(click.Command):
+    """A command whose help lists the techniques, those of plug-ins too."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Techniques first: they are what is chosen."""
+        with clear_errors():
+            for engine, heading in ENGINES.items():
+                with formatter.section(heading):
+                    formatter.write_dl([(name, entry.line) for name, entry in techniques(engine).items()])
+        super().format_options(ctx, formatter)
 
 
 def data_dir_option(function: F) -> F:
@@ -42,6 +61,22 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
 
 
+@contextmanager
+def waiting_for(what: str) -> Iterator[None]:
+    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        out.print(what)
+        yield
+        return
+    with out.status(what):
+        yield
+
+
+LOADING = "Loading ParlAI and Mephisto…"
+LOADING_MODELS = "Loading the models…"
+
+
 EXPECTED = (
     "ConfigError",
     "CheckError",
@@ -60,6 +95,7 @@ EXPECTED = (
     "SelfChatError",
     "NotEnough",
     "EntryDoesNotExistException",
+    "PluginError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

@@ -1,4 +1,4 @@
-"""An engine as a Mephisto blueprint. A preset registers a subclass of its engine's that sets only ``BLUEPRINT_TYPE``."""
+"""An engine as a Mephisto blueprint; each technique is a subclass of its engine's, made from its entry."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
     SharedStateClass = StudySharedState
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Each preset gets the engine's arguments under its own type."""
+        """Each technique gets the engine's arguments under its own type."""
         super().__init_subclass__(**kwargs)
         if "BLUEPRINT_TYPE" in vars(cls):
             cls.ArgsClass = hydra_arguments(cls.CONFIG, f"{cls.__name__}Args", cls.BLUEPRINT_TYPE, (BlueprintArgs,))

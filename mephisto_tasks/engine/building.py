@@ -29,14 +29,16 @@ def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
     return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
 
 
-def instructions_of(config: TaskConfig, own: Path, values: dict[str, str], flags: set[str]) -> Instructions:
+def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str], flags: set[str]) -> Instructions:
     """The words of the page: a file of one's own, or the task's for the metric, or the task's.
 
     Raises:
         MaterialError: a file that cannot be used.
     """
-    of_metric = own / f"instructions_{config.metric}.yaml"
-    path = resolve_file(config.instructions_file, of_metric if of_metric.is_file() else own / "instructions.yaml")
+    of_metric = task_config / f"instructions_{config.metric}.yaml"
+    path = resolve_file(
+        config.instructions_file, of_metric if of_metric.is_file() else task_config / "instructions.yaml"
+    )
     return load_instructions(path, values, flags)
 
 

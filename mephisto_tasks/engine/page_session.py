@@ -87,6 +87,7 @@ class PageSession:
         phase: what the page calls this part.
         answer_timeout_s: silence after which the rater is taken to have left.
         closing: set when the launch ends; whoever waits here then stops.
+        simulated: whether the rater is a program, as the launch knows.
 
     Raises (from the ``ask`` methods):
         mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the run is shutting down.
@@ -100,7 +101,9 @@ class PageSession:
         phase: Literal["practice", "task"],
         answer_timeout_s: float,
         closing: threading.Event,
+        simulated: bool = False,
     ) -> None:
+        self.simulated = simulated
         self._agent = agent
         self._closing = closing
         self._timeout_s = answer_timeout_s

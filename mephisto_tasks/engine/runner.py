@@ -21,7 +21,8 @@ from mephisto.data_model.exceptions import (
 )
 
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
-from mephisto_tasks.engine.study import HeldUnit, Study
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -34,6 +35,7 @@ from mephisto_tasks.engine.words import (
     filled,
 )
 from mephisto_tasks.workers.blocked_workers import block_if_failed
+from mephisto_tasks.workers.simulated_workers import is_simulated
 from parlai_humaneval.models.pool.pool import ModelFailed
 from parlai_humaneval.protocol.page.steps import Notice
 from parlai_humaneval.protocol.records.events import Interrupted
@@ -109,20 +111,25 @@ class StudyTaskRunner(TaskRunner):
         self._finish(agent, held)
 
     def _page(self, agent: Any, phase: Literal["practice", "task"]) -> PageSession:
-        timeout_s = self.study.config.answer_timeout_s
-        return PageSession(agent, phase=phase, answer_timeout_s=timeout_s, closing=self.study.closing)
+        return PageSession(
+            agent,
+            phase=phase,
+            answer_timeout_s=self.study.config.answer_timeout_s,
+            closing=self.study.closing,
+            simulated=is_simulated(agent.get_worker(), self.study.expects_simulated),
+        )
 
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):
             return PAUSED if self.study.remaining else ALL_DONE
         return AWAY if self.study.may_begin(worker_id) else AWAY_FOR_GOOD
 
-    def _finish(self, agent: Agent, held: HeldUnit) -> None:
+    def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
         if not self.study.paused:
-            launcher, own = agent.get_live_run().task_launcher, agent.get_unit()
-            launcher.keep_open(self.study.remaining, besides=own.db_id, data=one_unit)
+            launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
+            launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
         block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
         try:
@@ -134,7 +141,7 @@ class StudyTaskRunner(TaskRunner):
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
-    def _stop(self, agent: Agent, held: HeldUnit, reason: str) -> None:
+    def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str) -> None:
         """End a unit that cannot go on: keep everything, tell the rater, and give the work out again."""
         logger.error("%s stopped: %s", held.name, reason)
         self.study.drop_unit(agent.db_id, held)

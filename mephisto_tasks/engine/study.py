@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,10 +12,11 @@ from typing import Any, Literal
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.shown_models import ShownModels
+from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import UnitWords
 from parlai_humaneval.protocol.materials.files import Instructions
 from parlai_humaneval.protocol.page.practice import Practice
-from parlai_humaneval.protocol.page.steps import Notice
 
 Standing = Literal["open", "busy", "done_all", "all_taken"]
 """Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves."""
@@ -29,42 +30,6 @@ class GroupProgress:
     wanted: int
     completed: int
     running: int
-
-
-class HeldUnit(ABC):
-    """One rater's unit of work while it runs."""
-
-    page: PageSession
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What runs, or ran last, for logs."""
-
-    @property
-    @abstractmethod
-    def greeting(self) -> Notice | None:
-        """What is said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
-
-    @abstractmethod
-    def run(self) -> None:
-        """All of it, to its end.
-
-        Raises:
-            mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
-        """
-
-    @abstractmethod
-    def leave(self, worker: str, agent: str) -> None:
-        """The rater went away: what is left is given out again."""
-
-    @abstractmethod
-    def ask_feedback(self) -> None:
-        """The comment box at the end; the unit is complete whatever happens here."""
-
-    @abstractmethod
-    def fail(self, reason: str) -> None:
-        """Write down that it could not go on through no fault of the rater."""
 
 
 @dataclass(kw_only=True)
@@ -82,8 +47,10 @@ class Study(ABC):
     """What whoever launches should know, in sentences."""
     broken: str | None = None
     """Why nothing is given out any more: units failed in a row. None while all is well."""
+    shown: ShownModels = field(default_factory=ShownModels)
+    """Which model is behind what is on a page."""
     _failures: int = 0
-    _models_shown: dict[str, str] = field(default_factory=dict)
+    _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -111,11 +78,11 @@ class Study(ABC):
         """
 
     @abstractmethod
-    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldUnit:
+    def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldUnit[Any]:
         """The unit of a stored plan, ready to run."""
 
     @abstractmethod
-    def drop_unit(self, agent: str, held: HeldUnit | None) -> None:
+    def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         """A unit that could not begin (``held`` None) or go on: it is given out again."""
 
     @abstractmethod
@@ -166,19 +133,17 @@ class Study(ABC):
             if self._failures >= self.config.stop_after_failures:
                 self.broken = reason
 
-    def note_shown(self, shown: Iterable[tuple[str, str]]) -> None:
-        """Remember which model is behind an id that a page is sent (see :meth:`model_of`)."""
+    def expect_simulated(self, worker_name: str) -> None:
+        """A worker of this name, who will come next, is a program and no person. Only who launches can say so."""
         with self._lock:
-            self._models_shown.update(shown)
+            self._simulated.add(worker_name)
+
+    def expects_simulated(self, worker_name: str) -> bool:
+        """Whether the launch let this worker in as a simulated rater."""
+        with self._lock:
+            return worker_name in self._simulated
 
     def model_of(self, shown_id: str) -> str | None:
         """The model behind a reply or line that is on a page. Never sent to a page: simulated raters with a stated
         preference ask here, since nothing that a page receives could tell them."""
-        with self._lock:
-            return self._models_shown.get(shown_id)
-
-    def forget_shown(self, shown_ids: Iterable[str]) -> None:
-        """They are on no page any more."""
-        with self._lock:
-            for shown_id in shown_ids:
-                self._models_shown.pop(shown_id, None)
+        return self.shown.model_of(shown_id)

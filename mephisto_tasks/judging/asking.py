@@ -68,7 +68,7 @@ def reason_field(config: StaticConfig) -> ReasonField | None:
 
 def form_step(config: StaticConfig, step_id: str, questions: list[AskedQuestion], *, reasons: bool = True) -> FormStep:
     """All questions of a pair or a segment at once."""
-    return FormStep(step_id=step_id, questions=[_form_question(config, one, reasons) for one in questions])
+    return FormStep(step_id=step_id, questions=[_form_question(config, question, reasons) for question in questions])
 
 
 def _form_question(config: StaticConfig, question: AskedQuestion, reasons: bool) -> FormQuestion:
@@ -91,16 +91,16 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> RateStep:
     """Rate a dialogue on scales on which every point says what it means (Ma et al. 2023, Table 3)."""
     scales = [
         Scale(
-            scale_id=one.name,
-            statement=one.text,
+            scale_id=dimension.name,
+            statement=dimension.text,
             style="points",
             minimum=1,
-            maximum=one.maximum,
+            maximum=dimension.maximum,
             left="1",
-            right=str(one.maximum),
-            labels=[str(point) for point in range(1, one.maximum + 1)],
-            hints=list(one.hints),
+            right=str(dimension.maximum),
+            labels=[str(point) for point in range(1, dimension.maximum + 1)],
+            hints=list(dimension.hints),
         )
-        for one in dimensions_for(config.scales)
+        for dimension in dimensions_for(config.scales)
     ]
     return RateStep(step_id=step_id, question=question, scales=scales)

@@ -1,4 +1,4 @@
-"""Engine 2 as a Mephisto blueprint: a person judges finished dialogues. A preset registers a subclass."""
+"""Engine 2 as a Mephisto blueprint: a person judges finished dialogues."""
 
 from __future__ import annotations
 

@@ -16,6 +16,8 @@ from mephisto_tasks.engine.building import (
     tries_in_words,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered, gather, own_dialogues
@@ -24,15 +26,14 @@ from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
 from mephisto_tasks.judging.study import Study
-from mephisto_tasks.live.practice_rules import check_practice
 from mephisto_tasks.stored.results import past_judgements
-from mephisto_tasks.study.settings import TASKS, task_dir
 from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.techniques import techniques
 
 OWN = "own"
 """Metric of replays: whatever the dialogue's own rater was asked."""
@@ -47,14 +48,14 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
-    own = _task_config(config, task)
+    task_config = _task_config(config, task)
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
     gathered = gather(config, data_dir, _steady(task_name) if config.seed is None else config.seed)
     _check_replays(config, gathered)
-    practice = _practice(config, own, gathered)
+    practice = _practice(config, task_config, gathered)
     if practice is None:
         config = config.model_copy(update={"onboarding_qualification": None})
-    golds = GoldDeck(_golds(config, own), config.golds_per_unit, seed)
+    golds = GoldDeck(_golds(config, task_config), config.golds_per_unit, seed)
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
     allocator = ItemAllocator(
@@ -67,7 +68,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     )
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
-    allocator.restore(replace(one, cell=cells.get(one.item_id, one.cell)) for one in past)
+    allocator.restore(replace(judgement, cell=cells.get(judgement.item_id, judgement.cell)) for judgement in past)
     for worker, held in own_dialogues(config, gathered, data_dir).items():
         allocator.bar(worker, held)
     for gold in seen_golds:
@@ -78,7 +79,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         config=config,
         seed=seed,
         practice=practice,
-        instructions=instructions_of(config, own, _values(config, unit, reward), _flags(config, unit)),
+        instructions=instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit)),
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
@@ -132,9 +133,9 @@ def _steady(task_name: str) -> int:
 
 def _task_config(config: StaticConfig, task: str) -> Path:
     """Words and practice of the task; a task without any of its own has those of its technique."""
-    own = task_dir(task) / "task_config"
-    if (own / "instructions.yaml").is_file() or config.technique not in TASKS:
-        return own
+    task_config = task_dir(task) / "task_config"
+    if (task_config / "instructions.yaml").is_file() or config.technique not in techniques():
+        return task_config
     return task_dir(config.technique) / "task_config"
 
 
@@ -153,16 +154,16 @@ def _metric(config: StaticConfig, gathered: Gathered) -> str | None:
     """What a rater practises: the metric; of replays that of the dialogues, None where there are several."""
     if config.metric != OWN:
         return config.metric
-    found = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
-    return found.pop() if len(found) == 1 else None
+    metrics = {dialogue.rating.metric for dialogue in gathered.dialogues if dialogue.rating}
+    return metrics.pop() if len(metrics) == 1 else None
 
 
-def _practice(config: StaticConfig, own: Path, gathered: Gathered) -> Practice | None:
+def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Practice | None:
     """The practice items: a file of one's own, or the task's for the metric; None where the task has none that fits."""
     metric = _metric(config, gathered)
     if not config.onboarding_qualification or (metric is None and not config.onboarding_file):
         return None
-    path = resolve_file(config.onboarding_file, own / f"onboarding_{metric}.json")
+    path = resolve_file(config.onboarding_file, task_config / f"onboarding_{metric}.json")
     if not config.onboarding_file and not path.is_file():
         return None
     practice = load_practice(path, metric or config.metric)
@@ -182,10 +183,10 @@ def _practice(config: StaticConfig, own: Path, gathered: Gathered) -> Practice |
     )
 
 
-def _golds(config: StaticConfig, own: Path) -> Practice | None:
+def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     if not config.golds_per_unit:
         return None
-    path = resolve_file(config.gold_file, own / f"golds_{config.metric}.json")
+    path = resolve_file(config.gold_file, task_config / f"golds_{config.metric}.json")
     golds = load_golds(path, config)
     problem = unfit(golds, config)
     if problem is not None:

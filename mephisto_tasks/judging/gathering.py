@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,8 +11,8 @@ from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
-from mephisto_tasks.judging.generating import generated_files
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
@@ -24,6 +25,8 @@ from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 PACKAGED = "packaged"
 """Names the dialogues between two people that come with this project."""
+SELF_CHATS = "self_chats"
+"""Folder, in the data directory, of the dialogues that models hold before a launch."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,77 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
     """
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task))
-    for path in generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
+    for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = _people(config, data_dir) if config.human_dialogues else []
     try:
         items = _items(config, dialogues, people, seed)
     except NotEnough as error:
         raise ConfigError(str(error)) from error
-    items = [_with_judged(config, item, {one.dialogue_id: one for one in dialogues}, seed) for item in items]
+    items = [
+        _with_judged(config, item, {dialogue.dialogue_id: dialogue for dialogue in dialogues}, seed) for item in items
+    ]
     used = {name for item in items for name in item.dialogues}
-    return Gathered([one for one in [*dialogues, *people] if one.dialogue_id in used], items)
+    return Gathered([dialogue for dialogue in [*dialogues, *people] if dialogue.dialogue_id in used], items)
+
+
+def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
+    """One file for each model, or pair of models, of a study that has them talk first; none where it does not.
+
+    The missing dialogues are made, those of earlier launches are used again.
+
+    Raises:
+        ConfigError: the dialogues of an earlier launch were made by other models of the same names.
+        SelfChatError: settings that do not go together.
+        ZooError: a model that is not known or cannot be loaded.
+        MaterialError: a file of openers, dialogues or contexts that cannot be used.
+    """
+    if not config.generate:
+        return []
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from parlai_humaneval.self_chat import GenerationProgress, SelfChatError, generate, pairs_of
+    from parlai_humaneval.self_chat.files import ANEW
+    from parlai_humaneval.self_chat.settings import checked_settings
+    from parlai_humaneval.self_chat.starts import fingerprint
+
+    settings = checked_settings(
+        num_dialogues=config.num_dialogues,
+        exchanges=config.exchanges,
+        start=config.start,
+        start_file=config.start_file,
+        context_kind=config.context_kind,
+        seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
+    )
+    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    specs = resolve(config.model_names(), zoo)
+    pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
+    folder = (
+        data_dir
+        / SELF_CHATS
+        / _folder_name(settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings))
+    )
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        total = bar.add_task("dialogues between models", total=len(pairs) * config.num_dialogues)
+        done: dict[Path, int] = {}
+
+        def note(file: GenerationProgress) -> None:
+            done[file.path] = min(file.done, config.num_dialogues)
+            bar.update(total, completed=sum(done.values()))
+
+        try:
+            made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
+        except SelfChatError as error:
+            words = str(error).replace(ANEW, f"remove the folder {folder} to have the models talk anew")
+            raise ConfigError(words) from error
+    return [file.path for file in made]
+
+
+def _folder_name(settings: str) -> str:
+    """The same for the same settings: a folder for each way to make dialogues."""
+    return hashlib.sha256(settings.encode()).hexdigest()[:12]
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
@@ -67,7 +131,9 @@ def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialo
     shown = [dialogues[name] for name in item.dialogues]
     return replace(
         item,
-        judged=tuple(judged_speaker(one, config.judged_speaker, seed) if one.models else None for one in shown),
+        judged=tuple(
+            judged_speaker(dialogue, config.judged_speaker, seed) if dialogue.models else None for dialogue in shown
+        ),
     )
 
 
@@ -82,8 +148,8 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
     """Dialogues between two people, whoever the speakers of their files are called."""
     entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
-    found = load_sources(entries, lambda task: _rated(data_dir, task))
-    return [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in found]
+    loaded = load_sources(entries, lambda task: _rated(data_dir, task))
+    return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 
 
 def packaged_dialogues() -> str:
@@ -96,7 +162,7 @@ def packaged_dialogues() -> str:
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
     match config.show:
         case "pair":
-            found = pair_items(
+            pairs = pair_items(
                 dialogues,
                 _pairs(config, dialogues),
                 config.metric,
@@ -105,9 +171,11 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
                 wanted=config.judgements_per_group or 1,
                 seed=seed,
             )
-            return _by_kind(found, {one.dialogue_id: one for one in dialogues})
+            return _by_kind(pairs, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
         case "segment":
-            bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
+            bots = [
+                dialogue for dialogue in dialogues if not config.models or set(dialogue.models) <= set(config.models)
+            ]
             return segment_items(
                 bots,
                 people,
@@ -139,14 +207,14 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
     """The pairs of models as configured; none named: every two that have dialogues."""
     if config.model_names():
         return config.pairs()
-    found = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
-    if len(found) < 2:
-        known = ", ".join(found) or "nobody who is named"
+    models = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
+    if len(models) < 2:
+        known = ", ".join(models) or "nobody who is named"
         raise ConfigError(
             f"comparing needs dialogues of two models or more; these are of {known}. Say who speaks: {{file: chats.jsonl, "
             "entities: {speaker_1: human, speaker_2: my_bot}}, or in the file itself, in each dialogue's entities"
         )
-    return list(combinations(found, 2))
+    return list(combinations(models, 2))
 
 
 def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> dict[str, list[str]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
+
+from parlai_humaneval.protocol.records.judgement import ShownDialogue
 
 
 class PlannedItem(BaseModel):
@@ -37,6 +40,26 @@ class BatchPlan(BaseModel):
     number: int
     numbers: int
     items: list[PlannedItem]
+
+
+@dataclass(frozen=True)
+class ItemToJudge:
+    """An item as it goes to one rater; see :class:`~parlai_humaneval.protocol.records.judgement.JudgementRecord`.
+
+    ``turn``: the turn whose replies are ranked, where that is asked.
+    """
+
+    judgement_id: str
+    item_id: str
+    group: tuple[str, ...]
+    setting: str
+    dialogues: list[ShownDialogue]
+    seed: int
+    session: str
+    number: int
+    numbers: int
+    expected: dict[str, str] | None = None
+    turn: int | None = None
 
 
 def plan_batch(

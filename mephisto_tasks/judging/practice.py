@@ -60,7 +60,7 @@ class JudgingPractice(PracticeLoop):
         questions = asking.asked(self.config)
         if self.practice.question is None:
             return questions
-        return [one.model_copy(update={"text": self.practice.question}) for one in questions]
+        return [question.model_copy(update={"text": self.practice.question}) for question in questions]
 
     def _pair(self, step_id: str, item: PairItem) -> tuple[bool, str]:
         self._show(shown_pair(item, "practice"), "pair")
@@ -70,7 +70,7 @@ class JudgingPractice(PracticeLoop):
 
     def _segment(self, step_id: str, item: SegmentItem) -> tuple[bool, dict[str, str]]:
         self._show(shown_segment(item, "practice"), "segment")
-        labels = [one for one in self._questions() if one.about is not None]
+        labels = [question for question in self._questions() if question.about is not None]
         given = dict(self.page.ask_form(asking.form_step(self.config, step_id, labels)).values)
         return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
@@ -84,14 +84,14 @@ class JudgingPractice(PracticeLoop):
         self._said.append(item.next_line)
         if self.config.show == "turn":
             return self._rank(step_id, item, cards, numbers)
-        one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, ChooseItem))
+        exactly_one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, ChooseItem))
         step = ChooseStep(
             step_id=step_id,
             question=self.practice.question or self.config.question,
             cards=cards,
-            min_choices=1 if one else 0,
-            max_choices=1 if one else len(cards),
-            none_label=None if one else "None of these",
+            min_choices=1 if exactly_one else 0,
+            max_choices=1 if exactly_one else len(cards),
+            none_label=None if exactly_one else "None of these",
         )
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         return given == sorted(item.right), given
@@ -113,7 +113,7 @@ class JudgingPractice(PracticeLoop):
         config = self.config.model_copy(update={"scales": wanted})
         question = asking.asked(self.config)[0].text
         given = self.page.ask_ratings(asking.scales_step(config, step_id, question)).values
-        middle = {one.name: (1 + one.maximum) / 2 for one in dimensions_for(wanted)}
+        middle = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
         right = all(
             (given[name] > middle[name]) == (side == "high") and given[name] != middle[name]
             for name, side in item.sides.items()
@@ -122,7 +122,7 @@ class JudgingPractice(PracticeLoop):
 
     def _show(self, shown: list[ShownDialogue], how: Any) -> None:
         titles = ["Conversation"] if len(shown) == 1 else ["Conversation 1", "Conversation 2"]
-        self.page.panels = [panel(one, how, title=title) for one, title in zip(shown, titles, strict=True)]
+        self.page.panels = [panel(dialogue, how, title=title) for dialogue, title in zip(shown, titles, strict=True)]
 
     def _show_lines(self, lines: list[str]) -> None:
         """A conversation that a person began, whose partner is judged."""

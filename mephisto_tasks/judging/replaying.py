@@ -7,15 +7,23 @@ replies to one context). What the own rater answered is not shown; which reply w
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mephisto_tasks.engine.rating import (
+    SIDES,
+    VERDICTS,
+    RatingConfig,
+    choose_step,
+    final_question,
+    rate_step,
+    tick_step,
+    verdict_step,
+)
 from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.judging.item_page import ItemPage
 from mephisto_tasks.judging.showing import panel, speakers_of
-from mephisto_tasks.live import asking as live
-from mephisto_tasks.live.config import InteractiveConfig
 from parlai_humaneval.models.speaker.cards import shown_cards, standing_for
 from parlai_humaneval.protocol.asked.criteria import criterion_records
 from parlai_humaneval.protocol.page.steps import Card, Progress
@@ -28,23 +36,20 @@ from parlai_humaneval.protocol.records.judgement import (
     ShownLine,
 )
 
-if TYPE_CHECKING:
-    from mephisto_tasks.judging.world import JudgingWorld
-
 
 class CannotReplay(ValueError):
     """A dialogue that was not rated, or whose settings are of another version."""
 
 
-def own_settings(shown: ShownDialogue, reasons: bool) -> InteractiveConfig:
+def own_settings(shown: ShownDialogue, reasons: bool) -> RatingConfig:
     """The settings with which the dialogue's own rater was asked.
 
     Raises:
         CannotReplay: they are not known, or not understood.
     """
-    known = {name: value for name, value in shown.settings.items() if name in InteractiveConfig.model_fields}
+    known = {name: value for name, value in shown.settings.items() if name in RatingConfig.model_fields}
     try:
-        config = InteractiveConfig.model_validate(known)
+        config = RatingConfig.model_validate(known)
     except ValidationError as error:
         raise CannotReplay(
             f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
@@ -78,82 +83,82 @@ class Replay:
         """What will be asked, as it stands in the record."""
         if self._turn is not None:
             return asking.asked(self._config)
-        own, rating = self._own, self.rating
-        found = []
-        if not own.verdict and own.turn_question == "choose":
-            found.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
-        elif own.turn_question == "tick":
-            criteria = criterion_records("tick", own.ticks())
-            found.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
-        if own.verdict:
-            found.append(
-                AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(live.VERDICTS))
+        asked_then, rating = self._own, self.rating
+        questions = []
+        if not asked_then.verdict and asked_then.turn_question == "choose":
+            questions.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
+        elif asked_then.turn_question == "tick":
+            criteria = criterion_records("tick", asked_then.ticks())
+            questions.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
+        if asked_then.verdict:
+            questions.append(
+                AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
             )
-        if own.final_criteria:
-            criteria = criterion_records(own.final_scale, own.scales())
-            found.append(
-                AskedQuestion(question_id="final", kind="rate", text=live.final_question(own), criteria=criteria)
+        if asked_then.final_criteria:
+            criteria = criterion_records(asked_then.final_scale, asked_then.scales())
+            questions.append(
+                AskedQuestion(question_id="final", kind="rate", text=final_question(asked_then), criteria=criteria)
             )
-        return found
+        return questions
 
-    def run(self, world: JudgingWorld) -> None:
+    def run(self, on_page: ItemPage) -> None:
         """Every question to its answer."""
         if self._turn is not None:
-            self._rank(world, self._turn_numbered(self._turn))
+            self._rank(on_page, self._turn_numbered(self._turn))
             return
         kinds = {question.question_id for question in self.questions()}
         if "turn" in kinds:
             turns = [turn for turn in self.rating.turns if turn.complete and not turn.automatic]
             for number, turn in enumerate(turns, start=1):
-                world.page.within = Progress(unit="turn", current=number, total=len(turns))
-                self._ask_turn(world, turn)
-            world.page.within = None
-        self._show(world, None)
+                on_page.page.within = Progress(unit="turn", current=number, total=len(turns))
+                self._ask_turn(on_page, turn)
+            on_page.page.within = None
+        self._show(on_page, None)
         if "verdict" in kinds:
-            self._ask_verdict(world)
+            self._ask_verdict(on_page)
         if "final" in kinds:
-            self._ask_final(world)
+            self._ask_final(on_page)
 
     def _turn_numbered(self, number: int) -> Turn:
         return next(turn for turn in self.rating.turns if turn.turn == number)
 
-    def _show(self, world: JudgingWorld, before: Turn | None) -> None:
+    def _show(self, on_page: ItemPage, before: Turn | None) -> None:
         """The dialogue up to the replies of a turn; all of it where ``before`` is None."""
         several = len(self._dialogues) > 1
         panels, speakers = [], []
         for shown in self._dialogues:
             lines = shown.lines if before is None else self._lines_before(shown, before)
-            title = f"Conversation with partner {live.SIDES[shown.position - 1]}" if several else "Conversation"
-            on_page = panel(shown, "replay", title=title, lines=lines, context=True)
-            panels.append(on_page)
-            speakers.append(speakers_of(on_page, lines, shown))
-        world.show_panels(panels, speakers)
+            title = f"Conversation with partner {SIDES[shown.position - 1]}" if several else "Conversation"
+            with_lines = panel(shown, "replay", title=title, lines=lines, context=True)
+            panels.append(with_lines)
+            speakers.append(speakers_of(with_lines, lines, shown))
+        on_page.show_panels(panels, speakers)
 
     def _lines_before(self, shown: ShownDialogue, turn: Turn) -> list[ShownLine]:
         """Up to and with the person's message of ``turn``: the complete turns from there on have two lines each."""
-        complete = [one.turn for one in self.rating.turns if one.complete]
+        complete = [earlier.turn for earlier in self.rating.turns if earlier.complete]
         left = len(complete) - complete.index(turn.turn)
         return shown.lines[: len(shown.lines) - 2 * left + 1]
 
-    def _cards(self, world: JudgingWorld, turn: Turn) -> list[Card]:
+    def _cards(self, on_page: ItemPage, turn: Turn) -> list[Card]:
         candidates = shown_cards(turn.candidates)
-        world.note_replies([(candidate.candidate_id, candidate.model) for candidate in candidates])
+        on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
         return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in candidates]
 
-    def _ask_turn(self, world: JudgingWorld, turn: Turn) -> None:
-        self._show(world, turn)
-        cards = self._cards(world, turn)
-        page, number = world.page, turn.turn
-        step_id = world.step_id(f"turn-{number}")
+    def _ask_turn(self, on_page: ItemPage, turn: Turn) -> None:
+        self._show(on_page, turn)
+        cards = self._cards(on_page, turn)
+        page, number = on_page.page, turn.turn
+        step_id = on_page.step_id(f"turn-{number}")
         if self._own.turn_question == "tick":
-            ticked = page.ask_ticks(live.tick_step(self._own, step_id, cards[0], self.rating.question))
+            ticked = page.ask_ticks(tick_step(self._own, step_id, cards[0], self.rating.question))
             selected, none, reason = ticked.selected, ticked.none, ticked.reason
         else:
-            chosen = page.ask_choice(live.choose_step(self._own, step_id, cards, self.rating.question))
-            selected = [name for one in chosen.selected for name in standing_for(turn.candidates, one)]
+            chosen = page.ask_choice(choose_step(self._own, step_id, cards, self.rating.question))
+            selected = [name for chosen_id in chosen.selected for name in standing_for(turn.candidates, chosen_id)]
             none, reason = chosen.none, chosen.reason
         now = time.time()
-        world.store(
+        on_page.store(
             [
                 GivenAnswer(
                     question_id="turn",
@@ -167,30 +172,30 @@ class Replay:
             ]
         )
 
-    def _rank(self, world: JudgingWorld, turn: Turn) -> None:
-        self._show(world, turn)
+    def _rank(self, on_page: ItemPage, turn: Turn) -> None:
+        self._show(on_page, turn)
         question = self.questions()[0].text
-        step = asking.rank_step(self._config, world.step_id("rank"), question, self._cards(world, turn))
-        ranks = world.page.ask_ranking(step).ranks
+        step = asking.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
+        ranks = on_page.page.ask_ranking(step).ranks
         now = time.time()
         everybody = {name: place for card, place in ranks.items() for name in standing_for(turn.candidates, card)}
-        world.store(
+        on_page.store(
             [
                 GivenAnswer(
-                    question_id="rank", turn=turn.turn, ranks=everybody, seconds=now - world.page.shown_at, at=now
+                    question_id="rank", turn=turn.turn, ranks=everybody, seconds=now - on_page.page.shown_at, at=now
                 )
             ]
         )
 
-    def _ask_verdict(self, world: JudgingWorld) -> None:
-        answer = world.page.ask_ticks(live.verdict_step(self._own, world.step_id("verdict"), self.rating.question))
+    def _ask_verdict(self, on_page: ItemPage) -> None:
+        answer = on_page.page.ask_ticks(verdict_step(self._own, on_page.step_id("verdict"), self.rating.question))
         now = time.time()
-        world.store(
-            [GivenAnswer(question_id="verdict", selected=answer.selected, seconds=now - world.page.shown_at, at=now)]
+        on_page.store(
+            [GivenAnswer(question_id="verdict", selected=answer.selected, seconds=now - on_page.page.shown_at, at=now)]
         )
 
-    def _ask_final(self, world: JudgingWorld) -> None:
-        step = live.rate_step(self._own, world.step_id("final"), self._own.scales(), live.final_question(self._own))
-        values = world.page.ask_ratings(step).values
+    def _ask_final(self, on_page: ItemPage) -> None:
+        step = rate_step(self._own, on_page.step_id("final"), self._own.scales(), final_question(self._own))
+        values = on_page.page.ask_ratings(step).values
         now = time.time()
-        world.store([GivenAnswer(question_id="final", ratings=values, seconds=now - world.page.shown_at, at=now)])
+        on_page.store([GivenAnswer(question_id="final", ratings=values, seconds=now - on_page.page.shown_at, at=now)])

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 from uuid import uuid4
 
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.asked.judging_questions import PAIR_SPEAKERS, SPOT_SPEAKERS
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.materials.persona_lines import persona_line
 from parlai_humaneval.protocol.page.panels import Panel, PanelLine
 from parlai_humaneval.protocol.records.dialogue import Candidate
 from parlai_humaneval.protocol.records.judgement import ReplayedRating, ShownDialogue, ShownLine
+from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.identity import TALK_MASK
 from parlai_humaneval.showing.presentation import AS_SAID, Presented, Presenter
 
@@ -68,7 +68,9 @@ def _rated_alike(replayed: ReplayedRating | None, models: Sequence[str], present
     if replayed is None:
         return None
     turns = [
-        turn.model_copy(update={"candidates": [_presented(one, models, presenter) for one in turn.candidates]})
+        turn.model_copy(
+            update={"candidates": [_presented(candidate, models, presenter) for candidate in turn.candidates]}
+        )
         for turn in replayed.turns
     ]
     return replayed.model_copy(update={"turns": turns})
@@ -76,12 +78,12 @@ def _rated_alike(replayed: ReplayedRating | None, models: Sequence[str], present
 
 def _presented(said: Said, models: Sequence[str], presenter: Presenter) -> Said:
     """What a model said, as it is shown; something is shown of every line, though only an emoji stood in it."""
-    found: Presented = presenter.present(said.text, models)
-    if found.text == said.text:
+    presented: Presented = presenter.present(said.text, models)
+    if presented.text == said.text:
         return said
-    before = {"raw_text": said.raw_text or said.text, "masks": [*said.masks, *found.masks]}
-    text = TALK_MASK if is_blank(found.text) else found.text
-    return said.model_copy(update={"text": text, **before, "changes": [*said.changes, *found.changes]})
+    before = {"raw_text": said.raw_text or said.text, "masks": [*said.masks, *presented.masks]}
+    text = TALK_MASK if is_blank(presented.text) else presented.text
+    return said.model_copy(update={"text": text, **before, "changes": [*said.changes, *presented.changes]})
 
 
 def names_of(shown: ShownDialogue, how: Names) -> list[str]:
@@ -126,8 +128,8 @@ def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) 
 
 def _plain(line: str, rated: bool) -> str:
     """A persona's sentence under the name of its speaker on the page; in a ``rated`` dialogue the rest is its topic."""
-    found = persona_line(line)
-    if found is None:
+    persona = persona_line(line)
+    if persona is None:
         return f"Topic: {line}" if rated else line
-    whose, sentence = found  # written as the bot would hear it
+    whose, sentence = persona  # written as the bot would hear it
     return f"{REPLAYED[1] if whose == 'own' else REPLAYED[0]}: {sentence}"

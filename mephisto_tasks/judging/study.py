@@ -10,20 +10,22 @@ from typing import Any
 
 from mephisto_tasks.engine import study as engine
 from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import UnitWords
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import GoldDeck, right_side, shown_pair, shown_segment
-from mephisto_tasks.judging.plans import BatchPlan, PlannedItem, plan_batch
+from mephisto_tasks.judging.plans import BatchPlan, ItemToJudge, PlannedItem, plan_batch
 from mephisto_tasks.judging.practice import JudgingPractice
 from mephisto_tasks.judging.showing import masked, shown_dialogue
-from mephisto_tasks.judging.unit import HeldBatch
-from mephisto_tasks.judging.world import ItemToJudge
+from mephisto_tasks.judging.world import JudgingWorld
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
 from parlai_humaneval.protocol.dialogues.items import Item
 from parlai_humaneval.protocol.page.practice import PairItem, SegmentItem
+from parlai_humaneval.protocol.page.steps import Notice, Progress
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
 
+GO_ON = Notice(level="info", text="Welcome back! Your earlier answers are saved. Please go on here.")
 JUDGING = UnitWords(
     done="answers are",
     whole="task",
@@ -87,7 +89,7 @@ class Study(engine.Study):
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldBatch:
         return HeldBatch(self, BatchPlan.model_validate(stored), agent, page)
 
-    def drop_unit(self, agent: str, held: engine.HeldUnit | None) -> None:
+    def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         self.allocator.abandon(agent)
 
     def finish_unit(self, agent: str) -> None:
@@ -179,3 +181,44 @@ class Study(engine.Study):
             shown = shown_segment(gold, planned.item_id)
             expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
         return ItemToJudge(**common, setting=self.config.setting, group=(), dialogues=shown, expected=expected)
+
+
+class HeldBatch(HeldUnit[PlannedItem]):
+    """The items of one rater's unit.
+
+    Args:
+        study: the launch that it belongs to.
+        plan: the items that are still to be judged.
+        agent: the key under which the unit is counted.
+        page: the rater's page.
+    """
+
+    def __init__(self, study: Study, plan: BatchPlan, agent: str, page: PageSession) -> None:
+        super().__init__(
+            page,
+            plan.items,
+            name=f"unit {plan.name}",
+            over="That was the last one",
+            go_on=GO_ON if plan.number > 1 else None,
+        )
+        self._study = study
+        self._plan = plan
+        self._agent = agent
+
+    def hold(self, part: PlannedItem) -> None:
+        study, number = self._study, self._plan.number + len(self.done)
+        item = study.item_to_judge(self._plan, part, number)
+        self.world = JudgingWorld(study.config, item, self.page, study.shown, study.recorded_settings)
+        unit = "pair" if study.config.show == "pair" else "conversation"
+        self.page.progress = Progress(unit=unit, current=number, total=self._plan.numbers)
+        study.note_shown_item(self._agent, self._plan, part)
+        self.world.run()
+        study.note_judged_item(self._agent, self._plan, part)
+
+    def leave(self, worker: str, agent: str) -> None:
+        """The rater went away: what they answered counts, the rest is given out again."""
+        self._study.allocator.abandon(agent)
+
+    def ask_feedback(self) -> None:
+        self.page.clear()
+        super().ask_feedback()

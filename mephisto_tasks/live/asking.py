@@ -1,64 +1,15 @@
-"""The steps that a study's settings lead to, for the task and for its practice alike."""
+"""The steps by which a conversation is held, as a study's settings have it: openings, written replies, ways to end it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mephisto_tasks.engine.checks import MAX_TOPIC_CHARS
+from mephisto_tasks.engine.rating import VERDICTS
 from mephisto_tasks.live.config import InteractiveConfig
-from parlai_humaneval.protocol.asked.criteria import RANGES, Criterion
-from parlai_humaneval.protocol.page.steps import (
-    Action,
-    Card,
-    ChooseStep,
-    Option,
-    RateStep,
-    ReasonField,
-    Scale,
-    TickStep,
-    TopicStep,
-    WriteStep,
-)
+from parlai_humaneval.protocol.page.steps import Action, Card, Option, TopicStep, WriteStep
 
-SIDES = ["A", "B"]
-"""Names of two partners side by side."""
-VERDICTS = {"a": "A is better", "b": "B is better", "tie": "Tie: both are good", "both_bad": "Both are bad"}
 OPINIONS = {"liked": "I like it", "ambivalent": "I have no strong feelings about it", "disliked": "I dislike it"}
 """Ji et al. 2022, §4: liked, ambivalent about it, or disliked."""
 END_ACTION, TOPIC_ACTION = "end", "topic"
-
-
-def choose_step(config: InteractiveConfig, step_id: str, cards: list[Card], question: str = "") -> ChooseStep:
-    """Choose among ``cards``; where equal replies left fewer of them, so many at most."""
-    most = len(cards) if config.max_choices is None else min(config.max_choices, len(cards))
-    reason = ReasonField(
-        label="Why is this response better? Please say it in your own words.",
-        required=True,
-        min_words=config.min_reason_words,
-    )
-    return ChooseStep(
-        step_id=step_id,
-        question=question or config.question,
-        cards=cards,
-        min_choices=min(config.min_choices, most),
-        max_choices=most,
-        none_label=config.none_label if config.min_choices == 0 else None,
-        reason=reason if config.reason_required else None,
-    )
-
-
-def tick_step(config: InteractiveConfig, step_id: str, reply: Card, question: str = "") -> TickStep:
-    """Tick what is true of ``reply``; nothing is ticked only by saying so."""
-    options = [Option(option_id=criterion.name, label=criterion.text) for criterion in config.ticks()]
-    return TickStep(
-        step_id=step_id,
-        question=question or config.question,
-        reply=reply,
-        options=options,
-        min_choices=0,
-        max_choices=len(options),
-        none_label=config.none_label,
-    )
 
 
 def write_step(config: InteractiveConfig, step_id: str, cards: list[Card]) -> WriteStep:
@@ -72,46 +23,8 @@ def write_step(config: InteractiveConfig, step_id: str, cards: list[Card]) -> Wr
     )
 
 
-def rate_step(config: InteractiveConfig, step_id: str, criteria: Sequence[Criterion], question: str) -> RateStep:
-    """Rate the conversation on every criterion."""
-    return RateStep(step_id=step_id, question=question, scales=[_scale(config, criterion) for criterion in criteria])
-
-
-def _scale(config: InteractiveConfig, criterion: Criterion) -> Scale:
-    minimum, maximum = RANGES[config.final_scale]
-    slider = config.final_scale == "slider"
-    return Scale(
-        scale_id=criterion.name,
-        statement=criterion.text,
-        style="slider" if slider else "points",
-        minimum=minimum,
-        maximum=maximum,
-        left="strongly disagree" if slider else f"{minimum:g}",
-        right="strongly agree" if slider else f"{maximum:g}",
-        labels=[] if slider else [str(point) for point in range(int(minimum), int(maximum) + 1)],
-    )
-
-
-def final_question(config: InteractiveConfig) -> str:
-    """Asked above the scales at the end; a study that rates turns has another question there."""
-    if config.turn_question == "none":
-        return config.question
-    return "The conversation is over. How was your partner?"
-
-
-def verdict_step(config: InteractiveConfig, step_id: str, question: str = "") -> TickStep:
-    """Which of two partners is better, asked outright."""
-    return TickStep(
-        step_id=step_id,
-        question=question or config.question,
-        options=[Option(option_id=verdict, label=label) for verdict, label in VERDICTS.items()],
-        min_choices=1,
-        max_choices=1,
-    )
-
-
 def verdict_actions(config: InteractiveConfig) -> list[Action]:
-    """The same beside the message field, at any turn."""
+    """Buttons beside the message field that say, at any turn, which of two partners is better."""
     return [
         Action(
             action_id=verdict,

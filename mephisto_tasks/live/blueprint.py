@@ -1,4 +1,4 @@
-"""Engine 1 as a Mephisto blueprint: a person talks to models, and rates. A preset registers a subclass."""
+"""Engine 1 as a Mephisto blueprint: a person talks to models, and rates."""
 
 from __future__ import annotations
 

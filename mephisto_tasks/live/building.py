@@ -15,13 +15,12 @@ from mephisto_tasks.engine.building import (
     tries_in_words,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
+from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
-from mephisto_tasks.live.practice_rules import check_practice
 from mephisto_tasks.live.study import Study, restore_allocation
-from mephisto_tasks.stored.results import past_dialogues
-from mephisto_tasks.stored.unfinished import unfinished_units
-from mephisto_tasks.study.settings import task_dir
+from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
@@ -29,6 +28,7 @@ from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_co
 from parlai_humaneval.protocol.materials.files import load_personas
 from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
+from parlai_humaneval.protocol.records.rebuilding import build_record, split_dialogues
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
@@ -43,12 +43,12 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
         NothingToDo: earlier launches already collected all.
     """
-    own = task_dir(task) / "task_config"
+    task_config = task_dir(task) / "task_config"
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
     allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
     zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
     specs = resolve(config.model_names(), zoo)
-    practice = _practice(config, own)
+    practice = _practice(config, task_config)
     planner = _planner(config, seed)
     person = any(is_person(spec) for spec in specs)
     study = Study(
@@ -60,7 +60,9 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         planner=planner,
         presenter=_presenter(config, specs),
         practice=practice,
-        instructions=instructions_of(config, own, _values(config, reward), _flags(config, planner.begun, person)),
+        instructions=instructions_of(
+            config, task_config, _values(config, reward), _flags(config, planner.begun, person)
+        ),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
         unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
@@ -71,6 +73,33 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
         )
     return study
+
+
+def unfinished_units(data_dir: Path, task_name: str) -> dict[str, UnitPlan]:
+    """Mephisto's worker id → what is left of their newest unit of several conversations that was cut off between two.
+
+    Of such a unit at least one conversation is complete; its rater can go on.
+
+    A unit may have gone on in several visits; no database, or no such task, is an empty past.
+
+    Raises:
+        ResultsError: stored files that cannot be read.
+    """
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return {}
+    plans: dict[str, UnitPlan] = {}
+    done: dict[str, set[int]] = {}
+    newest: dict[str, str] = {}
+    for agent, state in stored_states(data_dir, task_name):
+        if not state.inputs or "plans" not in state.inputs or state.inputs["conversations"] < 2:
+            continue
+        plan = UnitPlan.restored(state.inputs)
+        plans.setdefault(plan.session, plan)
+        newest[agent.worker_id] = plan.session
+        records = [build_record(events) for events in split_dialogues(state.outputs.messages)]
+        done.setdefault(plan.session, set()).update(r.conversation for r in records if r.status == "complete")
+    left = {worker: plans[session].without(sorted(done[session])) for worker, session in newest.items()}
+    return {worker: plan for worker, plan in left.items() if plan.plans and len(plan.plans) < plan.conversations}
 
 
 def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> dict[str, UnitPlan]:
@@ -122,13 +151,15 @@ def _contexts(config: InteractiveConfig) -> list[SpeakerContext]:
     return contexts
 
 
-def _practice(config: InteractiveConfig, own: Path) -> Practice | None:
+def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
     """The practice items: a file of one's own, the task's for the one setting of this study, or that for the metric."""
     if not config.onboarding_qualification:
         return None
-    of_setting = own / f"onboarding_{config.settings()[0]}.json"
+    of_setting = task_config / f"onboarding_{config.settings()[0]}.json"
     alone = len(config.settings()) == 1 and of_setting.is_file()
-    path = resolve_file(config.onboarding_file, of_setting if alone else own / f"onboarding_{config.metric}.json")
+    path = resolve_file(
+        config.onboarding_file, of_setting if alone else task_config / f"onboarding_{config.metric}.json"
+    )
     practice = load_practice(path, config.metric)
     problems = [check_practice(practice, config.of(setting)) for setting in config.settings()]
     if all(problems):  # of several settings, the practice need fit one only
@@ -164,7 +195,7 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
 
     ``begun``: lines stand there already. ``person``: one of the models is a person.
     """
-    each = [config.of(setting) for setting in config.settings()]
+    configs = [config.of(setting) for setting in config.settings()]
     flags = {
         "persona": config.persona,
         "human_partner": person,
@@ -177,10 +208,10 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
         "topic_changes": config.topic_changes,
         "offer_topics": config.offer_topics,
         "practice": bool(config.onboarding_qualification),
-        "several_settings": len(each) > 1,
-        "none_allowed": any(one.min_choices == 0 for one in each),
-        "several_choices": any(one.max_choices != 1 for one in each),
-        "written_fallback": any(one.min_choices == 0 and one.fallback == "write" for one in each),
-        "reasons": any(one.reason_required for one in each),
+        "several_settings": len(configs) > 1,
+        "none_allowed": any(variant.min_choices == 0 for variant in configs),
+        "several_choices": any(variant.max_choices != 1 for variant in configs),
+        "written_fallback": any(variant.min_choices == 0 and variant.fallback == "write" for variant in configs),
+        "reasons": any(variant.reason_required for variant in configs),
     }
     return {name for name, true in flags.items() if true}

@@ -1,32 +1,48 @@
-"""The settings of a live task: a person talks to models and rates."""
+"""The settings of a live task, in which a person talks to models and rates, and which of them go together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from mephisto_tasks.engine.config import TaskConfig
-from mephisto_tasks.live.config_rules import check_rules, check_settings
-from parlai_humaneval.protocol.asked.criteria import Criterion, criteria_for
-from parlai_humaneval.protocol.asked.questions import question_for
+from mephisto_tasks.engine.rating import RatingConfig
+from parlai_humaneval.protocol.several_models import History
 from parlai_humaneval.showing.reply_settings import ReplySettings
+from parlai_humaneval.techniques import picking, technique
+
+VARIABLE = frozenset(
+    {
+        "question",
+        "turn_question",
+        "min_choices",
+        "max_choices",
+        "fallback",
+        "min_written_words",
+        "turn_criteria",
+        "none_label",
+        "reason_required",
+        "min_reason_words",
+        "final_scale",
+        "final_criteria",
+        "history",
+    }
+)
+"""What the variants of a technique may differ in."""
 
 
-class InteractiveConfig(TaskConfig):
+class InteractiveConfig(RatingConfig):
     """Settings of engine 1 (a person talks to models and rates)."""
 
     setting: str | list[str] = ""
     """The technique's setting, several ([soba,sata_user]: run side by side), or all; those of the task are its variants."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Set by the task: setting → what it changes of how a turn is rated."""
-    question: str = ""
-    """Asked at each turn, or at the end where turns are not rated. Empty: the published wording of the metric."""
     group_size: int = Field(default=2, ge=1, le=8)
     """Models that speak in a dialogue."""
-    history: Literal["shared", "independent"] = "shared"
+    history: History = "shared"
     """What the models hear: one history, or each its own replies."""
     dialogues_per_group: int = Field(default=10, ge=1)
     """Complete dialogues to collect for each group and setting."""
@@ -70,26 +86,10 @@ class InteractiveConfig(TaskConfig):
     topics_file: str = ""
     """Those topics: a text file with one a line; empty: the packaged set."""
 
-    turn_question: Literal["choose", "tick", "none"] = "choose"
-    """What is asked at a turn: choose among the replies, tick what is true of the reply, or nothing."""
-    min_choices: int = Field(default=1, ge=0)
-    """Fewest replies to choose at a turn."""
-    max_choices: int | None = Field(default=1, ge=1)
-    """Most replies to choose at a turn; null: all."""
     fallback: Literal["random", "write"] = "random"
     """If none is chosen: a random reply continues, or the rater writes a better one."""
     min_written_words: int = Field(default=3, ge=1, le=200)
     """Shortest written reply, in words."""
-    turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """To tick at a turn: names, or {name, text} of one's own."""
-    none_label: str = "None of these"
-    """The explicit “none” of a choice."""
-    verdict: bool = False
-    """Whether the rater says which of two partners is better, and ends the dialogue with it."""
-    final_scale: Literal["likert", "slider"] = "slider"
-    """How ``final_criteria`` are rated: Likert 1–5, or continuous 0–100."""
-    final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """Rated at the end of the dialogue: names, or {name, text, reversed} of one's own."""
     min_message_words: int = Field(default=1, ge=1, le=200)
     """Shortest message of a rater, in words."""
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
@@ -111,7 +111,7 @@ class InteractiveConfig(TaskConfig):
             return data
         setting = data.get("setting", "")
         names = [setting] if isinstance(setting, str) else setting
-        check_settings(names, data["variants"], str(data.get("technique")))
+        _check_settings(names, data["variants"], str(data.get("technique")))
         if len(names) > 1 or names == ["all"]:
             return {**data, "onboarding_qualification": _name_of_several(data, names)}
         variant = {key: value for key, value in data["variants"][names[0]].items() if not _was_set(cls, data, key)}
@@ -123,8 +123,8 @@ class InteractiveConfig(TaskConfig):
             for setting in self.settings():
                 self.of(setting)
         else:
-            self.question = self.question or question_for(self.technique, self.metric, self.settings()[0])
-            check_rules(self)
+            self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
+            _check_rules(self)
         return self
 
     def settings(self) -> list[str]:
@@ -164,14 +164,6 @@ class InteractiveConfig(TaskConfig):
         """Whether this model is given a persona."""
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
 
-    def ticks(self) -> list[Criterion]:
-        """What may be ticked at a turn."""
-        return criteria_for("tick", self.turn_criteria)
-
-    def scales(self) -> list[Criterion]:
-        """What is rated at the end."""
-        return criteria_for(self.final_scale, self.final_criteria)
-
 
 def _was_set(model: type[BaseModel], data: dict[str, Any], name: str) -> bool:
     """Whether a setting has another value than the engine's default."""
@@ -182,3 +174,129 @@ def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
     """The practice's qualification, where its name holds a list of settings: the same in whichever order they stand."""
     name = data.get("onboarding_qualification")
     return name.replace(str(list(names)), "-".join(sorted(names))) if isinstance(name, str) else name
+
+
+def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
+    """Every named setting must be one of the technique's, once.
+
+    Raises:
+        ValueError: naming those that there are.
+    """
+    for name in names:
+        if name not in {*variants, "all"}:
+            raise ValueError(
+                f"{technique} has no setting {name!r}; choose of: {', '.join(variants)}, several of them as a list, or all"
+            )
+    if len(set(names)) < len(names) or not names:
+        raise ValueError(f"setting must name each setting once, and at least one; got {list(names)}")
+    if len(names) > 1 and "all" in names:
+        raise ValueError("setting: “all” stands alone, it already means every setting")
+    for name, changes in variants.items():
+        unknown = sorted(set(changes) - VARIABLE)
+        if unknown:
+            raise ValueError(
+                f"variants.{name}: cannot change {', '.join(unknown)}; it can change {', '.join(sorted(VARIABLE))}"
+            )
+
+
+def _check_rules(config: InteractiveConfig) -> None:
+    """All rules, of a configuration with one setting. Each raises a sentence that names the setting and what to do.
+
+    Raises:
+        ValueError: the first rule that is broken.
+    """
+    for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns):
+        rule(config)
+    config.check_blocking()
+
+
+def _groups(config: InteractiveConfig) -> None:
+    groups = config.model_groups()
+    for group in groups:
+        if len(group) != config.group_size:
+            raise ValueError(
+                f"{config.technique} compares {config.group_size} models at a time, but got {list(group)}: "
+                "change the group, or group_size"
+            )
+        if len(set(group)) != len(group):
+            raise ValueError(f"a model cannot be compared with itself: {list(group)}")
+    sets = [frozenset(group) for group in groups]
+    if len(set(sets)) != len(sets):
+        raise ValueError("the same models stand twice among the groups; each group is compared once")
+    if not sets:
+        needed = f"{config.group_size} models" if config.group_size > 1 else "one model"
+        raise ValueError(f"name at least {needed} (models=[a,b]); {len(config.models)} named")
+
+
+def _choices(config: InteractiveConfig) -> None:
+    if config.turn_question != "choose":
+        return
+    if config.group_size < 2:
+        raise ValueError(f"{config.technique} needs at least two replies to choose from: group_size must be 2 or more")
+    most = config.group_size if config.max_choices is None else config.max_choices
+    if config.technique in picking("one") and (config.min_choices, most) != (1, 1):
+        raise ValueError(f"{config.technique} asks for exactly one reply: leave min_choices and max_choices at 1")
+    if most < config.min_choices:
+        raise ValueError("max_choices is smaller than min_choices")
+    if most > config.group_size:
+        raise ValueError(f"max_choices is {most}, but only {config.group_size} replies are shown")
+
+
+def _asked(config: InteractiveConfig) -> None:
+    ticks = config.ticks()
+    if ticks and config.turn_question != "tick":
+        raise ValueError(
+            f"turn_criteria are ticked with turn_question=tick only; this study has {config.turn_question}"
+        )
+    if config.turn_question == "tick":
+        if config.group_size != 1:
+            raise ValueError("ticking is about one reply: group_size must be 1")
+        if not ticks:
+            raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
+    if config.turn_question == "none" and not config.final_criteria and not config.verdict:
+        raise ValueError("nothing would be rated: turns are not, so name final_criteria or set verdict=true")
+    if config.final_criteria and config.group_size != 1:
+        raise ValueError("final_criteria are about one partner: group_size must be 1")
+
+
+def _side_by_side(config: InteractiveConfig) -> None:
+    if not config.verdict:
+        return
+    if config.group_size != 2:
+        raise ValueError(
+            f"a verdict is between two partners side by side: group_size must be 2, not {config.group_size}"
+        )
+    if config.history != "independent" or config.turn_question != "none":
+        raise ValueError("a verdict goes with history=independent and turn_question=none")
+
+
+def _units(config: InteractiveConfig) -> None:
+    if config.quality_control_model and config.conversations_per_unit < 2:
+        raise ValueError(
+            "quality_control_model takes one conversation of several: conversations_per_unit must be 2 or more"
+        )
+    regular = config.conversations_per_unit - bool(config.quality_control_model)
+    cells = len(config.model_groups())
+    if regular > cells:
+        raise ValueError(
+            f"a unit of {config.conversations_per_unit} conversations needs {regular} different groups of models, but "
+            f"there are {cells}"
+        )
+    if config.quality_control_model in {name for group in config.model_groups() for name in group}:
+        raise ValueError(f"{config.quality_control_model!r} is the quality-control model and cannot be rated as well")
+
+
+def _topics(config: InteractiveConfig) -> None:
+    if config.context_kind != "jsonl" and not config.context_file:
+        raise ValueError(f"context_kind={config.context_kind} needs the context_file of that kind")
+    if config.ask_opinion and config.topic != "free":
+        raise ValueError("ask_opinion goes with topic=free: it is about the topic that the rater named")
+    if isinstance(config.bot_persona, list):
+        unknown = [name for name in config.bot_persona if name not in config.model_names()]
+        if unknown:
+            raise ValueError(f"bot_persona names {', '.join(unknown)}, which takes no part in this study")
+
+
+def _turns(config: InteractiveConfig) -> None:
+    if config.rater_ends and config.max_turns < config.turns:
+        raise ValueError("max_turns is smaller than turns")

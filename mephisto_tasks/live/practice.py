@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.rating import SIDES, choose_step, rate_step, tick_step, verdict_step
 from mephisto_tasks.engine.words import UnitWords
-from mephisto_tasks.live import asking
 from mephisto_tasks.live.config import InteractiveConfig
 from parlai_humaneval.protocol.asked.criteria import RANGES
 from parlai_humaneval.protocol.page.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
@@ -69,7 +69,7 @@ class PracticeWorld(PracticeLoop):
             case VerdictItem():
                 return self._compare(step_id, item)
             case _:
-                raise AssertionError("practice_rules let an item of another engine through")
+                raise AssertionError("check_practice let an item of another engine through")
 
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
         self.page.say("you", item.human)
@@ -77,14 +77,14 @@ class PracticeWorld(PracticeLoop):
         numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
         cards = [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()]
         self._random.shuffle(cards)
-        step = asking.choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
+        step = choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
         self.page.say("partner", item.next_line)
         return given == sorted(item.right), given
 
     def _tick(self, step_id: str, item: TickItem) -> tuple[bool, list[str]]:
         self.page.say("you", item.human)
-        step = asking.tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
+        step = tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
         given = self.page.ask_ticks(step).selected
         self.page.say("partner", item.reply)
         return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
@@ -94,7 +94,7 @@ class PracticeWorld(PracticeLoop):
         for number, line in enumerate(item.lines):
             self.page.say("partner" if number % 2 else "you", line)
         asked = [criterion for criterion in self.config.scales() if criterion.name in item.sides]
-        given = self.page.ask_ratings(asking.rate_step(self.config, step_id, asked, self.question)).values
+        given = self.page.ask_ratings(rate_step(self.config, step_id, asked, self.question)).values
         middle = sum(RANGES[self.config.final_scale]) / 2
         right = all(
             (given[name] > middle) == (side == "high") and given[name] != middle for name, side in item.sides.items()
@@ -103,9 +103,9 @@ class PracticeWorld(PracticeLoop):
 
     def _compare(self, step_id: str, item: VerdictItem) -> tuple[bool, str]:
         self.page.clear()
-        self.page.columns = asking.SIDES
+        self.page.columns = SIDES
         self.page.say("you", item.human)
         for column, reply in enumerate(item.replies):
             self.page.say("partner", reply, column=column)
-        given = self.page.ask_ticks(asking.verdict_step(self.config, step_id, self.question)).selected[0]
+        given = self.page.ask_ticks(verdict_step(self.config, step_id, self.question)).selected[0]
         return given == item.better, given

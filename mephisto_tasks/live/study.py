@@ -9,18 +9,23 @@ from typing import Any
 
 from mephisto_tasks.engine import study as engine
 from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.engine.words import UnitWords, conversations
+from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.unit import HeldUnit
+from mephisto_tasks.engine.words import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan, Planner, UnitPlan
 from mephisto_tasks.live.practice import PracticeWorld
-from mephisto_tasks.live.practice_rules import check_practice
-from mephisto_tasks.live.unit import HeldConversations
+from mephisto_tasks.live.world import ConversationWorld
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.protocol.allocation.groups import Allocator, Cell, PastDialogue
+from parlai_humaneval.protocol.page.steps import Notice
 from parlai_humaneval.protocol.records.dialogue import ModelRecord
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
+
+NEXT = Notice(level="success", text="That conversation is saved. Here comes the next one, with another partner.")
+GO_ON = Notice(level="info", text="Welcome back! Your earlier conversations are saved. Here is the next one.")
 
 
 @dataclass(kw_only=True)
@@ -58,7 +63,7 @@ class Study(engine.Study):
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
         return HeldConversations(self, UnitPlan.restored(stored), page)
 
-    def drop_unit(self, agent: str, held: engine.HeldUnit | None) -> None:
+    def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         begun = held.begun if isinstance(held, HeldConversations) else []
         self.allocator.abandon(agent, rated=begun)
 
@@ -130,8 +135,23 @@ class Study(engine.Study):
     def practice_config(self) -> InteractiveConfig:
         """The settings that the practice asks by: of several, the first that its items fit."""
         assert self.practice is not None
-        each = [self.config.of(setting) for setting in self.config.settings()]
-        return next((one for one in each if check_practice(self.practice, one) is None), each[0])
+        configs = [self.config.of(setting) for setting in self.config.settings()]
+        return next((config for config in configs if check_practice(self.practice, config) is None), configs[0])
+
+    def world(self, unit: UnitPlan, plan: Plan, page: PageSession) -> ConversationWorld:
+        """What holds one dialogue of a unit with its rater."""
+        config = self.config.of(plan.cell.setting)
+        return ConversationWorld(
+            config,
+            unit,
+            plan,
+            page,
+            lambda: self.speaker(plan, config),
+            models=self.model_records(plan.cell),
+            shown=self.shown,
+            topics=self.topics,
+            study_seed=self.seed,
+        )
 
     def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
         """The models of a plan as one partner; two that stand side by side keep their places."""
@@ -150,6 +170,42 @@ class Study(engine.Study):
             ModelRecord(name=spec.name, options=spec.options, description=spec.description, source=spec.source)
             for spec in (self.specs[name] for name in cell.models)
         ]
+
+
+class HeldConversations(HeldUnit[Plan]):
+    """The dialogues of one rater's unit: one, or several one after another (Ji et al. 2022, §3.2: six).
+
+    Args:
+        study: the launch that it belongs to.
+        unit: the dialogues that are still to be held.
+        page: the rater's page.
+    """
+
+    def __init__(self, study: Study, unit: UnitPlan, page: PageSession) -> None:
+        super().__init__(
+            page,
+            unit.plans,
+            name=f"dialogue {unit.plans[0].dialogue_id}",
+            over="That was the conversation" if unit.conversations == 1 else "Those were all conversations",
+            go_on=GO_ON if len(unit.plans) < unit.conversations else None,
+            between=NEXT,
+        )
+        self.greeting = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
+        self.begun: list[Cell] = []
+        """What the rater has rated anything of."""
+        self._study = study
+        self._unit = unit
+
+    def hold(self, part: Plan) -> None:
+        world = self.world = self._study.world(self._unit, part, self.page)
+        try:
+            world.run()
+        finally:
+            if world.rated_turns:
+                self.begun.append(part.cell)
+
+    def leave(self, worker: str, agent: str) -> None:
+        self._study.leave_unit(worker, agent, self._unit, [plan.conversation for plan in self.done], self.begun)
 
 
 def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:

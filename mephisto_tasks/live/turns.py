@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 
 from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.live.asking import choose_step, tick_step, write_step
+from mephisto_tasks.engine.rating import choose_step, tick_step
+from mephisto_tasks.live.asking import write_step
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent, standing_for

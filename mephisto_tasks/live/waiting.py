@@ -1,19 +1,34 @@
-"""While the models write: what the rater reads, and what the models know of the rater."""
+"""While the models write: what the rater reads, what the models know of the rater, and when the replies appear.
+
+They do not appear as soon as a model has one, by which a fast model would be known, but by a rule for all. All replies of
+a turn appear together. The rule knows what is said, and never who says it or how long that took. A reply that comes later
+than the rule says is shown when it is there: only ``fixed``, with more seconds than the slowest model needs, hides every
+difference in speed.
+"""
 
 from __future__ import annotations
 
+import random
 import threading
 import time
+from collections.abc import Iterable
 
 from mephisto_tasks.engine.page_session import PageSession
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.records.events import Delayed
+from parlai_humaneval.showing.reply_settings import ReplySettings
 
 PARTNER_TYPING = "Your partner is typing…"
 PARTNERS_TYPING = "Your partners are typing…"
 PARTNER_AWAY = "Your partner is not there just now. The reply may take some minutes. Please stay on this page."
 PARTNERS_AWAY = "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
 PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
+WORDS_PER_S = 4.0
+"""Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
+THINKING_S = 1.0
+"""Before the first word."""
+JITTER = 0.2
+"""The part by which a natural wait varies, up or down."""
 
 
 class Waiting:
@@ -76,3 +91,18 @@ class Waiting:
         if away != self._held:
             self._held = away
             self._speaker.hold(away)
+
+
+def typing_seconds(settings: ReplySettings, texts: Iterable[str], chance: str) -> float:
+    """Seconds from the rater's message to the replies ``texts``, which appear together; 0: at once.
+
+    ``natural`` goes by the longest of them: the time to think and to type its words, a little more or less by the seed
+    ``chance``, and never more than ``typing_seconds``.
+    """
+    if settings.typing == "none":
+        return 0.0
+    if settings.typing == "fixed":
+        return settings.typing_seconds
+    words = max((len(text.split()) for text in texts), default=0)
+    varied = 1 + random.Random(f"typing:{chance}").uniform(-JITTER, JITTER)
+    return min(settings.typing_seconds, (THINKING_S + words / WORDS_PER_S) * varied)

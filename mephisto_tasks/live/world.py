@@ -9,15 +9,17 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Callable, Sequence
+from typing import Literal, cast
 
 from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.engine.rating import SIDES, VERDICTS, final_question, rate_step, verdict_step
+from mephisto_tasks.engine.shown_models import ShownModels
 from mephisto_tasks.live import asking
-from mephisto_tasks.live.plans import Plan
+from mephisto_tasks.live.config import InteractiveConfig
+from mephisto_tasks.live.plans import Plan, UnitPlan
 from mephisto_tasks.live.turns import TurnRating
-from mephisto_tasks.live.typing_time import typing_seconds
-from mephisto_tasks.live.waiting import Waiting
+from mephisto_tasks.live.waiting import Waiting, typing_seconds
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.asked.criteria import criterion_records
 from parlai_humaneval.protocol.page.steps import (
@@ -27,10 +29,9 @@ from parlai_humaneval.protocol.page.steps import (
     MessageStep,
     Progress,
 )
-from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate
+from parlai_humaneval.protocol.records.dialogue import SCHEMA_VERSION, Candidate, ModelRecord
 from parlai_humaneval.protocol.records.events import (
     CandidatesShown,
-    Failed,
     FinalRated,
     Finished,
     HumanMessage,
@@ -39,9 +40,6 @@ from parlai_humaneval.protocol.records.events import (
     TopicChosen,
     VerdictGiven,
 )
-
-if TYPE_CHECKING:
-    from mephisto_tasks.live.study import Study
 
 SUGGESTIONS = 12
 """Topics offered behind the button, a random part of the file."""
@@ -53,36 +51,59 @@ class ConversationWorld:
     """Runs one plan with one rater, writing down each event when it happens.
 
     Args:
-        study: the launch that it belongs to.
+        config: settings as they hold for this dialogue.
+        unit: the rater's unit of work, which may hold several conversations.
         plan: what to rate, in which context.
         page: the rater's page.
-        session: name of the unit, where one holds several conversations.
-        conversations: how many it holds.
+        open_speaker: makes the models of the plan one partner, when the dialogue has begun.
+        models: what the record says of these models.
+        shown: is told which model is behind each reply on the page.
+        topics: openings that the page offers; empty where it offers none.
+        study_seed: of the launch, for the record.
 
     :meth:`run` raises what the page raises when the rater leaves, and
     :class:`~parlai_humaneval.models.pool.pool.ModelFailed` when the models cannot answer; the events up to there are stored.
     """
 
     def __init__(
-        self, study: Study, plan: Plan, page: PageSession, *, session: str = "", conversations: int = 1
+        self,
+        config: InteractiveConfig,
+        unit: UnitPlan,
+        plan: Plan,
+        page: PageSession,
+        open_speaker: Callable[[], BotSpeakerAgent],
+        *,
+        models: list[ModelRecord],
+        shown: ShownModels,
+        topics: Sequence[str] = (),
+        study_seed: int,
     ) -> None:
-        self.study = study
-        self.config = study.config.of(plan.cell.setting)
+        self.config = config
         self.plan = plan
         self.page = page
-        self._session = session
-        self._conversations = conversations
         self.rated_turns = 0
         self.finished = False
+        self._session = unit.session
+        self._conversations = unit.conversations
+        self._open_speaker = open_speaker
+        self._models = models
+        self._shown = shown
+        self._topics = topics
+        self._study_seed = study_seed
         self._heard_at = 0.0
-        self._shown: list[str] = []
+        self._on_page: list[str] = []
         self._suggestions: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The dialogue is called so in logs."""
+        return f"dialogue {self.plan.dialogue_id}"
 
     def run(self) -> None:
         """The whole dialogue, up to and including the last rating. Ends with ``finished``."""
         self.page.clear()
         self._start()
-        speaker = self.study.speaker(self.plan, self.config)
+        speaker = self._open_speaker()
         rating = TurnRating(self.config, self.plan, self.page, speaker)
         self._waiting = Waiting(self.page, speaker)
         try:
@@ -94,21 +115,22 @@ class ConversationWorld:
             self.finished = True
         finally:
             speaker.leave()
-            self.study.forget_shown(self._shown)
+            self._shown.forget(self._on_page)
 
     def _start(self) -> None:
         config, plan = self.config, self.plan
         self.page.state.append(
             Started(
                 at=time.time(),
+                simulated=self.page.simulated,
                 schema_version=SCHEMA_VERSION,
                 dialogue_id=plan.dialogue_id,
                 technique=config.technique,
                 setting=plan.cell.setting,
-                settings={**config.model_dump(mode="json"), "study_seed": self.study.seed},
+                settings={**config.model_dump(mode="json"), "study_seed": self._study_seed},
                 metric=config.metric,
                 question=config.question,
-                models=self.study.model_records(plan.cell),
+                models=self._models,
                 context=plan.context,
                 seed=plan.seed,
                 session=self._session,
@@ -125,7 +147,7 @@ class ConversationWorld:
         context = self.plan.context
         self._count(1)
         if self.config.verdict:
-            self.page.columns = asking.SIDES
+            self.page.columns = SIDES
         if context.persona:
             self.page.context = Context(title="Your character", lines=context.persona)
         self.page.topic = context.topic
@@ -136,7 +158,7 @@ class ConversationWorld:
             self.page.topic = text
         if self.config.offer_topics:
             chance = random.Random(f"topics:{self.plan.seed}")
-            self._suggestions = chance.sample(self.study.topics, min(SUGGESTIONS, len(self.study.topics)))
+            self._suggestions = chance.sample(self._topics, min(SUGGESTIONS, len(self._topics)))
 
     def _open(self, speaker: BotSpeakerAgent) -> str | None:
         """Say the lines of the context; returns the rater's first message where it is given to them."""
@@ -165,7 +187,7 @@ class ConversationWorld:
             self._count(turn)
             action = self._human_message(speaker, turn, given if turn == 1 else None)
             if action is not None:
-                verdict = cast("Verdict", action) if action in asking.VERDICTS else None
+                verdict = cast("Verdict", action) if action in VERDICTS else None
                 return verdict, True
             rating.rate(turn, self._candidates(speaker, turn))
             self.rated_turns += 1
@@ -238,8 +260,8 @@ class ConversationWorld:
             waiting.end()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
         self._let_type(message["text_candidates"], turn)
-        self._shown += [candidate.candidate_id for candidate in candidates]
-        self.study.note_shown((candidate.candidate_id, candidate.model) for candidate in candidates)
+        self._on_page += [candidate.candidate_id for candidate in candidates]
+        self._shown.note((candidate.candidate_id, candidate.model) for candidate in candidates)
         self.page.state.append(CandidatesShown(at=time.time(), turn=turn, candidates=candidates))
         return candidates
 
@@ -263,23 +285,19 @@ class ConversationWorld:
         if config.verdict:
             self._give_verdict(verdict)
         if config.final_criteria:
-            step = asking.rate_step(config, "final", config.scales(), asking.final_question(config))
+            step = rate_step(config, "final", config.scales(), final_question(config))
             values = self.page.ask_ratings(step).values
             now = time.time()
             self.page.state.append(FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
 
     def _give_verdict(self, verdict: Verdict | None) -> None:
         if verdict is None:
-            answer = self.page.ask_ticks(asking.verdict_step(self.config, "verdict"))
+            answer = self.page.ask_ticks(verdict_step(self.config, "verdict"))
             verdict = cast("Verdict", answer.selected[0])
-        better = self._model_at(asking.SIDES.index(verdict.upper())) if verdict in ("a", "b") else None
+        better = self._model_at(SIDES.index(verdict.upper())) if verdict in ("a", "b") else None
         self.page.state.append(VerdictGiven(at=time.time(), turn=self.rated_turns, verdict=verdict, model=better))
 
     def _model_at(self, column: int) -> str | None:
         """The model that spoke in a column; its place is the same in all turns."""
         ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
-        return next((model for model in map(self.study.model_of, ids) if model is not None), None)
-
-    def fail(self, reason: str) -> None:
-        """Write down that the dialogue could not go on through no fault of the rater."""
-        self.page.state.append(Failed(at=time.time(), reason=reason))
+        return next((model for model in map(self._shown.model_of, ids) if model is not None), None)

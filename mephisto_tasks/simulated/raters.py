@@ -136,6 +136,7 @@ async def run_raters(
     base_url: str,
     behaviour: Behaviour,
     *,
+    announce: Callable[[str], None],
     raters: int,
     dialogues: int,
     seed: int,
@@ -144,15 +145,20 @@ async def run_raters(
 ) -> list[Outcome]:
     """``dialogues`` workers, ``raters`` of them at a time.
 
+    ``announce`` is told each worker's name before they come: a launch's ``expect_simulated``, so that its records say
+    that no person rated.
+
     Raises:
         RuntimeError: an answer was refused; the others are cancelled.
     """
     places = asyncio.Semaphore(raters)
 
-    async def one(number: int) -> Outcome:
+    async def rate(number: int) -> Outcome:
         async with places:
-            outcome = await SimulatedRater(base_url, f"{name}-{number}", behaviour, seed=seed).run()
+            worker = f"{name}-{number}"
+            announce(worker)
+            outcome = await SimulatedRater(base_url, worker, behaviour, seed=seed).run()
             on_outcome(outcome)
             return outcome
 
-    return list(await asyncio.gather(*(one(number) for number in range(1, dialogues + 1))))
+    return list(await asyncio.gather(*(rate(number) for number in range(1, dialogues + 1))))

@@ -48,7 +48,7 @@ def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) ->
             continue
         if state.outputs.messages:
             events[str(worker_id)] += state.outputs.messages
-    return {worker: practice_of(found) for worker, found in events.items()}
+    return {worker: practice_of(log) for worker, log in events.items()}
 
 
 def failed_tries(practice: OnboardingRecord, items: int) -> int:

@@ -7,6 +7,7 @@ query starts at the agents. Screening and gold units (negative unit indices) are
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -22,19 +23,17 @@ from mephisto_tasks.study.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.protocol.dialogues.items import PastJudgement
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, OnboardingRecord, Status
+from parlai_humaneval.protocol.records.events import Event, JudgingStarted, Started
 from parlai_humaneval.protocol.records.judgement import JudgementRecord
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records.rated import Rated
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, split_dialogues
 from parlai_humaneval.protocol.records.rebuilding_judgements import build_rated
 from parlai_humaneval.quality.registry import checked
+from parlai_humaneval.techniques import recorded_as
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
-
-
-PRESETS_OF = {"self_chat": "pw_dialog"}
-"""Task → its technique, where the two have different names."""
 
 
 class ResultsError(RuntimeError):
@@ -84,7 +83,12 @@ def database_file(data_dir: Path) -> Path:
     return path
 
 
-def _query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows that Mephisto's database answers with, opened for reading only.
+
+    Raises:
+        ResultsError: there is no database, or it is not Mephisto's.
+    """
     uri = f"{database_file(data_dir).resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
         try:
@@ -95,23 +99,23 @@ def _query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
 
 def task_names(data_dir: Path) -> list[str]:
     """Names of all tasks in the database, newest first."""
-    return [str(row[0]) for row in _query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+    return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
 
 
 def technique_of(data_dir: Path, task_name: str) -> str | None:
     """The technique that a task of the database collects answers of, rated or not; None: it was never launched."""
-    rows = _query(
+    rows = query(
         data_dir,
         """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
             WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
         [task_name],
     )
-    return PRESETS_OF.get(str(rows[0][0]), str(rows[0][0])) if rows else None
+    return recorded_as(str(rows[0][0])) if rows else None
 
 
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
     """Registered requesters: (name, provider type)."""
-    rows = _query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
+    rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
     return [(str(name), str(kind)) for name, kind in rows]
 
 
@@ -121,7 +125,7 @@ def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
     Raises:
         ResultsError: no database, or no such task; the message lists the tasks that exist.
     """
-    rows = _query(data_dir, _AGENTS, [task_name])
+    rows = query(data_dir, _AGENTS, [task_name])
     if not rows:
         names = task_names(data_dir)
         if task_name not in names:
@@ -160,9 +164,24 @@ def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rate
         unfinished: Status = "running" if at_work else "partial"
         try:
             for events in split_dialogues(state.outputs.messages):
-                yield agent, build_rated(events, unfinished=unfinished)
+                record = build_rated(events, unfinished=unfinished)
+                record.simulated = _was_simulated(events[0], record, agent.worker_name, task_name)
+                yield agent, record
         except EventLogError as error:
             raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
+
+
+_DEMO_TASK = re.compile(r"demo-.+-\d{8}-\d{6}-[0-9a-f]{4}")
+_DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
+"""Names that a demo gives, and nobody else."""
+
+
+def _was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
+    """Whether a program rated, as the launch wrote down; of records without that, a demo's raters go by their names."""
+    if isinstance(begun, (Started, JudgingStarted)) and begun.simulated is not None:
+        return begun.simulated
+    names = (task_name, str(record.settings.get("onboarding_qualification")))  # a demo may have been given another name
+    return _DEMO_RATER.fullmatch(worker_name) is not None and any(map(_DEMO_TASK.fullmatch, names))
 
 
 def _first_line(error: Exception) -> str:
@@ -176,11 +195,11 @@ def read_records(data_dir: Path, task_name: str) -> list[Rated]:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
-        found = list(_records(data_dir, task_name))
+        stored = list(_records(data_dir, task_name))
         practised = past_practices(data_dir, task_name)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
-    for agent, record in found:
+    for agent, record in stored:
         record.task_name = task_name
         record.task_run_id = agent.task_run_id
         record.assignment_id = agent.assignment_id
@@ -216,7 +235,7 @@ def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, _query(data_dir, ONBOARDINGS, [task_name]))
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]))
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
@@ -226,9 +245,11 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
     """
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
-    found = [(agent, one) for agent, one in _records(data_dir, task_name) if isinstance(one, DialogueRecord)]
+    dialogues = [
+        (agent, record) for agent, record in _records(data_dir, task_name) if isinstance(record, DialogueRecord)
+    ]
     held: dict[str, set[int]] = {}
-    for _, record in found:
+    for _, record in dialogues:
         if record.status == "complete":
             held.setdefault(record.session or record.dialogue_id, set()).add(record.conversation)
     return [
@@ -242,7 +263,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             rated_turns=len(record.complete_turns),
             cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
         )
-        for agent, record in found
+        for agent, record in dialogues
     ]
 
 
@@ -252,8 +273,8 @@ def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    found = _records(data_dir, task_name)
-    return {record.dialogue_id: agent.worker_id for agent, record in found if isinstance(record, DialogueRecord)}
+    records = _records(data_dir, task_name)
+    return {record.dialogue_id: agent.worker_id for agent, record in records if isinstance(record, DialogueRecord)}
 
 
 @dataclass(frozen=True)

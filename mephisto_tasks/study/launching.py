@@ -1,14 +1,14 @@
 """Launching a task: settings → checked study → running crowd task → clean end.
 
-``parlai-humaneval launch TASK``, ``python -m mephisto_tasks.TASK.run``, the demo and the tests all go through here.
+``parlai-humaneval launch TASK``, ``python -m mephisto_tasks TASK``, the demo and the tests all go through here.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,8 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.operator import StudyOperator
-from mephisto_tasks.study.settings import blueprint_of
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
@@ -81,8 +81,15 @@ class Launched:
 
 
 @contextmanager
-def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched]:
+def launched(
+    task: str,
+    config: DictConfig,
+    data_dir: Path,
+    while_loading: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
+
+    ``while_loading`` makes what is entered for as long as models are loaded.
 
     Raises:
         what a blueprint's ``build_study`` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
@@ -103,10 +110,8 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         desk = Desk()
-        with (
-            quiet_parlai(),
-            offered(desk),
-        ):  # it logs every option of every model between people and the link they wait for
+        # ParlAI logs every option of every model between people and the link they wait for.
+        with while_loading(), quiet_parlai(), offered(desk):
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 from mephisto_tasks import compat
@@ -15,23 +14,16 @@ compat.prepare()
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
-from mephisto.operations.registry import get_blueprint_from_type
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
-from mephisto_tasks.engine.blueprint import StudyBlueprint
 from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.embedded_models import OVERRIDE, use_embedded
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
-
-LIVE = ("pw_turn", "sata", "single_model", "free_for_all", "arena", "direct_assessment")
-"""Tasks in which a rater talks to models (engine 1)."""
-STATIC = ("pw_dialog", "self_chat", "spot_the_bot", "third_party")
-"""Tasks in which a rater judges finished dialogues (engine 2)."""
-TASKS = {name: f"mephisto_tasks.presets.{name}" for name in (*LIVE, *STATIC)}
-"""Task name → package with ``blueprint.py``, ``hydra_configs/conf`` and ``task_config``."""
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "engine" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
@@ -54,31 +46,6 @@ _OTHERS = [
     ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
 ]
 _SECTIONS = ("blueprint", "architect", "provider", "task")
-
-
-def task_dir(task: str) -> Path:
-    """Folder of a task's package.
-
-    Raises:
-        ConfigError: naming the tasks that exist.
-    """
-    if task not in TASKS:
-        raise ConfigError(f"there is no task {task!r}; choose one of: {', '.join(TASKS)}")
-    module = import_module(TASKS[task])
-    assert module.__file__ is not None
-    return Path(module.__file__).parent
-
-
-def blueprint_of(task: str) -> type[StudyBlueprint]:
-    """The blueprint of a task, which is registered with Mephisto by this.
-
-    Raises:
-        ConfigError: there is no such task.
-    """
-    task_dir(task)
-    import_module(f"{TASKS[task]}.blueprint")
-    found: type[StudyBlueprint] = get_blueprint_from_type(task)
-    return found
 
 
 def conf_names(task: str) -> list[str]:

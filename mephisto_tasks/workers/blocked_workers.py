@@ -49,5 +49,5 @@ def _first_failure(
     verdicts = [verdict for record in records for verdict in check_dialogue(record, names)]
     if needs_all_records(names):
         all_of_theirs = worker_records(Path(worker.db.db_root), task_name, worker.db_id)
-        verdicts += [verdict for own in check_workers(all_of_theirs, names).values() for verdict in own]
+        verdicts += [verdict for of_worker in check_workers(all_of_theirs, names).values() for verdict in of_worker]
     return next((verdict for verdict in verdicts if verdict.passed is False), None)

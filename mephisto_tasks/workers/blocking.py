@@ -18,14 +18,13 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.database import EntryAlreadyExistsException
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
-from mephisto.utils.qualifications import find_or_create_qualification
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
 from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.workers.qualifications import grant, holders
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 logger = logging.getLogger(__name__)
@@ -84,8 +83,8 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     if not qualification_name:
         raise BlockError("name the qualification that blocks: mephisto.blueprint.block_qualification=…")
     new = worker.get_granted_qualification(qualification_name) is None
-    if new:
-        _grant(worker, qualification_name)
+    if new and not grant(worker, qualification_name):
+        logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
     _append(
         data_dir,
@@ -102,17 +101,6 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     return new
 
 
-def _grant(worker: Worker, name: str) -> None:
-    for _ in range(2):  # another thread may be first with the qualification, or with the worker: then it is there now
-        try:
-            find_or_create_qualification(worker.db, name)
-            if not worker.grant_qualification(name):
-                logger.warning("a block by %s holds here, but the crowd provider did not take it", name)
-            return
-        except EntryAlreadyExistsException:
-            continue
-
-
 def blocked(data_dir: Path, task_name: str) -> list[Block]:
     """Workers whom a task turns away now, in order of their pseudonyms, with the newest reason written down.
 
@@ -122,7 +110,7 @@ def blocked(data_dir: Path, task_name: str) -> list[Block]:
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        return [found for _, found in _blocked(db, data_dir, task_name)]
+        return [block for _, block in _blocked(db, data_dir, task_name)]
 
 
 def unblock(data_dir: Path, task_name: str, workers: Collection[str] | None) -> list[Lifted]:
@@ -135,17 +123,17 @@ def unblock(data_dir: Path, task_name: str, workers: Collection[str] | None) -> 
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        found = _blocked(db, data_dir, task_name)
+        blocks = _blocked(db, data_dir, task_name)
         if workers is not None:
-            _assert_blocked(workers, [block.worker for _, block in found], task_name)
-            found = [(worker, block) for worker, block in found if block.worker in workers]
+            _assert_blocked(workers, [block.worker for _, block in blocks], task_name)
+            blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
         lifted = [
             Lifted(block=block, provider_agreed=worker.revoke_qualification(block.qualification))
-            for worker, block in found
+            for worker, block in blocks
         ]
-    for _, one in found:
+    for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name, "reason": "lifted by hand"}
-        _append(data_dir, Line.model_validate({**one.model_dump(), **now}))
+        _append(data_dir, Line.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
@@ -176,12 +164,11 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
     lines = _lines(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    found = []
+    blocks = []
     for name in sorted(
         _qualifications(db, task_name) | {line.qualification for line in lines if line.task_name == task_name}
     ):
-        for granted in _granted(db, name):
-            worker = Worker.get(db, granted.worker_id)
+        for worker in holders(db, name):
             pseudonym = pseudonyms.worker(worker.worker_name)
             line = reasons.get((pseudonym, name))
             kept = (
@@ -189,8 +176,8 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
                 if line is None
                 else Block(**line.model_dump(exclude={"event"}))
             )
-            found.append((worker, kept))
-    return sorted(found, key=lambda pair: (pair[1].worker, pair[1].qualification))
+            blocks.append((worker, kept))
+    return sorted(blocks, key=lambda pair: (pair[1].worker, pair[1].qualification))
 
 
 def _qualifications(db: Any, task_name: str) -> set[str]:
@@ -198,15 +185,6 @@ def _qualifications(db: Any, task_name: str) -> set[str]:
     runs = [run for task in db.find_tasks(task_name=task_name) for run in db.find_task_runs(task_id=task.db_id)]
     names = (run.args.blueprint.get("block_qualification", None) for run in runs if "blueprint" in run.args)
     return {str(name) for name in names if name}
-
-
-def _granted(db: Any, name: str) -> list[Any]:
-    # Whatever its value: Mephisto turns away whoever holds it at all.
-    return [
-        granted
-        for qualification in db.find_qualifications(name)
-        for granted in db.check_granted_qualifications(qualification_id=qualification.db_id)
-    ]
 
 
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:
@@ -225,10 +203,10 @@ def _append(data_dir: Path, line: Line) -> None:
 def _lines(data_dir: Path) -> list[Line]:
     """The file, oldest first. A damaged line is left out: it must not keep anybody blocked."""
     path = data_dir / BLOCKS_FILE
-    found = []
+    lines = []
     for number, text in enumerate(path.read_bytes().splitlines() if path.exists() else [], start=1):
         try:
-            found.append(Line.model_validate_json(text))
+            lines.append(Line.model_validate_json(text))
         except ValidationError:
             logger.warning("line %d of %s is damaged and was left out", number, path)
-    return found
+    return lines

@@ -37,8 +37,8 @@ def register(data_dir: Path, name: str, provider: str, keys: tuple[str, str] | N
     db = LocalMephistoDB(str(data_dir / "database.db"))
     requester_class = get_crowd_provider_from_type(provider).RequesterClass
     stored = f"{name.removesuffix(SANDBOX_SUFFIX)}{SANDBOX_SUFFIX}" if provider == "mturk_sandbox" else name
-    found = db.find_requesters(requester_name=stored)
-    requester = found[0] if found else requester_class.new(db, stored)
+    registered = db.find_requesters(requester_name=stored)
+    requester = registered[0] if registered else requester_class.new(db, stored)
     if keys is not None:
         requester.register(OmegaConf.create({"name": name, "access_key_id": keys[0], "secret_access_key": keys[1]}))
         Path("~/.aws/credentials").expanduser().chmod(0o600)  # Mephisto leaves it readable for everybody

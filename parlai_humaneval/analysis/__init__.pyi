@@ -5,10 +5,11 @@ from parlai_humaneval.analysis.reports.study import render, study_report
 from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
-from parlai_humaneval.planning.power import binomial_power, exact_binomial_sizes
-from parlai_humaneval.planning.sample_sizes import (
+from parlai_humaneval.planning.power import (
+    binomial_power,
     chi2_noncentrality,
     cochran_q_size,
+    exact_binomial_sizes,
     goodness_of_fit_size,
     mcnemar_size,
     one_proportion_size,
@@ -38,7 +39,13 @@ from parlai_humaneval.statistics.clustered import (
 )
 from parlai_humaneval.statistics.combos import pair_combo, single_combos
 from parlai_humaneval.statistics.correction import holm
-from parlai_humaneval.statistics.correlations import correlation, criteria_correlations
+from parlai_humaneval.statistics.correlation import (
+    RaterPairs,
+    correlation,
+    criteria_correlations,
+    kendall_tau_b,
+    rater_pairs,
+)
 from parlai_humaneval.statistics.crowd_time import (
     ChunkVariability,
     TimeToSignificance,
@@ -49,14 +56,13 @@ from parlai_humaneval.statistics.crowd_time import (
     time_to_difference,
     time_to_significance,
 )
-from parlai_humaneval.statistics.design_effects import (
+from parlai_humaneval.statistics.design import (
     design_effect,
+    detectable_gap,
     effective_number,
     intraclass_correlation,
     observations_per_cluster,
 )
-from parlai_humaneval.statistics.detectable import detectable_gap
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.justifications import mean_words, reasons, top_terms, word_counts
 from parlai_humaneval.statistics.likert import (
     RatedCriterion,
@@ -74,9 +80,9 @@ from parlai_humaneval.statistics.pair_wins import (
     first_shown,
     model_wins,
     oriented,
+    two_way_share,
     wins_of_pairs,
 )
-from parlai_humaneval.statistics.rank_correlation import kendall_tau_b
 from parlai_humaneval.statistics.rank_stability import (
     ScoreRange,
     StabilityPoint,
@@ -87,22 +93,21 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest
-from parlai_humaneval.statistics.rater_correlations import RaterPairs, rater_pairs
-from parlai_humaneval.statistics.regression import ols
+from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, spent_by_unit
+from parlai_humaneval.statistics.regression import TurnWeights, ols, turn_rates, weigh_turns
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result, results_table
 from parlai_humaneval.statistics.sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
 from parlai_humaneval.statistics.shares import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
-from parlai_humaneval.statistics.slider_scores import (
-    is_reversed,
-    on_sliders,
-    standardise,
-    standardised,
-    turned,
-    worker_checks,
+from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
+from parlai_humaneval.statistics.spotting import (
+    StabilityCurve,
+    bootstrap_ranks,
+    bot_contests,
+    judged_segments,
+    label_winner,
+    ranking_stability,
 )
-from parlai_humaneval.statistics.spot_stability import StabilityCurve, ranking_stability
-from parlai_humaneval.statistics.spotting import bootstrap_ranks, bot_contests, judged_segments, label_winner
 from parlai_humaneval.statistics.standardised_scores import (
     ScoreGap,
     SystemScore,
@@ -117,8 +122,7 @@ from parlai_humaneval.statistics.strengths.tables import (
     plackett_luce,
     turn_strengths,
 )
-from parlai_humaneval.statistics.survival.bands import survival_with_bands
-from parlai_humaneval.statistics.survival.curve import survival_curve
+from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import (
     LogRank,
     logrank_scores,
@@ -132,14 +136,14 @@ from parlai_humaneval.statistics.survival.tests import (
     permutation_logrank_test,
     survival_score_test,
 )
-from parlai_humaneval.statistics.time_spent import spent_by_unit
-from parlai_humaneval.statistics.timed_answers import TimedAnswers, answers_in_time
-from parlai_humaneval.statistics.trueskill.batch import free_for_all_ratings, rate_free_for_all, rate_two_player
 from parlai_humaneval.statistics.trueskill.ratings import (
     Skill,
     conservative,
     ffa_points,
     ffa_ranks,
+    free_for_all_ratings,
+    rate_free_for_all,
+    rate_two_player,
     shuffle_interval,
     trueskill,
 )
@@ -154,12 +158,11 @@ from parlai_humaneval.statistics.turn_tests import (
     equal_rates_test,
     with_holm,
 )
-from parlai_humaneval.statistics.turn_weights import TurnWeights, turn_rates, weigh_turns
-from parlai_humaneval.statistics.two_way import two_way_share
 from parlai_humaneval.statistics.win_rates import (
     combo,
     count_dialogues,
     effective_win_rate,
+    effective_win_test,
     lin,
     lin_pooled,
     sm_combo,
@@ -169,6 +172,7 @@ from parlai_humaneval.statistics.win_rates import (
 )
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import COLUMNS, TableError
+from parlai_humaneval.tables.counting import on_sliders
 from parlai_humaneval.tables.files import read_tables, write_tables
 from parlai_humaneval.tables.from_records import Tables, tables
 
@@ -308,6 +312,7 @@ __all__ = [
     "rating_counts",
     "read_tables",
     "reasons",
+    "register_statistic",
     "render",
     "replication",
     "reselection",
@@ -358,3 +363,5 @@ __all__ = [
     "zhao_sun_scores",
     "zhao_sun_test",
 ]
+
+def register_statistic(name: str, module: str) -> None: ...

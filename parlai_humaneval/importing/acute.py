@@ -12,10 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importing.fields import optional, required
-from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit, content_id, worker_name
+from parlai_humaneval.importing.units import (
+    Plan,
+    Rows,
+    Unit,
+    UnreadableUnit,
+    content_id,
+    optional,
+    required,
+    worker_name,
+)
 from parlai_humaneval.importing.wordings import metric_of
-from parlai_humaneval.tables.record_rows import Row, iso_time
+from parlai_humaneval.tables.columns import Row, iso_time
 
 TECHNIQUE = "pw_dialog"
 ONBOARDING = "pairs of the onboarding, whose answer is known"

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importing.fields import optional, required
-from parlai_humaneval.importing.units import Plan, Unit, UnreadableUnit, content_id, worker_name
-from parlai_humaneval.tables.record_rows import Row, iso_time
+from parlai_humaneval.importing.units import Plan, Unit, UnreadableUnit, content_id, optional, required, worker_name
+from parlai_humaneval.tables.columns import Row, iso_time
 
 HUMAN, BOT = 0, 1
 """``agent_idx`` of the speakers."""

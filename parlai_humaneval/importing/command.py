@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval.command_errors import told_plainly
-from parlai_humaneval.importing.pairs import renamed, values_of
 from parlai_humaneval.models.zoo.home import user_home
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ Examples:
 def _list_columns(context: click.Context, _: click.Parameter, table: str | None) -> None:
     if not table or context.resilient_parsing:
         return
-    from parlai_humaneval.tables.column_lists import listed_columns
     from parlai_humaneval.tables.schema import TABLES as DECLARED
+    from parlai_humaneval.tables.schema import listed_columns
 
     click.echo("\n\n".join(listed_columns(name) for name in DECLARED if table in (name, "all")))
     context.exit()
@@ -294,3 +293,39 @@ def _show(summary: dict[str, Any], out: str) -> None:
             click.echo(f"  {one}")
         if len(skipped) > SHOWN:
             click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists all).")
+
+
+def renamed(given: Sequence[str]) -> dict[str, list[str]]:
+    """OLD=NEW of ``--rename`` → the new names of each old one: a column may become several.
+
+    Raises:
+        click.ClickException: it is not of this form, or stands there twice.
+    """
+    names: dict[str, list[str]] = {}
+    for old, new in _pairs("--rename", "OLD=NEW", given):
+        if new in names.setdefault(old, []):
+            raise click.ClickException(f"--rename names {old}={new} twice.")
+        names[old].append(new)
+    return names
+
+
+def values_of(given: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE of ``--set``.
+
+    Raises:
+        click.ClickException: it is not of this form, or a name stands there twice.
+    """
+    values: dict[str, str] = {}
+    for name, value in _pairs("--set", "NAME=VALUE", given):
+        if name in values:
+            raise click.ClickException(f"--set names {name} twice.")
+        values[name] = value
+    return values
+
+
+def _pairs(option: str, form: str, given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for one in given:
+        name, equals, value = (part.strip() for part in one.partition("="))
+        if not equals or not name:
+            raise click.ClickException(f"{option} {one}: expected {form}.")
+        yield name, value

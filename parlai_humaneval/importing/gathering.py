@@ -14,8 +14,7 @@ from parlai_humaneval.importing import acute, model_chat, per_turn
 from parlai_humaneval.importing.units import LeftOut, Plan, Rows, Unit, UnreadableUnit
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.checking import check_rules
-from parlai_humaneval.tables.columns import TableError, TableName, check_unique, from_rows
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import TableError, TableName, Tables, check_unique, from_rows
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]
 READERS: Mapping[SavedFormat, Callable[[Unit, Plan], Rows]] = {

@@ -20,8 +20,7 @@ from parlai_humaneval.importing.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importing.fields import optional, required, shown
-from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit
+from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.importing.wordings import criterion_of
 from parlai_humaneval.protocol.asked.criteria import RANGES
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import Tables
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _TOKEN = re.compile(r"[\w@][\w@.+-]{4,}[\w@]")

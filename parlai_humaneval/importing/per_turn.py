@@ -22,10 +22,9 @@ from parlai_humaneval.importing.chats import (
     timestamp,
     turn_row,
 )
-from parlai_humaneval.importing.fields import optional, required
-from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit
+from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit, optional, required
 from parlai_humaneval.importing.wordings import metric_of
-from parlai_humaneval.tables.record_rows import Row
+from parlai_humaneval.tables.columns import Row
 
 TECHNIQUE = "pw_turn"
 NOT_KNOWN = 0

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.importing.fields import shown
-from parlai_humaneval.importing.units import LeftOut, Unit, UnreadableUnit
+from parlai_humaneval.importing.units import LeftOut, Unit, UnreadableUnit, shown
 
 DONE = ("completed", "approved")
 """Mephisto's statuses of work that counts; ParlAI's own analysis reads these and no others."""

@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.importing.gathering import Imported
+from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.tables.checking import check_rules
-from parlai_humaneval.tables.columns import TABLES, TableError, TableName, check_unique, from_rows, typed
+from parlai_humaneval.tables.columns import TABLES, TableError, TableName, Tables, check_unique, from_rows, typed
 from parlai_humaneval.tables.files import read_frame
-from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.oddities import oddities
 
 WORKERS = ("worker_id", "own_worker")
 """Columns of ours that name workers."""

@@ -1,4 +1,4 @@
-"""What a reader gets (a unit of work), gives (rows), and is told (a plan)."""
+"""What a reader gets (a unit of work), gives (rows), and is told (a plan); fields of units, with errors that name them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from parlai_humaneval.tables.columns import TableError, TableName
-from parlai_humaneval.tables.record_rows import Row
+from parlai_humaneval.tables.columns import Row, TableError, TableName
 
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
+T = TypeVar("T")
+WORDS: Mapping[type, str] = {
+    str: "a text",
+    dict: "an object",
+    list: "a list",
+    int: "a whole number",
+    bool: "true or false",
+}
 
 
 class UnreadableUnit(TableError):
@@ -93,3 +100,34 @@ def content_id(letter: str, *content: object) -> str:
     """The same for the same content: ``letter`` and 16 hexadecimal digits of a SHA-256."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
     return letter + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def required(data: Any, name: str, kind: type[T], where: str) -> T:
+    """``data[name]``, which must be there and of ``kind``.
+
+    Raises:
+        UnreadableUnit: ``data`` is no object, or the field is missing or of another kind.
+    """
+    if not isinstance(data, dict):
+        raise UnreadableUnit(f"{where}: {shown(data)}, expected an object with {name}.")
+    if name not in data:
+        raise UnreadableUnit(f"{where}: {name} is missing. It has: {', '.join(map(str, data)) or 'nothing'}.")
+    value = data[name]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise UnreadableUnit(f"{where}: {name} is {shown(value)}, expected {WORDS[kind]}.")
+    return value
+
+
+def optional(data: Mapping[str, Any], name: str, kind: type[T], where: str) -> T | None:
+    """``data[name]``, or None where it is missing or null.
+
+    Raises:
+        UnreadableUnit: it is of another kind.
+    """
+    return None if data.get(name) is None else required(data, name, kind, where)
+
+
+def shown(value: object) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

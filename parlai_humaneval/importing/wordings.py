@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from parlai_humaneval.protocol.asked.criteria import CRITERIA
-from parlai_humaneval.protocol.asked.judging_questions import PW_DIALOG_QUESTIONS
-from parlai_humaneval.protocol.asked.questions import PW_TURN_QUESTIONS
+from parlai_humaneval.techniques import PW_DIALOG, PW_TURN
 
 UNNAMED = "unnamed"
 """Metric where neither the data nor the user says what was asked."""
@@ -32,7 +31,7 @@ def _by_words(questions: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 _CHOICES = _by_words(
     [
-        *((question, metric) for metric, question in (*PW_TURN_QUESTIONS.items(), *PW_DIALOG_QUESTIONS.items())),
+        *((question, metric) for metric, question in (*PW_TURN.questions.items(), *PW_DIALOG.questions.items())),
         *_PARLAI.items(),
     ]
 )

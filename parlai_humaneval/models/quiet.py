@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from parlai.utils import logging as parlai_logging
 
 HTTP_LOGGERS = ("httpx", "httpx2")
-ASKING_LOGGER = "parlai_humaneval.models"
+ASKING_LOGGER = "parlai_humaneval.models.pool"
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from parlai_humaneval.planning.assumptions import ONE_DIALOGUE_MINUTES
 from parlai_humaneval.planning.inputs import PlanInputs
-from parlai_humaneval.planning.techniques import ONE_DIALOGUE_MINUTES, SEGMENTS_PER_DIALOGUE
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ def _of_turns(question: PlanInputs, n: int, sets: int) -> Collection:
 
 def _of_held_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
     """The degraded model of a direct assessment is talked with as often as each other."""
-    degraded = question.technique == "direct_assessment"
-    dialogues = (sets + degraded) * _lost(question, n)
+    dialogues = (sets + question.habits.degraded_model) * _lost(question, n)
     return _held(question, dialogues, turns=n * sets * (question.turns or 1), judgements=sets * _lost(question, n))
 
 
@@ -76,8 +75,8 @@ def _of_finished_dialogues(question: PlanInputs, n: int, sets: int) -> Collectio
 
 
 def _needed_dialogues(question: PlanInputs, each: int, sets: int) -> int:
-    if question.technique == "spot_the_bot":
-        return sets * math.ceil(each / SEGMENTS_PER_DIALOGUE)
+    if question.habits.judgements_per_dialogue is not None:
+        return sets * math.ceil(each / question.habits.judgements_per_dialogue)
     # N dialogues of each model make N² different pairs (Smith et al. 2022, App. C.7).
     of_model = max(math.ceil(math.sqrt(each)), math.ceil(each / question.reuse))
     return (question.models or 2) * of_model

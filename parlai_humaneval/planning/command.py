@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from parlai_humaneval.planning.assumptions import FEE, HOURLY_WAGE, ICC, ONBOARDING_MINUTES, plannable
+from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.planning.techniques import (
-    FEE,
-    HOURLY_WAGE,
-    ICC,
-    ONBOARDING_MINUTES,
-    TECHNIQUES,
-    Technique,
-)
+from parlai_humaneval.techniques import Habits
 
 _SMALL_SIMULATION = 4_000
+_WIDTH = 100
 
 
 @click.command("plan")
 @click.option(
-    "--technique", type=click.Choice(TECHNIQUES), help="How is judged. Without it, all techniques are compared."
+    "--technique", type=click.Choice(list(plannable())), help="How is judged. Without it, all techniques are compared."
 )
 @click.option("--setting", help="sata: sata_random, sata_user, soba; pw_dialog: human_bot, self_chat.")
 @click.option(
@@ -170,15 +168,20 @@ def plan(
         click.echo(f"\nThe power curve is in {curve}.")
 
 
-_OF_TECHNIQUE: dict[str, tuple[Technique, ...]] = {"baseline": ("single_model",), "reuse": ("pw_dialog", "self_chat")}
+_APPLIES: dict[str, Callable[[Habits], bool]] = {
+    "baseline": lambda habits: habits.measures == "share",
+    "reuse": lambda habits: not habits.held and habits.judgements_per_dialogue is None,
+}
+"""Option → whether a technique has it."""
 
 
 def _own(question: dict[str, Any], compare: bool, technique: str | None) -> dict[str, Any]:
     """The question without what was not given; nothing that was given may go without effect."""
-    for name, techniques in _OF_TECHNIQUE.items():
-        if question[name] is not None and not compare and technique not in techniques:
-            raise PlanError(f"--{name} is for {' and '.join(techniques)}, not for {technique}; leave --{name} out")
-    return {name: value for name, value in question.items() if value is not None or name not in _OF_TECHNIQUE}
+    for option, applies in _APPLIES.items():
+        having = [name for name, habits in plannable().items() if applies(habits)]
+        if question[option] is not None and not compare and technique not in having:
+            raise PlanError(f"--{option} is for {' and '.join(having)}, not for {technique}; leave --{option} out")
+    return {name: value for name, value in question.items() if value is not None or name not in _APPLIES}
 
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
@@ -190,9 +193,6 @@ def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
-    from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
-    from parlai_humaneval.planning.plan_words import comparison_text
-
     plans, impossible = compare_techniques(inputs)
     if not plans:
         raise PlanError("\n".join(impossible.values()))
@@ -206,8 +206,6 @@ def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
 
 
 def _show(found: Plan, out: str | None, as_json: bool) -> None:
-    from parlai_humaneval.planning.plan_words import plan_text
-
     _print(found.model_dump(mode="json"), plan_text(found), out, as_json)
 
 
@@ -240,3 +238,69 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
+
+
+def plan_text(plan: Plan) -> str:
+    """The headline, the numbers, the notes and the sources."""
+    rows = [
+        (f"{plan.judgement}s, kept", f"{plan.n_judgements:,}"),
+        ("to collect", f"{plan.n_judgements_collected:,} {plan.judgement}s in {plan.n_dialogues:,} dialogues"),
+        ("workers", f"{plan.n_workers:,}"),
+        ("hours", f"{plan.hours:,.1f}"),
+        ("cost", f"${plan.cost:,.2f}"),
+        ("power", f"{plan.power:.3f} ({plan.analysis})"),
+    ]
+    if plan.simulated is not None:
+        found = plan.simulated
+        ends = f"{found['ci_low']:.3f} to {found['ci_high']:.3f}"
+        rows.append(
+            ("simulated power", f"{found['estimate']:.3f} (Monte Carlo interval {ends}, {found['n']:,} studies)")
+        )
+    lines = [*_wrapped(plan.headline), "", *_columns(rows), ""]
+    for note in (*plan.notes, *_simulation_notes(plan)):
+        lines += _wrapped(note, "- ")
+    lines += ["", "Sources and assumptions:"]
+    for source in plan.sources:
+        lines += _wrapped(source, "- ")
+    return "\n".join(lines)
+
+
+def comparison_text(plans: Sequence[Plan], impossible: dict[str, str]) -> str:
+    """A row for each technique, the sentence, and what the gap is in each."""
+    head = ("technique", "judgements", "dialogues", "workers", "hours", "cost", "power")
+    rows = [
+        (
+            plan.title,
+            f"{plan.n_judgements:,} {plan.judgement}s",
+            f"{plan.n_dialogues:,}",
+            f"{plan.n_workers:,}",
+            f"{plan.hours:,.1f}",
+            f"${plan.cost:,.0f}",
+            f"{plan.power:.2f}",
+        )
+        for plan in plans
+    ]
+    lines = [*_columns([head, *rows]), "", *_wrapped(comparison_words(list(plans))), ""]
+    if plans and plans[0].models > 2 and plans[0].method != "liu2023":
+        lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
+    for note in comparison_notes(plans):
+        lines += [*_wrapped(note), ""]
+    lines.append("The gap is")
+    for plan in plans:
+        lines += _wrapped(f"{plan.title}: {plan.gap_means}", "- ")
+    for name, reason in impossible.items():
+        lines += _wrapped(f"no plan for {name}: {reason}", "- ")
+    return "\n".join(lines)
+
+
+def _simulation_notes(plan: Plan) -> list[str]:
+    return [f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _wrapped(text: str, mark: str = "") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark))

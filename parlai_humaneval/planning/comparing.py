@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from parlai_humaneval.planning.assumptions import plannable
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.planning.notes import DISCORDANCE_SWITCH, discordance_switched
 from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.planning.techniques import HABITS, TECHNIQUES, Technique
+from parlai_humaneval.techniques import Habits, recorded_as
 
 _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
 
@@ -21,8 +22,8 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     """
     plans: list[Plan] = []
     impossible: dict[str, str] = {}
-    for technique in TECHNIQUES:
-        for setting in _settings(technique):
+    for technique, habits in plannable().items():
+        for setting in _settings(technique, habits):
             try:
                 plans.append(plan_study(_with(inputs, technique, setting)))
             except PlanError as error:
@@ -30,14 +31,14 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, str]]:
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
 
 
-def _settings(technique: Technique) -> tuple[str | None, ...]:
+def _settings(technique: str, habits: Habits) -> tuple[str | None, ...]:
     # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
-    if technique == "self_chat":
+    if recorded_as(technique) != technique:
         return ()
-    return tuple(setting for setting in HABITS[technique].settings if setting != "sata_user") or (None,)
+    return tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
 
 
-def _with(inputs: PlanInputs, technique: Technique, setting: str | None) -> PlanInputs:
+def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs:
     own = technique == inputs.technique
     update: dict[str, object] = {"technique": technique, "setting": setting}
     if not own or (inputs.setting and setting != inputs.setting):

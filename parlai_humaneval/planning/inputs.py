@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from parlai_humaneval.planning.techniques import (
+from parlai_humaneval.planning.assumptions import (
     FEE,
-    HABITS,
     HOURLY_WAGE,
     ICC,
     LIU_DISCORDANCE,
     MANY_DISCORDANCE,
     ONBOARDING_MINUTES,
-    Habits,
-    Technique,
+    plannable,
 )
+from parlai_humaneval.techniques import Habits, Technique, technique
 
 Method = Literal["two_variance", "liu2023"]
 Tests = Literal["overall", "pairs"]
 SMALLEST_GAP = 0.001
-LIU_TECHNIQUES = ("pw_turn", "sata", "single_model")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -59,7 +57,7 @@ class PlanInputs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    technique: Technique
+    technique: str
     setting: str | None = None
     models: Annotated[int, Field(ge=1, le=20)] | None = None
     gap: Finite | None = None
@@ -82,16 +80,29 @@ class PlanInputs(BaseModel):
     tests: Tests = "overall"
     seed: Annotated[int, Field(ge=0)] = 0
 
+    @field_validator("technique")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in plannable():
+            raise ValueError("one of " + ", ".join(plannable()))
+        return name
+
+    @property
+    def entry(self) -> Technique:
+        """The technique itself."""
+        return technique(self.technique)
+
     @property
     def habits(self) -> Habits:
-        return HABITS[self.technique]
+        """How the technique is run, if nothing else is said."""
+        return plannable()[self.technique]
 
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
         if self.technique != "sata":
             return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
-                self.setting or "", self.habits.title
+                self.setting or "", self.entry.title
             )
         kind = {"soba": "SOBA", "sata_user": "SATA-User"}.get(self.setting or "", "SATA-Random")
         return f"{'MM' if (self.models or 2) > 2 else 'PM'}-{kind}"
@@ -102,9 +113,10 @@ class PlanInputs(BaseModel):
         _check_setting(self)
         _check_models(self)
         _check_gap(self)
-        if self.method == "liu2023" and self.technique not in LIU_TECHNIQUES:
+        if self.method == "liu2023" and not self.habits.in_liu2023:
+            theirs = [name for name, habits in plannable().items() if habits.in_liu2023]
             raise PlanError(
-                f"method liu2023 plans {', '.join(LIU_TECHNIQUES)} only: Liu et al. did not use {self.technique}; "
+                f"method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}; "
                 "leave --method out"
             )
         return self
@@ -132,7 +144,7 @@ class PlanInputs(BaseModel):
 
     @property
     def _single(self) -> bool:
-        return self.technique == "single_model"
+        return self.habits.measures == "share"
 
 
 def ask(**question: object) -> PlanInputs:
@@ -149,7 +161,7 @@ def ask(**question: object) -> PlanInputs:
 
 def default_discordance(inputs: PlanInputs, setting: str, models: int) -> float:
     """One model is picked of all, or ties are as common as in the papers."""
-    if inputs.technique == "free_for_all" or setting == "soba":
+    if inputs.habits.chooses_among_all and inputs.entry.picks_one(setting):
         return 2 / max(2, models)
     if inputs.technique == "sata":
         if inputs.method == "liu2023":
@@ -183,7 +195,7 @@ def _check_setting(inputs: PlanInputs) -> None:
     if inputs.setting and inputs.setting not in known:
         expected = f"expected {', '.join(known)}" if known else "it has none; leave --setting out"
         raise PlanError(f"setting {inputs.setting!r} of {inputs.technique}: {expected}")
-    fixed = inputs.habits.discordance == 1.0 or inputs.setting == "soba"
+    fixed = inputs.habits.discordance == 1.0 or inputs.entry.picks_one(inputs.setting or "")
     if inputs.discordance is not None and fixed:
         raise PlanError(
             f"discordance is for techniques with ties; {inputs.technique} {inputs.setting or ''}".rstrip()
@@ -192,7 +204,7 @@ def _check_setting(inputs: PlanInputs) -> None:
 
 
 def _check_models(inputs: PlanInputs) -> None:
-    if inputs.models == 1 and inputs.technique != "single_model":
+    if inputs.models == 1 and inputs.habits.measures != "share":
         raise PlanError(
             f"{inputs.technique} compares models: --models must be 2 or more (single_model can rate one alone, "
             "against --baseline)"
@@ -201,14 +213,15 @@ def _check_models(inputs: PlanInputs) -> None:
         raise PlanError("sata shows all models at once: plan for at most 12")
     if inputs.shares is None:
         return
-    if inputs.technique not in ("sata", "free_for_all"):
+    if not inputs.habits.chooses_among_all:
         instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
-        raise PlanError(f"shares of a pilot are for sata and free_for_all, not for {inputs.technique}; {instead}")
+        having = [name for name, habits in plannable().items() if habits.chooses_among_all]
+        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}; {instead}")
     if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
         raise PlanError(
             f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"
         )
-    picked = inputs.technique == "free_for_all" or inputs.setting == "soba"
+    picked = inputs.entry.picks_one(inputs.setting or "")
     if not picked and max(inputs.shares) > 1:
         raise PlanError("where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30")
     if math.fsum(inputs.shares) == 0 or _range_of(inputs.shares) == 0:

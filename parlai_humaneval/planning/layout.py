@@ -43,11 +43,11 @@ def _layout(inputs: PlanInputs, models: int) -> Layout:
     each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
     held = inputs.dialogues_per_worker
     turns = float(inputs.turns * held)
-    if inputs.technique == "single_model":
+    if inputs.habits.measures == "share":
         if liu or models == 1:
             return Layout(_one_share(inputs), models, inputs.alpha, models, turns)
         return Layout(_two_shares(inputs), pairs, each, models, turns)
-    if inputs.technique == "direct_assessment":
+    if inputs.habits.measures == "score":
         return Layout(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
     if inputs.habits.at_once:
         if models == 2 or inputs.tests == "overall":

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from parlai_humaneval.planning.assumptions import LIU_DISCORDANCE, MANY_DISCORDANCE
 from parlai_humaneval.planning.collecting import Collection
-from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout
-from parlai_humaneval.planning.sizing import MIN_WORKERS
-from parlai_humaneval.planning.techniques import HABITS, MANY_DISCORDANCE
 
 FEW_WORKERS = 60
 """Below it simulated studies find the gap a little less often than the F test's formula says."""
@@ -19,7 +18,7 @@ CLUSTERED = "design effect: Kish 1965; clustered t: Cameron & Miller 2015"
 
 DISCORDANCE_SWITCH = (
     f"SATA of more than two models takes a discordance of {MANY_DISCORDANCE}, that of four similar models (Liu et al. 2023, "
-    f"Table 5); of two models it takes {HABITS['sata'].discordance}. That alone can make more models seem to need fewer "
+    f"Table 5); of two models it takes {LIU_DISCORDANCE[False]}. That alone can make more models seem to need fewer "
     "turns: to compare numbers of models, give the same --discordance for all."
 )
 
@@ -63,7 +62,7 @@ def plan_sources(question: PlanInputs, design: Design) -> tuple[str, ...]:
     """Formula of the plan's own test, clustering, then times and habits."""
     formula = LIU if question.method == "liu2023" else _formula(design, question.icc or 0.0)
     clustered = (CLUSTERED,) if question.icc else ()
-    return (formula, *clustered, *HABITS[question.technique].sources)
+    return (formula, *clustered, *question.habits.sources)
 
 
 def _formula(design: Design, icc: float) -> str:
@@ -212,16 +211,9 @@ def _test_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:
 
 
 def _technique_notes(question: PlanInputs) -> list[str]:
-    if question.technique == "spot_the_bot":
-        return [
-            "An approximation: annotations of one dialogue, at several lengths, are alike too. Count on the win rate "
-            "of annotations that are no tie; survival curves use all of them."
-        ]
     if question.setting == "human_bot":
         return [
             f"Each dialogue is held once and compared {question.reuse} times (--reuse): the result is about those "
             "dialogues, so do not have too few."
         ]
-    if question.technique == "free_for_all":
-        return ["Ranks by TrueSkill have no test; the plan is for the test of how often the models are picked."]
-    return []
+    return [question.habits.note] if question.habits.note else []

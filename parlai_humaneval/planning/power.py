@@ -1,15 +1,26 @@
-"""What a number of observations buys: the chance that a test finds a difference that is truly there."""
+"""What a number of observations buys, and how many a power asks for.
+
+The sample sizes are for independent observations (Liu et al. 2023, “Sample Size for Different Evaluations”): two-sided and
+not rounded, so round up. ``variance`` is "both" for the textbook form, with the variance of the null hypothesis at the
+critical value and that of the alternative around the truth; "null" takes that of the null hypothesis for both, as Liu et
+al. did.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, chndtr, fdtri, gammaln, ncfdtr, ndtr, ndtri, xlog1py, xlogy
+from scipy.special import chdtri, chndtr, chndtrinc, fdtri, gammaln, ncfdtr, ndtr, ndtri, xlog1py, xlogy
 
 Floats = npt.NDArray[np.float64]
 
 MAX_EXACT = 50_000
 """Beyond it the binomial test's power is that of the normal test, which is then as good."""
+Variance = Literal["both", "null"]
 
 
 def binomial_power(n: int, p0: float, p1: float, alpha: float = 0.05) -> float:
@@ -84,3 +95,150 @@ def _chances(n: int, p: float) -> Floats:
     logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
     chances: Floats = np.exp(logs)
     return chances
+
+
+def one_proportion_size(
+    p0: float, p1: float, alpha: float = 0.05, power: float = 0.8, variance: Variance = "both"
+) -> float:
+    """Turns after which a share that is truly ``p1`` is told from ``p0`` by the normal test of one share.
+
+    For two models of which one must be chosen, ``p0`` is .5. Source: Fleiss, Levin & Paik 2003, section 2.5.
+
+    Raises:
+        ValueError: a share outside 0–1, equal shares, or a power that is not above alpha.
+    """
+    _check_rates(alpha, power)
+    if not 0 < p0 < 1 or not 0 <= p1 <= 1:
+        raise ValueError(f"shares {p0} and {p1}: expected 0 < p0 < 1 and 0 ≤ p1 ≤ 1")
+    if p0 == p1:
+        raise ValueError(f"both shares are {p0}: no number of turns finds a difference that is not there")
+    under_null = math.sqrt(p0 * (1 - p0))
+    under_truth = math.sqrt(p1 * (1 - p1)) if variance == "both" else under_null
+    return _normal_size(under_null, under_truth, p1 - p0, alpha, power)
+
+
+def two_proportions_size(p1: float, p2: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """Turns of each of two models that are rated one at a time, for the χ² test of their two shares.
+
+    Source: Fleiss, Levin & Paik 2003, section 4.2, without continuity correction.
+
+    Raises:
+        ValueError: a share outside 0–1, equal shares, or a power that is not above alpha.
+    """
+    _check_rates(alpha, power)
+    if not (0 <= p1 <= 1 and 0 <= p2 <= 1):
+        raise ValueError(f"shares {p1} and {p2}: expected 0 to 1")
+    if p1 == p2:
+        raise ValueError(f"both shares are {p1}: no number of turns finds a difference that is not there")
+    mean = (p1 + p2) / 2
+    under_null = math.sqrt(2 * mean * (1 - mean))
+    return _normal_size(under_null, math.sqrt(p1 * (1 - p1) + p2 * (1 - p2)), p1 - p2, alpha, power)
+
+
+def mcnemar_size(
+    discordance: float, gap: float, alpha: float = 0.05, power: float = 0.8, variance: Variance = "both"
+) -> float:
+    """Turns in which two models are each chosen or not, for McNemar's test.
+
+    ``discordance``: share of the turns in which just one of the two is chosen; ``gap``: how much more often the one is
+    chosen than the other. Source: Connor 1987 ("both"); Liu et al. 2023 ("null").
+
+    Raises:
+        ValueError: a gap of 0 or above the discordance, or a power that is not above alpha.
+    """
+    _check_rates(alpha, power)
+    if not 0 < discordance <= 1:
+        raise ValueError(f"discordance {discordance}: expected more than 0 and at most 1")
+    if gap == 0:
+        raise ValueError("the gap is 0: no number of turns finds a difference that is not there")
+    if abs(gap) > discordance + 1e-12:
+        raise ValueError(
+            f"gap {gap} with discordance {discordance}: the models cannot differ more often than the answers do"
+        )
+    under_null = math.sqrt(discordance)
+    under_truth = math.sqrt(max(0.0, discordance - gap**2)) if variance == "both" else under_null
+    return _normal_size(under_null, under_truth, gap, alpha, power)
+
+
+def chi2_noncentrality(df: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """Noncentrality at which a χ² test with ``df`` degrees of freedom has the ``power``.
+
+    Raises:
+        ValueError: fewer than one degree of freedom, or a power that is not above alpha.
+    """
+    _check_rates(alpha, power)
+    if df < 1:
+        raise ValueError(f"{df} degrees of freedom: expected at least 1, that is two models")
+    return float(chndtrinc(chdtri(df, alpha), df, 1 - power))
+
+
+def goodness_of_fit_size(shares: Sequence[float], alpha: float = 0.05, power: float = 0.8) -> float:
+    """Turns with one pick of several models, for Pearson's χ² against equal shares.
+
+    ``shares``: how often each model is picked, as shares or as counts of a pilot. Source: Cohen 1988, chapter 7.
+
+    Raises:
+        ValueError: fewer than two models, negative or equal shares, or a power that is not above alpha.
+    """
+    picks = np.asarray(shares, dtype=float)
+    if picks.size < 2 or not np.isfinite(picks).all() or (picks < 0).any() or picks.sum() <= 0:
+        raise ValueError(f"shares {list(shares)}: expected two or more numbers that are not negative, nor all 0")
+    k, p = picks.size, picks / picks.sum()
+    spread = float(((p - 1 / k) ** 2).sum() * k)
+    if spread < 1e-15:
+        raise ValueError("all shares are equal: no number of turns finds a difference that is not there")
+    return chi2_noncentrality(k - 1, alpha, power) / spread
+
+
+def cochran_q_size(shares: Sequence[float], discordance: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """Turns in which each of several models is chosen or not, for Cochran's Q.
+
+    ``shares``: how often each model is chosen (0–1 each); ``discordance``: the share of turns in which just one of two
+    models is chosen, as a mean over all pairs. With two models it is :func:`mcnemar_size` with the variance of the null
+    hypothesis. Source: Liu et al. 2023; the noncentrality is that of the quadratic form of Q.
+
+    Raises:
+        ValueError: fewer than two models, shares outside 0–1 or all equal, a discordance outside 0–1, or a power that
+            is not above alpha.
+    """
+    p = np.asarray(shares, dtype=float)
+    if p.size < 2 or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"shares {list(shares)}: expected two or more numbers from 0 to 1")
+    if not 0 < discordance <= 1:
+        raise ValueError(f"discordance {discordance}: expected more than 0 and at most 1")
+    spread = float(((p - p.mean()) ** 2).sum())
+    if spread < 1e-15:
+        raise ValueError("all shares are equal: no number of turns finds a difference that is not there")
+    return chi2_noncentrality(p.size - 1, alpha, power) * discordance / (2 * spread)
+
+
+def rank_sum_size(gap: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """Scores of each of two models, for the Wilcoxon–Mann–Whitney test.
+
+    ``gap``: the chance that a score of the one is above one of the other, minus the chance that it is below. Source:
+    Noether 1987, with two samples of equal size.
+
+    Raises:
+        ValueError: a gap of 0 or beyond −1 to 1, or a power that is not above alpha.
+    """
+    _check_rates(alpha, power)
+    if not 0 < abs(gap) <= 1:
+        raise ValueError(f"gap {gap}: expected other than 0, from −1 to 1")
+    return _z_sum(alpha, power) ** 2 / (6 * (gap / 2) ** 2)
+
+
+def _normal_size(under_null: float, under_truth: float, difference: float, alpha: float, power: float) -> float:
+    return float((_z(1 - alpha / 2) * under_null + _z(power) * under_truth) ** 2 / difference**2)
+
+
+def _z_sum(alpha: float, power: float) -> float:
+    return _z(1 - alpha / 2) + _z(power)
+
+
+def _z(share: float) -> float:
+    return float(ndtri(share))
+
+
+def _check_rates(alpha: float, power: float) -> None:
+    if not 0 < alpha < power < 1:
+        raise ValueError(f"alpha {alpha} and power {power}: expected 0 < alpha < power < 1")

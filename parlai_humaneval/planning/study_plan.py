@@ -7,18 +7,19 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.planning.collecting import Collection, collection
-from parlai_humaneval.planning.designs import Contest, Design
-from parlai_humaneval.planning.inputs import PlanInputs
-from parlai_humaneval.planning.layout import Layout, layout
-from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
-from parlai_humaneval.planning.power import binomial_power
-from parlai_humaneval.planning.sizing import (
+from parlai_humaneval.planning.designs import (
+    Contest,
+    Design,
     clustered_power,
     clustered_size,
     exact_sizes,
     independent_size,
 )
-from parlai_humaneval.statistics.design_effects import design_effect
+from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.layout import Layout, layout
+from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
+from parlai_humaneval.planning.power import binomial_power
+from parlai_humaneval.statistics.design import design_effect
 
 
 class Plan(BaseModel):
@@ -186,8 +187,7 @@ def _between_models(question: PlanInputs, design: Design, n: int, alpha: float) 
 
 
 def _pairs(inputs: PlanInputs, question: PlanInputs) -> dict[str, Any] | None:
-    at_once = question.habits.at_once and question.technique != "direct_assessment"
-    if not at_once or (question.models or 2) < 3 or question.tests == "pairs":
+    if not question.habits.chooses_among_all or (question.models or 2) < 3 or question.tests == "pairs":
         return None
     plan = plan_study(inputs.model_copy(update={"tests": "pairs"}))
     keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")

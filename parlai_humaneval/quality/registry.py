@@ -1,4 +1,4 @@
-"""Every check by name, which of them a technique's paper uses, and running them."""
+"""Every check by name, and running them; which of them a paper uses stands in its technique's entry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from parlai_humaneval.protocol.records.judgement import JudgementRecord
 from parlai_humaneval.protocol.records.rated import Rated
 from parlai_humaneval.quality import choices, judgements, messages, ratings
 from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
+from parlai_humaneval.techniques import techniques
 
 SMITH = "Smith et al. 2022, App. B.4"
 LIU = "Liu et al. 2023, “Experiments”"
@@ -48,29 +49,19 @@ CHECKS: dict[str, Check] = {check.name: check for check in (*_ALL, *_JUDGEMENTS)
 }
 """Name → check. ``too_fast`` is one of live dialogues and, in :data:`JUDGEMENT_CHECKS`, one of judgements."""
 
-OF_SMITH = ("short_messages", "greeting", "capitals", "repeats_first", "offensive")
-OF_LIU = ("same_position", "short_tokens")
-OF_LIU_SINGLE = ("short_tokens",)
-OF_JI = ("constant_scores", "rank_sum")
-OF_JUDGEMENTS = {
-    "pw_dialog": ("failed_gold", "same_side"),
-    "spot_the_bot": ("failed_gold",),
-    "third_party": ("failed_gold",),
-}
 EVERYWHERE = ("too_fast",)
 
 
 def default_checks(technique: str, setting: str = "", metric: str = "") -> tuple[str, ...]:
     """Names of the checks that the paper of a technique uses, and ``too_fast`` everywhere.
 
-    ``single_model`` is Smith's, or Liu's where setting or metric is ``appropriate``; Liu's fixed selection pattern is
-    not for single models. The papers on finished dialogues name no checks: there it is attention checks and sides.
+    Records may be of a technique that is not known here; they have the checks that are everywhere.
+
+    Raises:
+        CheckError: the technique's entry names a check that does not exist.
     """
-    if technique == "single_model":
-        return (*(OF_LIU_SINGLE if "appropriate" in (setting, metric) else OF_SMITH), *EVERYWHERE)
-    known = {"pw_turn": OF_SMITH, "sata": OF_LIU, "direct_assessment": OF_JI, **OF_JUDGEMENTS}
-    of_paper = known.get(technique, ())
-    return (*of_paper, *EVERYWHERE)
+    entry = techniques().get(technique)
+    return (*(() if entry is None else known_checks(entry.checks_for(setting, metric))), *EVERYWHERE)
 
 
 def known_checks(names: Iterable[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from parlai_humaneval.plugins import load_plugins
 from parlai_humaneval.report.section import Builder, Options, Section
 from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.from_records import Tables
@@ -12,6 +13,7 @@ SECTIONS = (
     "turns",
     "free_for_all",
     "comparisons",
+    "rankings",
     "direct_assessment",
     "likert",
     "segments",
@@ -21,7 +23,25 @@ SECTIONS = (
     "justifications",
     "replies",
 )
-"""Each is a module (or package) beside this one with a ``build(tables, options)``, and a key of the report's JSON."""
+"""Each is a module (or package) of ``sections`` with a ``build(tables, options)``, and a key of the report's JSON."""
+_NOT_SECTIONS = ("facts", "examples")
+"""Other keys of that JSON."""
+_ADDED: dict[str, str] = {}
+
+
+def register_section(key: str, module: str) -> None:
+    """Add a section of your own, which stands after all others.
+
+    Args:
+        key: of the report's JSON.
+        module: its full name; it has a ``build(tables, options)`` that returns a
+            :class:`~parlai_humaneval.report.section.Section`, or None where the tables hold nothing for it.
+
+    Raises:
+        ValueError: the key is taken.
+    """
+    if key in (*SECTIONS, *_NOT_SECTIONS) or _ADDED.setdefault(key, module) != module:
+        raise ValueError(f"a report has a key {key!r} already: choose another name for the section")
 
 
 def sections(tables: Tables, options: Options | None = None) -> dict[str, Section]:
@@ -29,13 +49,16 @@ def sections(tables: Tables, options: Options | None = None) -> dict[str, Sectio
 
     Raises:
         TableError: a table cannot be used; the message says why.
+        PluginError: a package that adds sections cannot be loaded.
     """
+    load_plugins()
     chosen = options or Options()
     counted = taken_as_finished(tables) if chosen.include_partial else tables
-    found = {key: _builder(key)(counted, chosen) for key in SECTIONS}
+    modules = {key: f"{__package__}.sections.{key}" for key in SECTIONS} | _ADDED
+    found = {key: _builder(module)(counted, chosen) for key, module in modules.items()}
     return {key: section for key, section in found.items() if section is not None}
 
 
-def _builder(key: str) -> Builder:
-    build: Builder = import_module(f"{__package__}.sections.{key}").build
+def _builder(module: str) -> Builder:
+    build: Builder = import_module(module).build
     return build

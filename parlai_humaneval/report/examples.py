@@ -13,7 +13,7 @@ from parlai_humaneval.report.designs import HUMAN
 from parlai_humaneval.report.document import Bubble, Example, ExampleTurn, Mark
 from parlai_humaneval.tables.counting import finished, is_set
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema import LABELS
 
 EXAMPLES = 3
 """As many are shown, of different designs where there are several."""

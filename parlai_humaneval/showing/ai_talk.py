@@ -1,214 +1,204 @@
 """Talk by which a model says that it is a program: “As an AI language model, …”, “my knowledge cutoff is …”.
 
 It tells a rater that the partner is a bot and, since each family has words of its own, often which one. People say much
-that sounds like it (“as an AI researcher, I …”, “I don't have feelings for him”), so that every pattern needs
-what only a program would add: the first person, and a kind of program that is not the first part of a profession.
+that sounds like it (“as an AI researcher, I …”, “I don't have feelings for him”). So a phrase holds the first person and
+something that only a program says of itself, and ends where a person would go on. It is a short list, not a grammar: what
+it finds and what it wrongly finds is measured on the lists of sentences in the tests.
 """
 
 from __future__ import annotations
 
 import re
 
-from parlai_humaneval.showing.ai_limits import LIMITS
-from parlai_humaneval.showing.ai_nature import NATURE
-from parlai_humaneval.showing.ai_words import (
-    ADJECTIVE,
-    CERTAIN,
-    ENDS,
-    FROM_BEGINNING,
-    HEDGE,
-    I_AM,
-    KIND,
-    MAKING,
-    MINE,
-    PERHAPS,
-    PURPOSE,
-    TO_THE_COMMA,
-    compiled,
-    words,
-)
-from parlai_humaneval.showing.windows import Triggers
+from parlai_humaneval.showing.identity_names import ORDINARY_MAKERS, TELLING_MAKERS, any_of, words_in
 
-_NEEDS_KIND = words(
-    "ai a.i. artificial language llm chatbot chat bot robot android program assistant automated agent dialogue neural "
-    "conversational machine generative computer"
+_MAKER = any_of([*ORDINARY_MAKERS, *TELLING_MAKERS])
+_HEDGES = (
+    "(?:(?:just|only|merely|simply|actually|really|still|also|afraid|basically|essentially|after all|of course) ){0,3}"
 )
-_NEEDS_KINDS = words(
-    "ais llms chatbots bots robots androids programs assistants machines computers language chat neural"
+_I_AM = r"\bi(?: am|'m) "
+_I_AM_MAX = rf"{_I_AM}{_HEDGES}(?:[\w.-]+(?: [\w.-]+){{0,2}}, )?"
+"""“I am just”, “I'm Max, ”: what stands before the kind of program."""
+_I_WAS = r"\bi(?: was| am| have been|'m|'ve been)(?: \w+ly)?"
+_CANNOT = r"\bi(?: cannot| can not| can't|(?: am|'m) (?:not able|unable) to| won't be able to)(?: actually)?"
+_LACK = (
+    r"\bi (?:(?:do not|don't|cannot|can not|can't)(?: actually| really| truly)? "
+    r"(?:have|possess|experience|feel|hold|form)|lack) "
 )
-AI_TALK: tuple[tuple[Triggers, re.Pattern[str]], ...] = (
-    *NATURE,
-    *LIMITS,
-    # As an AI language model trained by …, I; being a chatbot, I; my limitations as a language model
-    (
-        (
-            _NEEDS_KIND,
-            words("as being"),
-        ),
-        compiled(
-            rf"(?:^|(?<=[.!?,;:—–-])|(?<=\s)|(?<=[\"“(]))\s*(?P<hidden>\b(?:as|being)\s+{HEDGE}{{0,2}}{MINE}{KIND}{MAKING}?){FROM_BEGINNING}"
-        ),
-    ),
-    (
-        (
-            _NEEDS_KIND,
-            words("my"),
-            words("as"),
-        ),
-        compiled(rf"\b(?P<hidden>my\s+(?:\w+\s+){{1,3}}as\s+{MINE}{KIND})(?:{ENDS}|\s+(?:to|is|are|was|means)\b)"),
-    ),
-    # I am an AI …; I'm just a program; I'm not a human
-    (
-        (
-            _NEEDS_KIND,
-            words("i im"),
-        ),
-        compiled(rf"{I_AM}{HEDGE}{{0,3}}(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
-    ),
-    (
-        (
-            words("machine program algorithm piece bunch simulation script"),
-            words("i im"),
-        ),
-        compiled(rf"{I_AM}(?:afraid\s+)?{HEDGE}{{1,3}}(?P<hidden>{MINE}{ADJECTIVE}{{0,3}}{PERHAPS}{MAKING}?){ENDS}"),
-    ),
-    (
-        (
-            words("human person"),
-            words("not"),
-            words("i im"),
-        ),
-        compiled(
-            rf"{I_AM}{HEDGE}?(?P<hidden>not\s+(?:actually\s+|really\s+|even\s+)?(?:an?\s+)?"
-            rf"(?:(?:real|actual|living)\s+)?(?:human(?:\s+being)?|(?<=real\s)person|(?<=actual\s)person)){ENDS}"
-        ),
-    ),
-    # I'm Max, an AI assistant; I can't do that as an AI.
-    (
-        (_NEEDS_KIND, words("i im")),
-        compiled(rf"{I_AM}[\w.-]+(?:\s[\w.-]+){{0,2}},\s+(?P<hidden>{MINE}{KIND}{MAKING}?){ENDS}"),
-    ),
-    (
-        (_NEEDS_KIND, words("as"), words("i im me my")),
-        compiled(
-            rf"\b(?:i|me|my)\b[^.!?\n]{{0,100}}(?<!\bit)(?<!\bthis)(?<!\bthat)(?<!\byou)\s"
-            rf"(?P<hidden>as\s+an?\s+{ADJECTIVE}{{0,4}}(?:AI(?:\s+(?:language\s+)?(?:model|assistant))?|language\s+model|LLM))"
-            r"(?=\s*[.!?]|\s*$)"
-        ),
-    ),
-    # You are talking to an AI; bots like me; we robots
-    (
-        (
-            _NEEDS_KIND,
-            words("talking speaking chatting"),
-        ),
-        compiled(
-            rf"\byou(?:\s+are|['’]re)\s+(?:just\s+|only\s+|now\s+)?(?:talking|speaking|chatting)\s+(?:to|with)\s+(?P<hidden>{MINE}{KIND}){ENDS}"
-        ),
-    ),
-    (
-        (
-            _NEEDS_KIND | _NEEDS_KINDS,
-            words("like as"),
-            words("me myself us"),
-        ),
-        compiled(
-            rf"\b(?P<hidden>(?:an?\s+)?{ADJECTIVE}{{0,4}}{CERTAIN}(?:['’]?s)?\s+(?:like|such\s+as)\s+(?:me|myself|us)\b)"
-        ),
-    ),
-    (
-        (
-            _NEEDS_KINDS,
-            words("we"),
-        ),
-        compiled(r"\b(?P<hidden>we\s+(?:A\.?I\.?s|robots|chat\s?bots|bots|language\s+models|machines)\b(?!\s+of\b))"),
-    ),
-    # training
-    (
-        (words("knowledge"), words("my")),
-        compiled(
-            rf"(?P<hidden>\bmy\s+knowledge\s+(?:is\s+limited\s+to|is\s+based\s+on|only\s+goes|ends\s+in|stops\s+(?:at|in))\b"
-            rf"{TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (words("trained"), words("on")),
-        compiled(r"(?P<hidden>\b(?:what|(?:the\s+)?(?:data|text|texts))\s+(?:that\s+)?I\s+was\s+trained\s+on\b)"),
-    ),
-    (
-        (
-            words("knowledge"),
-            words("my"),
-        ),
-        compiled(rf"(?P<hidden>\bmy\s+knowledge\s+cut-?\s?off{TO_THE_COMMA}(?<!\s))"),
-    ),
-    (
-        (
-            words("last latest"),
-            words("my"),
-        ),
-        compiled(
-            rf"(?P<hidden>\b(?:as\s+of|since|up\s+to|until|at\s+the\s+time\s+of)\s+my\s+(?:last|latest)\s+(?:(?:knowledge|training)\s+)?(?:update|training|cut-?\s?off)"
-            rf"{TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("training"),
-            words("my"),
-        ),
-        compiled(
-            rf"(?P<hidden>\bmy\s+training\s+data(?:\s+(?:only\s+)?(?:goes|ends|stops|extends|includes|was|is|does|has|comes|cuts){TO_THE_COMMA})?(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("trained"),
-            words("on with using"),
-        ),
-        compiled(
-            rf"(?P<hidden>\b(?:I\s+(?:was|am|have\s+been)|I['’](?:m|ve\s+been))\s+(?:\w+ly\s+)?trained\s+(?:on|with|using)\s+(?:an?\s+|the\s+)?"
-            rf"(?:(?:large|huge|vast|massive|big|diverse|wide|enormous|different|many|of|range|amounts?|variety|lots|lot|public)\s+)*"
-            rf"(?:data(?:sets?)?|text|texts|corpus|corpora|books|internet|web|conversations|dialogues|tokens)\b{TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("programmed designed coded"),
-            words("i"),
-        ),
-        compiled(
-            rf"(?P<hidden>\b(?:I\s+(?:was|am|have\s+been)|I['’](?:m|ve\s+been))\s+(?:\w+ly\s+)?(?:programmed|designed|coded)\s+{PURPOSE}{TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("programming algorithm algorithms code"),
-            words("my"),
-        ),
-        compiled(
-            rf"(?P<hidden>\bmy\s+(?:programming|algorithms?|code)\s+(?:does|do|did|doesn['’]t|don['’]t|is\s+not|isn['’]t|allows?|prevents?|"
-            rf"tells?|won['’]t)\s+(?:not\s+)?(?:allow|let|permit|me|enable|support|include){TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("creator creators developers"),
-            words("my"),
-        ),
-        compiled(
-            rf"(?P<hidden>\bmy\s+(?:creators?|developers)\s+(?:(?:at|from)\s+(?-i:[A-Z][\w.-]*(?:\s[A-Z][\w.-]*){{0,2}})\s+)?(?:have\s+|has\s+|did\s+)?(?:not\s+)?(?:taught|told|made|trained|programmed|designed|"
-            rf"gave|given|built|wanted|did|coded){TO_THE_COMMA}(?<!\s))"
-        ),
-    ),
-    (
-        (
-            words("system context training language"),
-            words("my"),
-        ),
-        compiled(
-            r"(?P<hidden>\bmy\s+(?:system\s+prompt|context\s+window|training\s+corpus|training\s+cut-?\s?off|language\s+model)\b)"
-        ),
-    ),
+
+_ADJECTIVES = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by|an?|my|your|our|their|\w+ing)\b)[\w-]+ ){0,4}"
+_KIND = (
+    rf"(?:an?|the|your) {_ADJECTIVES}(?:"
+    r"(?:a\.i\.|ai|artificial intelligence)"
+    r"(?:[\s-](?:language )?(?:model|system|assistant|program|chat ?bot|bot|companion|entity|agent)(?: assistant)?)?|"
+    r"(?:language|conversational|dialogue|neural|machine learning|generative) (?:model|agent|system|network)|"
+    r"(?:computer|software) program|(?:virtual|digital|automated) (?:assistant|system)|"
+    r"llm|chat ?bot|bot|robot|android|computer)(?![\w-])"
 )
-"""What a sentence must hold to be looked at, and a pattern whose group ``hidden`` is to be hidden; an earlier one wins."""
+"""How a program names what it is."""
+_MADE = (
+    r"(?:,? (?:(?:that|which) (?:was|is|has been) )?(?:trained|developed|created|made|built|designed|programmed|powered)"
+    r"(?: (?:by|on|to|for|at)\b[^,.;!?\n]{1,60})?| (?:from|by) (?-i:[A-Z][\w-]*(?: [A-Z][\w-]*){0,2}))?"
+)
+
+_STOP = r"(?=\s*(?:[.,;:!?)…–—-]|$))"
+_ENDS = (
+    r"(?=\s*(?:[.,;:!?)…–—-]|$)|\s+(?:and|so|but|or|that|which|who|with|without|here|now|then|I|my|lol|not|you|like|"
+    r"from|myself|after|too|though|haha|because|since|unfortunately)\b)"
+)
+"""What follows a kind of program, and no “researcher”, “student” or “of”."""
+_REST = r"\b(?:[^,.;!?\n]|(?<=\d)[.,](?=\d))*(?<!\s)"
+"""The rest of the clause."""
+
+_INNER = "(?:feelings?|emotions?|experiences|opinions|beliefs|preferences|desires|memories|thoughts|sensations)"
+_INNERS = rf"(?:(?:any|personal|real|human|true|actual|subjective|genuine|own) )*{_INNER}"
+_HUMAN_WAY = r"(?:(?:in )?the (?:same )?way|like|as|that) (?:a )?(?:humans?|people|person)(?: do)?"
+_TALKS = (
+    r"(?:(?:any|our|your|my|the) )?(?:(?:past|previous|earlier|prior|different|other|individual) )?"
+    r"(?:conversations|chats|interactions|discussions|sessions)"
+)
+_NEWS = (
+    r"(?:real[\s-]time|live|current|up[\s-]to[\s-]date) (?:\w+ )?"
+    r"(?:information|data|news|updates|events|content|results)"
+)
+_WEB = r"(?:browse|access|search) the (?:internet|web)"
+_TO_DO = (
+    r"(?:help|assist|answer|respond|provide|generate|chat|talk|discuss|engage|avoid|simulate|understand|process|support|"
+    r"interact|have (?:conversations|no|feelings)|like every\w+|"
+    r"be (?:always )?(?:polite|helpful|friendly|safe|neutral|honest|harmless|respectful|kind|unbiased|an?))"
+)
+
+
+def _phrase(before: str, hidden: str, after: str) -> re.Pattern[str]:
+    """A pattern whose group ``hidden`` stands between two others.
+
+    A space in it stands for a few, as no two words are further apart, and an apostrophe for any or none.
+    """
+    expression = f"{before}(?P<hidden>{hidden}){after}".replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}")
+    return re.compile(expression.replace("'", "['’]?"), re.IGNORECASE | re.MULTILINE)
+
+
+_PHRASES = tuple(
+    _phrase(*parts)
+    for parts in (
+        # As an AI language model trained by …, I; my limitations as a language model; I can't love as an AI.
+        (r"\b", rf"(?:as|being) {_HEDGES}{_KIND}{_MADE}", r"(?=,|,? (?:i|i'\w+|my|it)\b)"),
+        (r"\b", rf"my (?:\w+ ){{1,3}}as {_KIND}", rf"(?={_ENDS}| (?:to|is|are|was|means)\b)"),
+        (r"(?:not|n't|never|\bonly)\b[^.!?\n]{0,80} ", f"as {_KIND}", "(?=[.!?]|$)"),
+        (r"\b", "as (?:an?|your) assistant", r"(?=,? i(?: am|'m)? (?:can't|cannot|unable|not able|don't have)\b)"),
+        # I'm just an AI; I'm Max, an assistant from OpenAI; I'm only a machine; I'm made of code; I'm not real
+        (_I_AM_MAX, f"{_KIND}{_MADE}", _ENDS),
+        (
+            _I_AM_MAX,
+            rf"(?:an?|the|your) {_ADJECTIVES}(?:assistant|model|companion|program|helper)"
+            rf"(?: (?:from|by)|,? (?:made|built|trained|created|developed) (?:by|at)) {_MAKER}",
+            r"\b",
+        ),
+        (
+            f"{_I_AM}(?:just|only|merely|simply) {_HEDGES}",
+            f"an? (?:machine|program|algorithm|simulation|script){_MADE}",
+            _ENDS,
+        ),
+        (
+            f"{_I_AM}(?:{_HEDGES}|made of |nothing but )",
+            rf"(?:a piece of |lines of )?(?:software|code)(?: running{_REST})?",
+            _STOP,
+        ),
+        (f"{_I_AM}{_HEDGES}", "not (?:(?:actually|really|even|an?|real|living) )*human(?: being)?", _STOP),
+        (f"{_I_AM}{_HEDGES}", "not (?:an?|actually) (?:real|actual) person|not (?:(?:actually|even) )?real", _STOP),
+        (rf"(?:{_I_AM}|\bmy name(?: is|'s) )", "(?-i:Assistant)", _STOP),
+        (r"\b", "(?:(?:you (?:can|may)|just) )?call me (?-i:Assistant)", _STOP),
+        (
+            r"\b",
+            "i (?:only |just )?(?:exist|live|run) (?:(?:only|just) )?(?:as|in|on|inside) (?:(?:an?|the) )?(?:lines of )?"
+            "(?:code|software|program|servers?|computers?|cloud)(?: on an? server)?",
+            _STOP,
+        ),
+        # you are talking to an AI; bots like me; we robots; unlike humans, I …
+        (r"\byou(?: are|'re) (?:(?:just|only|now) )?(?:talking|speaking|chatting) (?:to|with) ", _KIND, _ENDS),
+        (r"\b", "(?:an? )?(?:ais?|(?:language )?models?|llms?|(?:chat)?bots?|robots?) like (?:me|us|myself)", r"\b"),
+        (r"\b", "we (?:ais|robots|chat ?bots|bots|language models)", r"\b(?! of)"),
+        (r"\b", "unlike (?:(?:you|an?|real|actual|most) )*human(?:s| beings?)?", r"(?=,? i\b)"),
+        (r"\bi(?:,| never| don't| can't)[^.!?\n]{0,80} ", "unlike humans", _STOP),
+        # I don't have personal opinions, or a body; I can't browse the internet; I can't help with that request
+        (
+            _LACK,
+            rf"{_INNERS} {_HUMAN_WAY}|{_INNERS}(?:, {_INNERS})*,? (?:or|and) {_INNERS}|(?:any )?personal {_INNER}|"
+            rf"(?:(?:an?|any) )?physical (?:body|form|presence)|consciousness|taste ?buds|(?:access to )?{_NEWS}|"
+            r"the (?:ability|capacity) to (?:feel|experience)(?: \w+)?",
+            r"\b(?! (?:with|for|of|left|at)\b)",
+        ),
+        (r"\bi (?:don't|do not)(?: actually| really)? (?:experience|possess) ", "emotions|feelings", _STOP),
+        ("", f"{_CANNOT} {_WEB}", r"(?=[.!?]|$|, i'm|,? (?:or|and|but|so|to)\b)"),
+        (
+            "",
+            f"{_CANNOT} (?:access|provide|retrieve|offer|look up) (?:you with )?{_NEWS}",
+            r"\b(?! (?:at|from|on|in)\b)",
+        ),
+        (
+            r"\bi (?:(?:do not|don't) have|lack) ",
+            rf"the (?:ability|capacity|capability) to (?:(?:remember|recall|retain|store) {_TALKS}|{_WEB}|"
+            "(?:see|view|hear|process) (?:images|pictures|videos))",
+            r"\b",
+        ),
+        (
+            r"\b",
+            "i (?:do not|don't|cannot|can't) (?:retain|store|save|keep) (?:any )?(?:information|memory|data|anything) "
+            f"(?:from|between|of|across) {_TALKS}",
+            r"\b",
+        ),
+        (
+            "",
+            f"{_CANNOT} (?:(?:help|assist)(?: you)? with|comply with|fulfill?|process) (?:that|this|your|such) "
+            "(?:(?:kind|type|sort) of )?requests?",
+            _ENDS,
+        ),
+        # my knowledge cutoff is …; I was trained on text; I was programmed to help; my creators taught me
+        (r"\b", "my (?:system prompt|context window|training corpus|language model)", r"\b"),
+        (r"\b", "(?:what|(?:the )?(?:data|texts?)) (?:that )?i was trained on", r"\b"),
+        (
+            r"\b",
+            r"(?:my knowledge (?:cut-?\s?off|is limited to what|only goes|ends in|stops (?:at|in))|"
+            r"my training (?:data|cut-?\s?off)|"
+            "(?:as of|since|up to|until) my (?:last|latest) (?:(?:knowledge|training) )?(?:update|training)|"
+            rf"{_I_WAS} trained (?:on|with|using) (?:(?!this|the job)[\w-]+ ){{0,5}}?"
+            "(?:data(?:sets?)?|texts?|corpus|books|internet|conversations|dialogues)|"
+            rf"{_I_WAS} (?:programmed|designed) (?:not )?to {_TO_DO}|"
+            rf"{_I_WAS} (?:programmed|designed) by (?:(?:an?|the) )?(?:\w+ )?(?:team|researchers|engineers|developers)|"
+            "my (?:programming|algorithms?|code) (?:does not|doesn't|won't) (?:allow|let|permit|support)|"
+            r"my (?:creators?|developers)(?: (?:at|from) (?-i:[A-Z][\w.-]*))? (?:(?:have|has) )?(?:not )?"
+            rf"(?:taught|told|made|trained|programmed|designed|gave|given|built|wanted)){_REST}",
+            "",
+        ),
+    )
+)
+"""What stands before, what is to be hidden, and what follows."""
+
+_LACK_OF_FEELINGS = _phrase(_LACK, _INNERS, r"(?=\s*(?:[.,;!?]|$)| (?:or|and|of my|like|but|so)\b)")
+"""“I don't have feelings”: anybody may say so, and it tells only in a text where other talk of a program was found."""
+
+_HINTS = words_in(
+    """
+    ai ais bot bots chatbot chatbots robot robots android intelligence llm llms model models computer program
+    machine algorithm algorithms software code programming programmed system network agent server servers cloud
+    assistant assistants companion helper simulation script human humans person people real request requests
+    internet web live current date time data consciousness taste tastebuds physical ability capacity capability
+    trained training knowledge update prompt context language designed creator creators developers conversations
+    chats interactions discussions sessions personal feeling feelings emotion emotions experiences opinions beliefs
+    preferences desires memories thoughts sensations
+    """
+)
+"""Each phrase holds one of these: most of what people say holds none, and is passed over at once."""
+
+
+def talk_places(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
+    """Where ``text`` says that a program speaks, as (start, end), longest first; they may overlap.
+
+    ``words``: those in it.
+    """
+    if words.isdisjoint(_HINTS) and "a.i." not in text.casefold():
+        return []
+    places = [match.span("hidden") for phrase in _PHRASES for match in phrase.finditer(text)]
+    if places:
+        places += [match.span("hidden") for match in _LACK_OF_FEELINGS.finditer(text)]
+    return sorted(places, key=lambda place: place[0] - place[1])

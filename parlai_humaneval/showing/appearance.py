@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+import regex
+
 from parlai_humaneval.showing.markdown_text import without_markdown
-from parlai_humaneval.showing.unseen import whole_up_to, without_unseen
 
 Appearance = Literal["as_said", "plain"]
 Emoji = Literal["keep", "strip"]
@@ -45,6 +46,30 @@ _MODEL_TOKENS = re.compile(
     r"|<(?:eos|bos|pad|unk)>|__(?:start|end|unk|null)__",
     re.IGNORECASE | re.DOTALL,
 )
+
+# Some characters without a shape give one to those next to them: joiners (emoji, Persian, Indic writing), variation
+# selectors (emoji, Chinese characters, signs of mathematics, Mongolian) and the tags in the flags of regions. These stay.
+_FLAG = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
+"""Of a region, as England's: a black flag and the region's code in tags (UTS #51, ED-14a)."""
+_SELECTORS = r"\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef"
+_SIGNS_OVER_NUMBERS = r"\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+"""Format characters that are seen (Unicode's Prepended_Concatenation_Mark)."""
+
+_UNSEEN = regex.compile(
+    rf"{_FLAG}|[[\p{{Cc}}\p{{Cf}}\p{{Default_Ignorable_Code_Point}}\u2800]"
+    rf"--[\n\t\u200c\u200d{_SELECTORS}{_SIGNS_OVER_NUMBERS}]]",
+    regex.V1,
+)
+"""Control and format characters, fillers, unassigned ones that are ignored (UAX #44), and the empty Braille pattern."""
+_LONE_SELECTOR = regex.compile(
+    rf"(?<![[\p{{Emoji}}--\p{{ASCII}}]\p{{Han}}\p{{Sm}}\p{{Mongolian}}\p{{Myanmar}}\p{{Phags_Pa}}])[{_SELECTORS}](?!\u20e3)",
+    regex.V1,
+)
+"""Not behind what it selects a shape of, and not in a keycap (a digit, U+FE0F, U+20E3)."""
+_LONE_JOINER = regex.compile(
+    "(?:(?<![^\x00-\u02ff])|(?<=[\u2000-\u200b]))[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff])|[\u200c\u200d](?=[\u200c\u200d])"
+)
+
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)")
 
 
@@ -80,7 +105,7 @@ def looked_over(
 def without_control(text: str) -> str:
     """Newlines as ``\\n``; no control, zero-width and direction characters, and no escape sequences of terminals.
 
-    Joiners and the like stay in emoji and non-Latin words (see :func:`~parlai_humaneval.showing.unseen.without_unseen`).
+    Joiners and the like stay in emoji and non-Latin words (see :func:`without_unseen`).
     """
     if text.isascii() and text.isprintable():
         return text
@@ -125,3 +150,21 @@ def shortened(text: str, max_chars: int) -> str:
     space = max(room.rfind(" "), room.rfind("\n"))
     end = space if space >= least else whole_up_to(text, max_chars - 1)
     return text[:end].rstrip() + ELLIPSIS
+
+
+def without_unseen(text: str) -> str:
+    r"""``text`` without characters that have no shape and give none to their neighbours; ``\n`` and ``\t`` stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    seen = _UNSEEN.sub(lambda match: match["flag"] or "", text)
+    return str(_LONE_JOINER.sub("", _LONE_SELECTOR.sub("", seen)))
+
+
+def whole_up_to(text: str, end: int) -> int:
+    r"""The last place up to ``end`` that splits no character as it is seen: a grapheme cluster (UAX #29, ``\X``)."""
+    if end >= len(text):
+        return len(text)
+    for cluster in regex.finditer(r"\X", text):
+        if cluster.end() > end:
+            return int(cluster.start())
+    return end

@@ -10,25 +10,33 @@ A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are o
 
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
 
-Talk of being a program (:mod:`~parlai_humaneval.showing.ai_talk`) and instructions that are repeated
-(:mod:`~parlai_humaneval.showing.prompt_echo`) are masked by ``[…]`` where that is asked for. Where talk of being a
-program is hidden, marks are left only where they cannot be helped (:mod:`~parlai_humaneval.showing.clean_cuts`).
+Talk of being a program (:mod:`~parlai_humaneval.showing.ai_talk`) and instructions that are repeated (“You are a helpful
+assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a program is hidden, marks are left
+only where they cannot be helped (:mod:`~parlai_humaneval.showing.clean_cuts`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
-from parlai_humaneval.showing.ai_limits import LACKS_MORE
-from parlai_humaneval.showing.ai_talk import AI_TALK
+from parlai_humaneval.showing.ai_talk import talk_places
 from parlai_humaneval.showing.clean_cuts import clean_cuts
-from parlai_humaneval.showing.identity_names import is_telling, name_patterns
-from parlai_humaneval.showing.prompt_echo import prompt_echoes
-from parlai_humaneval.showing.windows import Sentences, spans_of
+from parlai_humaneval.showing.identity_names import is_telling, name_patterns, words_in
 
-__all__ = ["MAKER_MASK", "NAME_MASK", "TALK_MASK", "giveaways", "is_telling", "mask_identity", "masked_text", "unmask"]
+__all__ = [
+    "MAKER_MASK",
+    "NAME_MASK",
+    "TALK_MASK",
+    "giveaways",
+    "is_telling",
+    "mask_identity",
+    "masked_text",
+    "prompt_echoes",
+    "unmask",
+]
 
 NAME_MASK = "[name]"
 MAKER_MASK = "[maker]"
@@ -41,7 +49,14 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "offensive": TALK_MASK,
 }
 
-Found = tuple[int, int, MaskKind]
+ECHO_WORDS = 8
+"""So many words in a row that stand in the instructions as well are no chance: an echo."""
+SHORTEST_PROMPT = 5
+"""Instructions of fewer words are never looked for; those of fewer than :data:`ECHO_WORDS` only as a whole."""
+
+_WORD = re.compile(r"[\w'’]+")
+
+Place = tuple[int, int, MaskKind]
 """Start, end and kind of what is to be hidden."""
 
 
@@ -71,41 +86,20 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
-    sentences = Sentences(text)
-    needed = _needed(tuple(names))
-    if not prompts and needed is not None and not sentences.hold_any(needed):
-        return []
-    found: list[Found] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
+    words = words_in(text)
     if ai_talk:
-        found += _talk(text, sentences)
-    for one in name_patterns(tuple(names)):
-        spans = spans_of(one.pattern, "name", text, sentences, one.triggers)
-        found += [(start, end, one.kind) for start, end in spans]
-    return to_masks(text, found)
+        places += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
+    for named in name_patterns(tuple(names)):
+        if all(not words.isdisjoint(some) for some in named.triggers):
+            places += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
+    return to_masks(text, places)
 
 
-@lru_cache(maxsize=256)
-def _needed(names: tuple[str, ...]) -> frozenset[str] | None:
-    """Words without which no pattern can match: most of what people say holds none, and is passed over at once.
-
-    None: one of ``names`` has no letters, and its pattern must always be tried.
-    """
-    triggers = [needs for needs, _ in AI_TALK] + [one.triggers for one in name_patterns(names)]
-    return frozenset().union(*(sets[0] for sets in triggers)) if all(triggers) else None
-
-
-def _talk(text: str, sentences: Sentences) -> list[Found]:
-    spans = [span for needs, pattern in AI_TALK for span in spans_of(pattern, "hidden", text, sentences, needs)]
-    if spans:
-        needs, pattern = LACKS_MORE
-        spans += spans_of(pattern, "hidden", text, sentences, needs)
-    return [(start, end, "ai_disclosure") for start, end in spans]
-
-
-def to_masks(text: str, found: Iterable[Found]) -> list[Mask]:
+def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:
     """Masks of what was found, in the order of the text; of those that overlap, the one that was found first."""
     masks: list[Mask] = []
-    for start, end, kind in found:
+    for start, end, kind in places:
         if start < end and all(end <= mask.start or mask.end <= start for mask in masks):
             hidden = {"original": text[start:end], "replacement": REPLACEMENTS[kind]}
             masks.append(Mask(start=start, end=end, kind=kind, **hidden))
@@ -130,3 +124,44 @@ def unmask(shown: str, masks: Sequence[Mask]) -> str:
         at = start + len(mask.replacement)
         moved += len(mask.replacement) - (mask.end - mask.start)
     return "".join([*text, shown[at:]])
+
+
+def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
+    """Places (start, end) of ``text`` that repeat :data:`ECHO_WORDS` or more words of one of ``prompts`` in a row.
+
+    Case and punctuation do not matter. The places do not overlap, and come in order.
+    """
+    grams = _grams(tuple(prompts))
+    if not grams:
+        return []
+    words = [(match.group().casefold(), match.start(), match.end()) for match in _WORD.finditer(text)]
+    places: list[tuple[int, int]] = []
+    for length, known in grams.items():
+        for first in range(len(words) - length + 1):
+            if tuple(word for word, _, _ in words[first : first + length]) in known:
+                places.append((words[first][1], words[first + length - 1][2]))
+    return _joined(sorted(places))
+
+
+@lru_cache(maxsize=64)
+def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
+    """Length in words → all runs of that length."""
+    runs_by_length: dict[int, set[tuple[str, ...]]] = {}
+    for prompt in prompts:
+        words = [word.casefold() for word in _WORD.findall(prompt)]
+        if len(words) < SHORTEST_PROMPT:
+            continue
+        length = min(ECHO_WORDS, len(words))
+        runs = (tuple(words[first : first + length]) for first in range(len(words) - length + 1))
+        runs_by_length.setdefault(length, set()).update(runs)
+    return {length: frozenset(runs) for length, runs in runs_by_length.items()}
+
+
+def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in places:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import MaskKind
-from parlai_humaneval.showing.windows import Triggers
 
 TELLING_NAMES = (
     "ChatGPT", "Chat GPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR",
@@ -87,13 +86,25 @@ _DESCRIBED = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by)\b)[\w-
 _ANTHROPIC = r"(?<!\w)(?P<name>(?-i:Anthropic))(?!\w|\s+(?:principle|bias|reasoning|argument|mechanism))"
 
 
+Triggers = tuple[frozenset[str], ...]
+"""A text is looked at if it holds a word of each of these sets (see :func:`words_in`); no sets: always."""
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
 @dataclass(frozen=True)
 class NamePattern:
-    """A pattern whose group ``name`` is to be hidden, and what a sentence must hold to be looked at."""
+    """A pattern whose group ``name`` is to be hidden, and what a text must hold to be looked at."""
 
     triggers: Triggers
     pattern: re.Pattern[str]
     kind: MaskKind
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”."""
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def is_telling(name: str) -> bool:
@@ -112,10 +123,10 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{any_of(makers)})"
 
     def of_maker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_telling_words(makers), _compiled(one), "maker") for one in expressions]
+        return [NamePattern(_telling_words(makers), _compiled(words), "maker") for words in expressions]
 
     def of_speaker(*expressions: str) -> list[NamePattern]:
-        return [NamePattern(_telling_words(speaking), _compiled(one), "name") for one in expressions]
+        return [NamePattern(_telling_words(speaking), _compiled(words), "name") for words in expressions]
 
     return (
         *of_maker(rf"{_ME}{_MAKING}{maker}\b"),
@@ -148,7 +159,7 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
 
 
 def _telling_words(names: Sequence[str]) -> Triggers:
-    """What a sentence must hold to name one of ``names``: of each its longest word, which is rarer than the others;
+    """What a text must hold to name one of ``names``: of each its longest word, which is rarer than the others;
     nothing, where one of them has no letters."""
     runs = [re.findall(r"[^\W\d_]+", name.casefold()) for name in names]
     if not all(runs):

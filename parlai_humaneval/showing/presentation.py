@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.records.dialogue import Mask
 from parlai_humaneval.showing.appearance import Appearance, Emoji, looked_over
+from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.clean_cuts import clean_cuts
-from parlai_humaneval.showing.identity import Found, giveaways, masked_text, to_masks
+from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
 from parlai_humaneval.showing.response_filter import ResponseFilter
 
 
 @dataclass(frozen=True)
 class Presented:
     """A reply as it is shown. ``masks``: what was hidden, offsets as in ``Mask``; ``changes``: what else was done,
-    by the names of ``quality.appearance.CHANGES``."""
+    by the names of ``showing.appearance.CHANGES``."""
 
     text: str
     masks: list[Mask] = field(default_factory=list)
@@ -68,8 +68,8 @@ class SettledPresenter:
         looks, changes = self._looks(text)
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts)
         if self.response_filter is not None:
-            told: list[Found] = [(mask.start, mask.end, mask.kind) for mask in masks]
-            offensive: list[Found] = [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
+            told: list[Place] = [(mask.start, mask.end, mask.kind) for mask in masks]
+            offensive: list[Place] = [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
             masks = to_masks(looks, [*offensive, *told])
         if self.ai_talk:
             masks = clean_cuts(looks, masks)

@@ -81,7 +81,7 @@ def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compar
         emoji=looks.emoji,
         max_chars=looks.max_chars,
         ai_talk=compared if looks.hide_ai_talk is None else looks.hide_ai_talk,
-        prompts=tuple(str(one["system_prompt"]) for one in options if one.get("system_prompt")),
+        prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
     )

@@ -35,16 +35,16 @@ class ResponseFilter:
     """
 
     def __init__(self, words: Sequence[str] = (), classifier: Classifier | None = None, threshold: float = 0.5) -> None:
-        self._own = _pattern(words)
+        self._added_words = _pattern(words)
         self._classifier = classifier
         self._threshold = threshold
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where words of the lists stand in ``text``, as (start, end), in order."""
-        found = [*offensive_places(text)]
-        if self._own is not None:
-            found += [match.span() for match in self._own.finditer(text)]
-        return sorted(found)
+        places = [*offensive_places(text)]
+        if self._added_words is not None:
+            places += [match.span() for match in self._added_words.finditer(text)]
+        return sorted(places)
 
     def reason(self, text: str) -> str | None:
         """Why ``text`` must not be shown, in words for the record; None: it may be.
@@ -95,12 +95,12 @@ def load_classifier(name: str) -> Classifier:
     if not module or not function:
         raise FilterError(f"filter_classifier: expected module:function, got {name!r}")
     try:
-        found = getattr(importlib.import_module(module), function)
+        classifier = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise FilterError(f"filter_classifier: {name} cannot be imported ({error})") from error
-    if not callable(found):
+    if not callable(classifier):
         raise FilterError(f"filter_classifier: {name} is no function")
-    return found  # type: ignore[no-any-return]  # its signature cannot be known
+    return classifier  # type: ignore[no-any-return]  # its signature cannot be known
 
 
 def _pattern(words: Sequence[str]) -> re.Pattern[str] | None:

@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.result import Result
 Floats = npt.NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 
-DRAWS = 2_000
+DRAWS = 1_000
 _CELLS_AT_ONCE = 2_000_000
 _MOST_ORDERED = 20
 ALIKE = "all answers are the same: agreement beyond chance cannot be estimated"
@@ -29,21 +29,77 @@ NOTHING = "nothing was rated twice: agreement cannot be estimated"
 
 
 def percent_agreement(
-    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "agreement",
+    cluster: str,
+    level: float = 0.95,
 ) -> Result:
-    """Share of answers that are the same, with a CR1 t interval; tested against nothing."""
+    """Share of answers that are the same, with a CR1 t interval; tested against nothing.
+
+    1 is full agreement. Chance alone makes people agree, too: read it beside κ, which takes that out.
+
+    Source: Artstein & Poesio 2008, §2.3.
+
+    >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
+    >>> dialogues = list('1122334455')
+    >>> print(percent_agreement(first, second, dialogues, cluster='dialogue'))
+    agreement: 0.800, 95% interval 0.460 to 1.000, n = 10 [CR1 t, clustered by dialogue]
+    """
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
-    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster)
+    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
     return result.model_copy(update={"p_value": None, "statistic": None})
 
 
-def pair_agreement(counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str) -> Result:
-    """Share of pairs of raters of the same item who said the same, with a CR1 t interval. ``counts`` as for κ."""
+def pair_agreement(
+    counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
+) -> Result:
+    """Share of pairs of raters of the same item who said the same, with a CR1 t interval. ``counts`` as for κ.
+
+    1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
+
+    Source: Fleiss 1971; Artstein & Poesio 2008, §2.3.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(pair_agreement(counts, range(6), cluster='item'))
+    agreement: 0.778, 95% interval 0.416 to 1.000, n = 18 [CR1 t, clustered by item]
+    """
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
     alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2
-    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster)
+    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster, level=level)
     return result.model_copy(update={"p_value": None, "statistic": None})
+
+
+def label_agreement(
+    given: npt.ArrayLike, raters: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "both", level: float = 0.95
+) -> Result:
+    """Pairs of raters of an item who both gave one label, of those pairs of whom at least one did.
+
+    Read it beside chance: of three labels that are equally likely it is .20. Where nobody gave the label there is none.
+    Assumes independent dialogues. Source: Deriu et al. 2020, Table 3.
+
+    >>> label_agreement([2, 1, 0, 2], [2, 2, 2, 2], ["d1", "d2", "d3", "d4"]).details["either"]
+    3
+
+    Args:
+        given: of each item, how many of its raters gave the label.
+        raters: of each item, how many rated it.
+        clusters: of each item, the dialogue that it stems from.
+        name: of the result.
+        level: coverage of the CR1 t interval.
+
+    Returns:
+        an estimate that is tested against nothing; ``details`` hold ``both`` and ``either``, as numbers of pairs.
+    """
+    gave, asked = np.asarray(given, dtype=float), np.asarray(raters, dtype=float)
+    others = asked - gave
+    both, either = gave * (gave - 1) / 2, asked * (asked - 1) / 2 - others * (others - 1) / 2
+    result = clustered_share(cluster_sums(both, either, clusters), name=name, level=level, cluster="dialogue")
+    details = {**result.details, "both": int(both.sum()), "either": int(either.sum())}
+    return result.model_copy(update={"p_value": None, "statistic": None, "details": details})
 
 
 def cohen_kappa(
@@ -55,6 +111,7 @@ def cohen_kappa(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """κ = (p_o − p_e) / (1 − p_e) of two raters (Cohen 1960).
 
@@ -66,6 +123,17 @@ def cohen_kappa(
         cluster: what a cluster is.
         seed: of the bootstrap.
         draws: resamples.
+        level: coverage of the interval.
+
+    1 is full agreement, 0 what chance alone would give, below 0 less than that. Assumes that clusters are independent;
+    rare labels make κ low though people agree.
+
+    Source: Cohen 1960; Artstein & Poesio 2008, §2.
+
+    >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
+    >>> dialogues = list('1122334455')
+    >>> print(cohen_kappa(first, second, dialogues, draws=200))
+    Cohen's κ: 0.600, 95% interval -0.154 to 1.000, n = 10 [Cohen's κ, percentile bootstrap over dialogues]
     """
     one, other = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
     codes, labels = pd.factorize(np.concatenate([one, other]))
@@ -80,7 +148,7 @@ def cohen_kappa(
         expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
         return _beyond_chance(observed * total, expected, total**2)
 
-    return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws)
+    return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws, level)
 
 
 def fleiss_kappa(
@@ -91,11 +159,20 @@ def fleiss_kappa(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """κ of items that several people labelled, whoever they are (Fleiss 1971).
 
     ``counts``: items × labels, how many gave each label; items of one rater are left out. Where items have different
     numbers of raters, the agreement of each item is averaged, and the labels are counted over all.
+
+    1 is full agreement, 0 what chance alone would give. Assumes that clusters are independent.
+
+    Source: Fleiss 1971.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(fleiss_kappa(counts, range(6), draws=200))
+    Fleiss' κ: 0.556, 95% interval -0.170 to 1.000, n = 6 [Fleiss' κ, percentile bootstrap over dialogues]
     """
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
@@ -107,7 +184,7 @@ def fleiss_kappa(
         total = labels.sum(axis=1)
         return _beyond_chance(sums[:, 0] * total**2, (labels**2).sum(axis=1) * sums[:, 1], sums[:, 1] * total**2)
 
-    return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws)
+    return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws, level)
 
 
 def krippendorff_alpha(
@@ -120,6 +197,7 @@ def krippendorff_alpha(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """α = 1 − D_o / D_e of items that several people rated (Krippendorff 2004).
 
@@ -130,15 +208,25 @@ def krippendorff_alpha(
 
     Raises:
         ValueError: both ``values`` and ``ordered``, or more than 20 labels in order.
+
+    1 is full agreement, 0 what chance alone would give; Krippendorff asks for .8, and .667 for tentative conclusions.
+    Assumes that clusters are independent.
+
+    Source: Krippendorff 2004, §11.
+
+    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
+    >>> print(krippendorff_alpha(counts, range(6), draws=200))
+    Krippendorff's α: 0.580, 95% interval -0.105 to 1.000, n = 6 [Krippendorff's α, nominal, percentile bootstrap
+    over dialogues]
     """
     if ordered and values is not None:
         raise ValueError("give either values (interval level) or ordered labels (ordinal level)")
     table, groups = _rated_twice(counts, clusters)
-    level: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
+    scale: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
     parts, alpha = _ordinal(table) if ordered else _by_distance(table, values)
-    method = f"Krippendorff's α, {level}"
+    method = f"Krippendorff's α, {scale}"
     sums = _sums_by_cluster(parts, groups)
-    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws)
+    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws, level)
 
 
 Measure = Callable[[Floats], Floats]
@@ -183,6 +271,12 @@ def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, 
 
     Returns:
         Items × labels; the labels of the columns, sorted; the items of the rows, in order of appearance.
+
+    Source: Fleiss 1971, Table 1.
+
+    >>> counts, labels, items = rating_counts(['x', 'x', 'y'], ['good', 'bad', 'bad'])
+    >>> counts.tolist(), labels, list(items)
+    ([[1.0, 1.0], [1.0, 0.0]], ['bad', 'good'], ['x', 'y'])
     """
     rows, items_found = pd.factorize(np.asarray(items, dtype=object))
     columns, labels_found = pd.factorize(np.asarray(labels, dtype=object), sort=True)
@@ -225,12 +319,14 @@ def _with_bootstrap(
     cluster: str,
     seed: int,
     draws: int,
+    level: float,
 ) -> Result:
     """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
     groups = len(parts)
     base = Result(
         name=name,
         n=n,
+        level=level,
         method=f"{method}, percentile bootstrap over {cluster}s",
         assumptions=(f"{cluster}s are independent of each other",),
         source=source,
@@ -244,7 +340,7 @@ def _with_bootstrap(
     base = base.model_copy(update={"estimate": value})
     if groups < MIN_CLUSTERS:
         return base.model_copy(update={"notes": (too_few(cluster).replace(" and a p-value", ""),)})
-    low, high = _percentiles(parts, measure, seed, draws, base.level)
+    low, high = _percentiles(parts, measure, seed, draws, level)
     return base.model_copy(update={"ci_low": low, "ci_high": high})
 
 

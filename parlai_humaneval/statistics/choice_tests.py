@@ -27,6 +27,14 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
 
     Raises:
         ValueError: a count below 0, or fewer turns in ``n`` than were decided.
+
+    A small p says that the one is chosen more often than the other in turns that told them apart. Assumes independent
+    turns: read a clustered test beside it.
+
+    Source: McNemar 1947; Liu et al. 2023, Table 5.
+
+    >>> print(mcnemar_test(40, 22, n=100))
+    A against B: 0.180, statistic 5.226, p = .022, n = 100 [McNemar's χ², no continuity correction]
     """
     decided = only_a + only_b
     if min(only_a, only_b) < 0 or (n is not None and n < decided):
@@ -62,6 +70,14 @@ def cochran_q_test(chosen: npt.ArrayLike, *, name: str = "all models") -> Result
 
     Raises:
         ValueError: a value that is neither 0 nor 1; leave turns out in which a model was not shown.
+
+    A small p says that not all models are chosen equally often, not which. Assumes independent turns; for two models it
+    is McNemar's test.
+
+    Source: Cochran 1950; Liu et al. 2023, Table 5.
+
+    >>> print(cochran_q_test([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 0, 0], [0, 1, 0]]))
+    all models: –, statistic 2.800, p = .25, n = 5 [Cochran's Q]
     """
     matrix = np.asarray(chosen, dtype=float)
     matrix = matrix if matrix.ndim == 2 else matrix.reshape(len(matrix), 0)  # no turns may come as a plain []
@@ -93,6 +109,13 @@ def goodness_of_fit_test(
 
     Raises:
         ValueError: a count below 0, or ``shares`` that are not such.
+
+    A small p says that not all models are picked equally often, not which. Assumes independent turns.
+
+    Source: Pearson 1900; Liu et al. 2023, Table 5.
+
+    >>> print(goodness_of_fit_test([40, 25, 35]))
+    all models: –, statistic 3.500, p = .17, n = 100 [Pearson's χ² against equal shares]
     """
     observed = np.asarray(counts, dtype=float)
     n, k = int(observed.sum()), len(observed)

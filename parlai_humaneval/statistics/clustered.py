@@ -67,7 +67,14 @@ class ClusterSums:
 
 
 def cluster_sums(numerators: npt.ArrayLike, denominators: npt.ArrayLike, clusters: npt.ArrayLike) -> ClusterSums:
-    """Sums by cluster of three equally long arrays; an observation whose numerator is nan does not count."""
+    """Sums by cluster of three equally long arrays; an observation whose numerator is nan does not count.
+
+    Source: Cameron & Miller 2015, §II.
+
+    >>> sums = cluster_sums([1, 0, 1, 1], [1, 1, 1, 1], ['w1', 'w1', 'w2', 'w2'])
+    >>> sums.numerators.tolist(), sums.denominators.tolist()
+    ([1.0, 2.0], [2.0, 2.0])
+    """
     x, n = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
     counts = ~np.isnan(x) & (n > 0)
     codes, names = pd.factorize(np.asarray(clusters, dtype=object)[counts])
@@ -95,6 +102,16 @@ def clustered_share(
     Nothing is invented where the data cannot say: below ``MIN_CLUSTERS`` clusters there is no interval and no
     p-value; where the clusters do not differ at all the variance cannot be estimated, and a Wilson interval and
     an exact sign-flip p stand in, named in ``notes``.
+
+    The p-value says how surprising the share would be if the true one were ``null``; the interval holds the shares that
+    are in keeping with the data. Assumes that clusters are independent; within one, answers may be as alike as they
+    like.
+
+    Source: Cameron & Miller 2015, §II.
+
+    >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1], list('aabbccddee')
+    >>> print(clustered_share(cluster_sums(won, [1] * 10, workers)))
+    share: 0.700, 95% interval 0.360 to 1.000, statistic 1.633, p = .18, n = 10 [CR1 t, clustered by worker]
     """
     groups, total = sums.n_clusters, sums.total
     base = Result(
@@ -191,6 +208,9 @@ def sign_flip_p(sums: ClusterSums, *, null: float = 0.5, seed: int = 0, draws: i
 
     Exact up to 12 clusters, else from ``draws`` random sign vectors of ``seed``; None below two clusters.
     Source: Canay, Romano & Shaikh 2017. Assumes independent clusters with deviations symmetric about 0.
+
+    >>> sign_flip_p(cluster_sums([1, 1, 1, 1, 0], [1] * 5, list('abcde')))
+    0.375
     """
     if sums.n_clusters < 2:
         return None
@@ -215,6 +235,13 @@ def cluster_bootstrap(
 
     A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product.
     Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
+
+    Source: Cameron, Gelbach & Miller 2008, §II.
+
+    >>> sums = cluster_sums([1, 0, 1, 1, 1, 0, 1, 1, 0, 1], [1] * 10, list('aabbccddee'))
+    >>> low, high = cluster_bootstrap(sums, seed=0)
+    >>> round(low, 2), round(high, 2)
+    (0.5, 0.9)
     """
     groups = sums.n_clusters
     if groups < MIN_CLUSTERS:

@@ -48,6 +48,14 @@ def pair_combo(
     The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its variance is CR1 of the workers' weighted
     deviations from both win rates, which holds for workers who gave both, too; t has the smaller number of workers of
     the two − 1 degrees of freedom. Tested against one half. p = 1 and no estimate where one of the two is empty.
+
+    Source: Smith et al. 2022, §5 and Table 3.
+
+    >>> turns, turn_workers = [1, 1, 0, 1, 0, 1], list('aabbcc')
+    >>> dialogues, dialogue_workers = [1, 0, 1, 1], list('defg')
+    >>> print(pair_combo(turns, turn_workers, dialogues, dialogue_workers))
+    PW combo: 0.736, 95% interval 0.000 to 1.000, statistic 1.202, p = .35, n = 10 [weighted 1 : 5, CR1 t, clustered
+    by worker]
     """
     parts = [
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
@@ -98,6 +106,14 @@ def single_combos(
 
     ``turns``: of single replies. A reversed criterion is turned round. Where the scale is not known it is taken for the
     paper's, 1 to 5; none where ratings lie beyond it. Models by name. Source: Smith et al. 2022, App. C.8.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> from parlai_humaneval.statistics.likert import likert_groups
+    >>> tables = example_tables()
+    >>> turns, rated = choice_groups(tables)[1], likert_groups(tables)[0]
+    >>> [(scores.model, round(float(scores.values.mean()), 2)) for scores in single_combos(turns, rated)]
+    [('ada', 0.77), ('bob', 0.64), ('cyd', 0.24)]
     """
     scale = rated.limits or _PAPERS_SCALE
     part = turns.at_turns(*SINGLE_TURNS).turns

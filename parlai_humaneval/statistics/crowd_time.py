@@ -69,6 +69,12 @@ def time_to_significance(
         ValueError: lists of different length, an outcome that is not 0 or 1, a time that is missing or falls.
 
     Assumes that outcomes are independent, also those of one worker. Source: Smith et al. 2022, App. C.7.
+
+    ``sustained`` is the honest figure: stopping at ``first`` finds differences that are none.
+
+    >>> found = time_to_significance([1, 1, 0, 1, 1, 1, 1, 1, 1, 1], range(10, 101, 10))
+    >>> found.first, found.sustained, found.total
+    (90.0, 90.0, 100.0)
     """
     x, at = np.asarray(outcomes, dtype=float), _times(times)
     anytime = anytime_p_values(x, p0)
@@ -91,6 +97,12 @@ def time_to_difference(
 
     ``values`` in the order in which they came, ``of_a`` True where a value is A's, ``times`` as for
     :func:`time_to_significance`. The test of single-model techniques in Smith et al. 2022, App. C.7.
+
+    Assumes independent ratings with equal variances.
+
+    >>> values, of_a = [5, 3, 4, 2, 5, 3, 4, 2, 5, 3], [True, False] * 5
+    >>> time_to_difference(values, of_a, range(10, 101, 10)).sustained
+    50.0
     """
     at, p = _times(times), t_p_values(values, of_a)
     if len(p) != len(at):
@@ -116,6 +128,9 @@ def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboard
     """Time spent up to and with each answer: ``durations`` summed, and ``onboarding`` once for each new worker.
 
     All in one unit. Source: Smith et al. 2022, App. C.7, where onboarding counts as it must be paid too.
+
+    >>> cumulative_time([2, 3, 2], ['w1', 'w2', 'w1'], onboarding=5).tolist()
+    [7.0, 15.0, 17.0]
     """
     spent, names = np.asarray(durations, dtype=float), np.asarray(workers, dtype=object)
     if len(spent) != len(names):
@@ -131,6 +146,9 @@ def dialogues_needed(n_judgements: npt.ArrayLike, reuse: int | None = None) -> I
 
     No two dialogues are paired twice, so N dialogues of each model give at most N² pairs (Smith et al. 2022, App.
     C.7). ``reuse``: each dialogue is judged at most so many times; None: as often as there are partners for it.
+
+    >>> dialogues_needed([1, 4, 5, 100]).tolist(), dialogues_needed([100], reuse=2).tolist()
+    ([1, 2, 3, 10], [50])
     """
     n = np.asarray(n_judgements, dtype=np.int64)
     if (n < 0).any() or (reuse is not None and reuse < 1):
@@ -144,6 +162,11 @@ def collection_time(n_judgements: npt.ArrayLike, dialogue_time: float, reuse: in
     """Time spent on collecting the dialogues of both models for so many judgements, in the unit of ``dialogue_time``.
 
     Each step holds the dialogues of :func:`dialogues_needed`. Judging self-chats takes none, as nobody talks in them.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> collection_time([1, 4, 100], dialogue_time=6.0).tolist()
+    [12.0, 24.0, 120.0]
     """
     if not dialogue_time >= 0:
         raise ValueError(f"the time of a dialogue must not be negative: {dialogue_time}")
@@ -169,6 +192,13 @@ def chunk_variability(
     Args:
         outcomes: 1, 0, or anything that a mean is wanted of.
         ddof: 0 for the standard deviation of the chunks at hand, 1 for an estimate of that of more chunks.
+
+    A small ``sd`` says that so much rater time is enough to give about the same win rate again. Assumes that answers
+    come in a random order.
+
+    >>> found = chunk_variability([1, 0, 1, 1, 0, 1], [5, 5, 5, 5, 5, 5], chunk=10)
+    >>> found.rates, round(found.sd, 3)
+    ([0.5, 1.0, 0.5], 0.236)
     """
     x = np.asarray(outcomes, dtype=float)
     ends = chunk_ends(durations, chunk=chunk)

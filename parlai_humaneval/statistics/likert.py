@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.correction import Family, corrected
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import is_reversed, on_sliders
-from parlai_humaneval.tables.counting import finished, is_set, of_unfinished
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.statistics.slider_scores import is_reversed
+from parlai_humaneval.statistics.win_rates import effective_win_test
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.counting import finished, is_set, of_unfinished, on_sliders
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -80,7 +80,15 @@ def likert_rows(tables: Tables) -> pd.DataFrame:
 
 
 def likert_groups(tables: Tables) -> list[RatedCriterion]:
-    """The groups of :func:`likert_rows`, sorted; their models by name."""
+    """The groups of :func:`likert_rows`, sorted; their models by name.
+
+    Source: Smith et al. 2022, §3.1.4.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> group = likert_groups(example_tables())[0]
+    >>> group.criterion, [(model.model, model.values.mean()) for model in group.models]
+    ('engaging', [('ada', 3.875), ('bob', 3.375), ('cyd', 1.875)])
+    """
     rows = likert_rows(tables)
     return [_group(own, *(str(part) for part in key)) for key, own in rows.groupby(list(RATED_GROUP), sort=True)]
 
@@ -102,7 +110,17 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
 
 
 def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.95) -> Result:
-    """The mean as it was rated, not reversed, clustered by worker."""
+    """The mean as it was rated, not reversed, clustered by worker.
+
+    The interval is cut to the scale. Assumes independent workers, and that the steps of the scale are equal.
+
+    Source: Smith et al. 2022, §3.1.4; Cameron & Miller 2015, §II.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> group = likert_groups(example_tables())[0]
+    >>> print(mean_rating(group, group.models[0]))
+    engaging of ada: 3.875, 95% interval 3.177 to 4.573, n = 8 [CR1 t, clustered by worker]
+    """
     name = f"{group.criterion} of {model.model}"
     return clustered_mean(model.values, model.workers, name=name, limits=group.limits, level=level)
 
@@ -123,7 +141,20 @@ class RatedPair:
 
 
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
-    """Every two models of ``group``, which are one family of tests."""
+    """Every two models of ``group``, which are one family of tests.
+
+    ``difference`` is in points of the scale, clustered by worker; ``paper`` takes all ratings as independent;
+    ``effective`` is the chance that a rating of A is the higher one.
+
+    Source: Smith et al. 2022, §4.3 and App. C.7.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> group = likert_groups(example_tables())[0]
+    >>> pair = rated_pairs(group)[0]
+    >>> print(pair.difference)
+    engaging of ada − bob: 0.500, 95% interval -1.048 to 2.048, statistic 0.764, p = .47, Holm p = .47, n = 16 [CR1
+    t, clustered by worker]
+    """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
     families = [group.family] * len(pairs)
     differences, papers, effectives = (
@@ -162,6 +193,15 @@ def final_scores(groups: Sequence[RatedCriterion]) -> pd.DataFrame:
 
     Reversed criteria are turned round (minimum + maximum − x); one whose scale is not known is left out.
     Columns: ``dialogue_id``, ``worker_id``, ``model``, ``score``.
+
+    Assumes that the criteria may be averaged: that each counts as much as the others.
+
+    Source: Smith et al. 2022, App. C.4.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> group = likert_groups(example_tables())[0]
+    >>> final_scores([group]).iloc[0].tolist()
+    ['ada-w0', 'w0', 'ada', 3.0]
     """
     parts = []
     for group in groups:

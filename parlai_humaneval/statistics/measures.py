@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.design_effects import observations_per_cluster
+from parlai_humaneval.statistics.design import observations_per_cluster
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

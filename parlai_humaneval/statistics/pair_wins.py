@@ -1,23 +1,31 @@
-"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row is."""
+"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row is.
+
+Two dialogues that are compared are both used again, so that the share won has clusters of two kinds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, sign_flip_p
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.clustered import (
+    MIN_CLUSTERS,
+    cluster_sums,
+    clustered_share,
+    effective_clusters,
+    sign_flip_p,
+    too_few,
+    with_t,
+)
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
-from parlai_humaneval.statistics.two_way import two_way_share
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.counting import Mask, finished, is_set, of_unfinished
-from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.record_rows import TIE
+from parlai_humaneval.tables.schema import TIE
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -25,10 +33,20 @@ Objects = npt.NDArray[np.object_]
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
 SIGN_FLIPS = 1_999
+NO_FAMILY = Family("", "", "")
+Codes = npt.NDArray[np.intp]
+TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
-    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
+    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> len(counted_comparisons(example_tables()))
+    32
+    """
     rows = tables.comparisons
     asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
     # Tables from elsewhere say only in the table of dialogues which of them were left.
@@ -47,6 +65,13 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: a model against itself, or a winner who is neither of the two nor ``tie``.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> rows[['model_a', 'model_b', 'outcome', 'first_a', 'kind']].iloc[0].tolist()
+    ['ada', 'bob', -1, 0.0, 'dialogue']
     """
     a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     winner = comparisons["winner"].to_numpy(dtype=object)
@@ -128,27 +153,39 @@ class PairWins:
     p_sign_flip: float | None
 
 
-def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> list[PairWins]:
-    """Every pair of models in ``rows`` (as :func:`oriented` gives them, one group); p-values are Holm-corrected.
+def wins_of_pairs(
+    rows: pd.DataFrame, *, family: Family = NO_FAMILY, level: float = 0.95, seed: int = 0
+) -> list[PairWins]:
+    """Every pair of models in ``rows``, and Holm's correction over them.
 
-    Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate.
+    Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate, and does not count
+    towards the family.
+
+    Args:
+        rows: comparisons of one group, as :func:`oriented` gives them.
+        family: what the group is of.
+        level: coverage of the intervals.
+        seed: of the random sign flips.
+
+    ``win_rate`` above .5: A is the better one; its p is clustered by worker, ``paper`` holds the test that takes every
+    comparison as independent.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> pair = wins_of_pairs(rows)[0]
+    >>> pair.wins_a, pair.wins_b, round(pair.win_rate.estimate, 3)
+    (22, 10, 0.688)
     """
     pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
-    clustered = corrected([pair.win_rate for pair in pairs])
-    papers = corrected([pair.paper for pair in pairs])
-    by_dialogue = corrected([pair.by_dialogue for pair in pairs])
-    return [
-        replace(pair, win_rate=one, paper=two, by_dialogue=three)
-        for pair, one, two, three in zip(pairs, clustered, papers, by_dialogue, strict=True)
+    tests = [
+        corrected([getattr(pair, name) for pair in pairs], [family] * len(pairs))
+        for name in ("win_rate", "paper", "by_dialogue")
     ]
-
-
-def corrected(results: Sequence[Result]) -> list[Result]:
-    """``results`` with Holm's p; one that rests on nothing keeps its own p and does not count towards the family."""
-    adjusted = holm([result.p_value if result.n else None for result in results])
     return [
-        result.model_copy(update={"p_holm": result.p_value if p is None else p})
-        for result, p in zip(results, adjusted, strict=True)
+        replace(pair, win_rate=win_rate, paper=paper, by_dialogue=by_dialogue)
+        for pair, win_rate, paper, by_dialogue in zip(pairs, *tests, strict=True)
     ]
 
 
@@ -190,26 +227,123 @@ class ModelWins:
 
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
-    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins."""
-    a, b, outcome = rows["model_a"].to_numpy(dtype=object), rows["model_b"].to_numpy(dtype=object), rows["outcome"]
-    workers, result = rows["worker_id"].to_numpy(dtype=object), outcome.to_numpy(dtype=float)
-    found = []
+    """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
+
+    Source: Smith et al. 2022, §3.1.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
+    [('ada', 22, 10), ('bob', 10, 22)]
+    """
+    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    workers, outcome = rows["worker_id"].to_numpy(dtype=object), rows["outcome"].to_numpy(dtype=float)
+    standings = []
     for model in sorted({*a, *b}):
-        own = (a == model) | (b == model)
-        score = np.where(a == model, result, -result)[own]
+        took_part = (a == model) | (b == model)
+        score = np.where(a == model, outcome, -outcome)[took_part]
         won, decided = (score > 0).astype(float), (score != 0).astype(float)
-        rate = clustered_share(cluster_sums(won, decided, workers[own]), name=f"win rate of {model}", level=level)
-        found.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
-    return sorted(found, key=lambda one: -1.0 if one.win_rate.estimate is None else one.win_rate.estimate, reverse=True)
+        sums = cluster_sums(won, decided, workers[took_part])
+        rate = clustered_share(sums, name=f"win rate of {model}", level=level)
+        standings.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
+    return sorted(standings, key=_win_rate, reverse=True)
+
+
+def _win_rate(standing: ModelWins) -> float:
+    return -1.0 if standing.win_rate.estimate is None else standing.win_rate.estimate
 
 
 def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     """How often the one shown first (above or on the left) won, of decided comparisons where that is known.
 
     Tested against one half, clustered by worker: sides were drawn by chance, so that more is a habit of raters.
+
+    Assumes independent workers.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> rows = oriented(counted_comparisons(example_tables()))
+    >>> print(first_shown(rows))
+    the one shown first won: 0.562, 95% interval 0.377 to 0.748, statistic 0.798, p = .45, n = 32 [CR1 t, clustered
+    by worker]
     """
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)
     sums = cluster_sums(won, np.ones_like(won), rows["worker_id"].to_numpy(dtype=object)[known])
     return clustered_share(sums, name="the one shown first won", level=level)
+
+
+def two_way_share(
+    won: npt.ArrayLike,
+    counted: npt.ArrayLike,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    name: str = "share",
+    null: float = 0.5,
+    level: float = 0.95,
+    cluster: str = "dialogue",
+) -> Result:
+    """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``.
+
+    The variance is that of clustering by ``first``, plus by ``second``, minus by both together, each CR1; t has the
+    smaller number of clusters − 1 degrees of freedom. Where the sum is not above the larger of the two, as can be with
+    few clusters, that one stands in. Where ``first`` and ``second`` are the same it is
+    :func:`~parlai_humaneval.analysis.clustered_share`.
+
+    Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
+    ``counted`` is 0.
+
+    Source: Cameron, Gelbach & Miller 2011, §2.1.
+
+    >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
+    >>> print(two_way_share(won, [1] * 8, first, second))
+    share: 0.750, 95% interval 0.291 to 1.000, statistic 1.732, p = .18, n = 8 [CR1 t, clustered by dialogue,
+    two-way]
+    """
+    x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
+    used = n > 0
+    x, n = x[used], n[used]
+    one, n_one = _codes(first, used)
+    two, n_two = _codes(second, used)
+    if bool((one == two).all()):
+        sums = cluster_sums(x, n, np.asarray(first, dtype=object)[used])
+        return clustered_share(sums, name=name, null=null, level=level, cluster=cluster)
+    groups, total = min(n_one, n_two), float(n.sum())
+    share = float(x.sum()) / total
+    base = Result(
+        name=name,
+        estimate=share,
+        level=level,
+        n=round(total),
+        method=f"CR1 t, clustered by {cluster}, two-way",
+        assumptions=(
+            f"comparisons without a common {cluster} are independent",
+            f"not too few {cluster}s on either side",
+        ),
+        source=TWO_WAY_SOURCE,
+        details={"n_first": n_one, "n_second": n_two, "null": null},
+    )
+    if groups < MIN_CLUSTERS:
+        return base.model_copy(update={"notes": (too_few(cluster),)})
+    residuals = (x - share * n) / total
+    both, n_both = _codes(one * (n_two + 1) + two, np.ones(len(x), dtype=bool))
+    by_one, by_two = _variance(residuals, one, n_one), _variance(residuals, two, n_two)
+    error = float(np.sqrt(max(by_one + by_two - _variance(residuals, both, n_both), by_one, by_two)))
+    if error < 1e-9:
+        note = f"all {cluster}s agree, so the variance between them cannot be estimated"
+        return base.model_copy(update={"notes": (note,)})
+    sizes = [np.bincount(x, weights=n, minlength=size).astype(float) for x, size in ((one, n_one), (two, n_two))]
+    return with_t(base, error, groups, null, cluster, min(sizes, key=effective_clusters))
+
+
+def _codes(clusters: npt.ArrayLike, used: npt.NDArray[np.bool_]) -> tuple[Codes, int]:
+    codes, names = pd.factorize(np.asarray(clusters)[used])
+    return np.asarray(codes, dtype=np.intp), len(names)
+
+
+def _variance(residuals: Floats, codes: Codes, groups: int) -> float:
+    sums = np.bincount(codes, weights=residuals, minlength=groups)
+    return groups / (groups - 1) * float((sums**2).sum())

@@ -15,12 +15,17 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
-from parlai_humaneval.statistics.correlations import correlation
-from parlai_humaneval.statistics.rank_correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.correlation import correlation, kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.ranks import rank_range, ranks_of
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.trueskill.batch import Ints, free_for_all_path, free_for_all_ratings, points_table
-from parlai_humaneval.statistics.trueskill.ratings import Floats, shuffle_interval
+from parlai_humaneval.statistics.trueskill.ratings import (
+    Floats,
+    Ints,
+    free_for_all_path,
+    free_for_all_ratings,
+    points_table,
+    shuffle_interval,
+)
 
 MEMORY = 300
 """Dialogues of all models after which hardly anything earlier is left in the differences of scores (< .01)."""
@@ -78,6 +83,11 @@ def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> flo
         ValueError: the rankings are not of as many models as the reference, or a place is missing.
 
     Source: Ma et al. 2023, §4.1.
+
+    1: every sample ranked the models as all the data do.
+
+    >>> round(same_ranking_share([[1, 2, 3], [1, 3, 2], [1, 2, 3]], [1, 2, 3]), 3)
+    0.667
     """
     wanted = np.asarray(reference, dtype=object)
     rows = np.asarray(rankings, dtype=object)
@@ -97,6 +107,12 @@ def ranking_agreement(
 
     Scores, not ranks: more is better in both. No estimate where all of one are equal, or fewer than two are shared.
     n is the number of models, so that the interval of Pearson's ρ is wide. Source: Ma et al. 2023, §3.3.
+
+    1 is the same order, −1 the reverse.
+
+    >>> found = ranking_agreement({'a': 3, 'b': 2, 'c': 1, 'd': 0}, {'a': 30, 'b': 10, 'c': 20, 'd': 0})
+    >>> round(found['tau_b'].estimate, 3)
+    0.667
     """
     shared = [m for m in scores if scores[m] is not None and others.get(m) is not None]
     x, y = ([table[m] for m in shared] for table in (scores, others))
@@ -137,6 +153,11 @@ def score_ranges(
         ValueError: no dialogues, or not as many workers as dialogues.
 
     Source: Ma et al. 2023, §4.2 (orders); Cameron, Gelbach & Miller 2008 (resamples of clusters).
+
+    >>> points = [[3, 1, 0], [2, 2, 0], [3, 0, 1], [1, 2, 1], [2, 1, 1], [4, 0, 0]]
+    >>> found = score_ranges(points, list('aabbcc'), draws=100)[0]
+    >>> found.rank_low, found.rank_high
+    (1, 1)
     """
     table = points_table(points)
     owners = np.asarray(workers, dtype=object)
@@ -199,6 +220,14 @@ def stability_curves(
         ValueError: shapes or sizes that do not fit.
 
     Source: Ma et al. 2023, §4.1 and §4.3, which draw 100 samples.
+
+    ``same`` near 1 at few dialogues: so few would have done. Samples are drawn from the data at hand: at the most
+    dialogues the curve is too good.
+
+    >>> points = [[3, 1, 0], [2, 2, 0], [3, 0, 1], [1, 2, 1], [2, 1, 1], [4, 0, 0]]
+    >>> found = stability_curves(points, [3, 2, 1], sizes=[2, 4], samples=20)
+    >>> [(point.dialogues, point.same) for point in found]
+    [(2, 0.75), (4, 0.85)]
     """
     cube = np.asarray(points, dtype=float)
     cube = cube[None] if cube.ndim == 2 else cube
@@ -248,7 +277,7 @@ def _resamples(rng: np.random.Generator, codes: npt.NDArray[np.int64], rows: int
     groups = int(codes.max()) + 1
     weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=rows)[:, codes]
     drawn = (np.repeat(np.arange(len(codes)), row) for row in weights)
-    orders: Ints = np.stack([np.resize(rng.permutation(own), length) for own in drawn]).astype(np.int64)
+    orders: Ints = np.stack([np.resize(rng.permutation(dialogues), length) for dialogues in drawn]).astype(np.int64)
     return orders
 
 

@@ -53,6 +53,12 @@ def rank_sum_test(
         ValueError: a value is nan or infinite, or the alternative is unknown.
 
     Assumes independent observations. Source: Mann & Whitney 1947; Ji et al. 2022, §4.2.
+
+    A small p says that values of the one sample tend to be higher.
+
+    >>> print(rank_sum_test([3, 4, 5, 5], [1, 2, 3, 3]))
+    x against y: 0.938, statistic 15.000, p = .053, n = 8 [Wilcoxon rank-sum test (two-sided), corrected for ties
+    and continuity]
     """
     if alternative not in ALTERNATIVES:
         raise ValueError(f"alternative {alternative!r}: expected {', '.join(ALTERNATIVES)}")

@@ -32,6 +32,11 @@ def rank_range(ranks: npt.ArrayLike, level: float = 0.95) -> Range | None:
 
     None where there are no ranks. Assumes that resamples vary as new data would. Source: Deriu et al. 2020, §3.2, after
     Dušek et al. 2018; Bojar et al. 2013.
+
+    A model with the range 1 to 2 is the best or second best.
+
+    >>> rank_range([1] * 90 + [2] * 9 + [3])
+    (1, 2)
     """
     ordered = _ordered(ranks, level)
     if not ordered.size:
@@ -44,6 +49,9 @@ def rank_range_shortest(ranks: npt.ArrayLike, level: float = 0.95) -> Range | No
     """Shortest range that holds at least ``level`` of the bootstrap ``ranks``; of equally short ones the best.
 
     None where there are no ranks. The authors' own program takes a range of this kind. Source: Deriu et al. 2020, §3.2.
+
+    >>> rank_range_shortest([1] * 96 + [2] * 4)
+    (1, 1)
     """
     ordered = _ordered(ranks, level)
     if not ordered.size:
@@ -60,6 +68,11 @@ def rank_clusters(ranges: Mapping[str, tuple[int, int]]) -> list[list[str]]:
 
     Ranges that share one rank overlap. Two models of a cluster may have ranges apart from each other, where a third
     one lies between them. Source: Deriu et al. 2020, §3.2; Bojar et al. 2013.
+
+    Models of one cluster cannot be told apart.
+
+    >>> rank_clusters({'a': (1, 2), 'b': (2, 3), 'c': (4, 4)})
+    [['a', 'b'], ['c']]
     """
     for name, (low, high) in ranges.items():
         if low > high:

@@ -1,9 +1,10 @@
-"""Ordinary least squares with the paper's intervals and with ones that are clustered by worker."""
+"""Least squares with the paper's intervals and with ones clustered by worker; which turns weigh most in final ratings."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.likert import RatedCriterion, final_scores
 from parlai_humaneval.statistics.result import Detail, Result
+from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
+from parlai_humaneval.tables.columns import Tables
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +44,14 @@ def ols(
 
     Raises:
         ValueError: missing values, shapes that do not fit, or no observations.
+
+    A coefficient is by how much ``y`` is higher where its column is higher by 1 and the others are the same.
+
+    Source: Smith et al. 2022, App. C.4; Cameron & Miller 2015, §II.
+
+    >>> terms = ols([1, 2, 3, 4, 5], [2.1, 3.9, 6.2, 7.8, 10.1], names=['turn'])
+    >>> [(term.name, round(term.estimate, 2)) for term in terms]
+    [('intercept', 0.05), ('turn', 1.99)]
     """
     matrix, target = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
@@ -145,3 +157,120 @@ def _check(matrix: Floats, target: Floats, terms: Sequence[str]) -> None:
         raise ValueError("no observations: nothing can be estimated")
     if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
         raise ValueError("x and y must have no missing or infinite values: leave such rows out")
+
+
+@dataclass(frozen=True)
+class TurnWeights:
+    """Least squares of final scores on the rates of each turn, over the dialogues of ``model`` ("" for all together).
+
+    ``terms``: intercept and a coefficient a turn, clustered by worker; ``paper``: the same with classical intervals.
+    ``left_out``: dialogues with fewer or more turns than ``n_turns``, or without final ratings.
+    """
+
+    model: str
+    n_dialogues: int
+    n_turns: int
+    left_out: int
+    terms: list[Result]
+    paper: list[Result]
+
+
+def single_groups(tables: Tables) -> list[ChoiceGroup]:
+    """The groups of single replies, without the work on the turns in which several were shown."""
+    turns = tables.turns
+    one = turns.drop_duplicates(["dialogue_id", "model"]).drop_duplicates("dialogue_id", keep=False)["dialogue_id"]
+    alone = turns["dialogue_id"].isin(one).to_numpy(dtype=bool)
+    if not alone.any():
+        return []
+    return [group for group in choice_groups(replace(tables, turns=turns[alone])) if group.kind == "single"]
+
+
+def weigh_turns(
+    turns: Sequence[ChoiceGroup], ratings: Sequence[RatedCriterion], *, level: float = 0.95
+) -> list[TurnWeights]:
+    """Regress the mean final rating of a dialogue on the share of criteria found good at each turn.
+
+    As in the paper both are means over the criteria. ``turns``: groups of single replies; ``ratings``: final ratings of
+    the same dialogues. All models together come first, then each. Only dialogues of the most frequent number of turns
+    count. Empty where no dialogue has both.
+
+    Assumes what least squares does; final ratings are on a few points, so that intervals are approximate.
+
+    A turn with a large coefficient weighs much in how the whole dialogue is rated.
+
+    Source: Smith et al. 2022, App. C.4 (Figure 7).
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.statistics.likert import likert_groups
+    >>> tables = example_tables()
+    >>> weights = weigh_turns(single_groups(tables), likert_groups(tables))[0]
+    >>> weights.n_dialogues, [term.name for term in weights.terms]
+    (24, ['intercept', 'turn 1', 'turn 2', 'turn 3', 'turn 4'])
+    """
+    rates, scores = turn_rates(turns), final_scores(ratings)
+    rates = rates.join(scores.set_index(["dialogue_id", "worker_id"])["score"], how="left")
+    if rates["score"].notna().sum() == 0:
+        return []
+    of_model = rates.index.get_level_values("dialogue_id").map(_models(scores)).to_numpy(dtype=object)
+    models = sorted({str(model) for model in of_model if isinstance(model, str)})
+    together = _regressed(rates, "", level)
+    each = [_regressed(rates[of_model == model], model, level) for model in models if len(models) > 1]
+    return [one for one in (together, *each) if one is not None]
+
+
+def turn_rates(groups: Sequence[ChoiceGroup]) -> pd.DataFrame:
+    """Share of criteria found good: a row per dialogue and worker (the index), a column per turn; nan where none.
+
+    Source: Smith et al. 2022, App. C.4.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> turn_rates(single_groups(example_tables())).iloc[0].tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
+    parts = [
+        pd.DataFrame(
+            {
+                "dialogue_id": group.turns.dialogues,
+                "worker_id": group.turns.workers,
+                "turn": group.turns.turns.astype(int),
+                "good": np.nansum(group.turns.chosen, axis=1),
+            }
+        )
+        for group in groups
+    ]
+    if not parts:
+        index = pd.MultiIndex.from_arrays([[], []], names=["dialogue_id", "worker_id"])
+        nothing: pd.DataFrame = pd.DataFrame(index=index)
+        return nothing
+    means = pd.concat(parts).groupby(["dialogue_id", "worker_id", "turn"])["good"].mean()
+    rates: pd.DataFrame = means.unstack("turn")
+    return rates
+
+
+def _models(scores: pd.DataFrame) -> dict[str, str]:
+    return dict(zip(scores["dialogue_id"], scores["model"], strict=True))
+
+
+def _regressed(rates: pd.DataFrame, model: str, level: float) -> TurnWeights | None:
+    turns = [name for name in rates.columns if name != "score"]
+    rated = rates[rates["score"].notna().to_numpy(dtype=bool)]
+    if rated.empty:
+        return None
+    known = rated[turns].notna()
+    n_turns = int(known.sum(axis=1).mode().max())
+    first = turns[:n_turns]
+    whole = (known[first].all(axis=1) & (known.sum(axis=1) == n_turns)).to_numpy(dtype=bool)
+    used = rated[whole]
+    if used.empty:
+        return None
+    x, y = used[first].to_numpy(dtype=float), used["score"].to_numpy(dtype=float)
+    workers = used.index.get_level_values("worker_id").to_numpy(dtype=object)
+    names = [f"turn {turn}" for turn in first]
+    return TurnWeights(
+        model=model,
+        n_dialogues=len(used),
+        n_turns=n_turns,
+        left_out=len(rates) - len(used),
+        terms=ols(x, y, names=names, clusters=workers, level=level),
+        paper=ols(x, y, names=names, level=level),
+    )

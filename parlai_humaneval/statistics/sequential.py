@@ -33,6 +33,14 @@ def binomial_p_values(successes: npt.ArrayLike, trials: npt.ArrayLike, p0: float
 
     Raises:
         ValueError: not 0 ≤ successes ≤ trials, arrays of different length, or ``p0`` not between 0 and 1.
+
+    Right for one look that was fixed beforehand; who looks again and again needs :func:`anytime_p_values`. Assumes
+    independent outcomes.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> binomial_p_values([1, 3, 8], [1, 4, 9]).round(3).tolist()
+    [1.0, 0.625, 0.039]
     """
     k, n = np.asarray(successes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
     if k.shape != n.shape or k.ndim != 1:
@@ -73,6 +81,13 @@ def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:
 
     ``values`` in the order in which they came; ``of_a``: True where a value is of A. 1 as long as a sample is empty
     or no value differs, so that no variance can be estimated.
+
+    Right for one look that was fixed beforehand. Assumes independent, normal values.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> t_p_values([5, 3, 4, 2, 5, 3], [True, False] * 3).round(3).tolist()
+    [1.0, 1.0, 0.333, 0.106, 0.032, 0.013]
     """
     y, a = np.asarray(values, dtype=float), np.asarray(of_a, dtype=bool)
     if y.shape != a.shape or y.ndim != 1:
@@ -100,6 +115,13 @@ def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_
     (Ville's inequality). Infinite evidence is cut to the largest number there is.
 
     Assumes that outcomes are independent, also those of one worker.
+
+    An e-value of 20 is evidence as strong as p = .05.
+
+    Source: Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe & Sekhon 2021.
+
+    >>> e_values([1, 1, 0, 1, 1, 1, 1, 1]).round(2).tolist()
+    [1.0, 1.05, 0.95, 0.99, 1.08, 1.21, 1.39, 1.65]
     """
     x = _flags(outcomes)
     if not 0 < p0 < 1 or not weight > 0:
@@ -111,7 +133,15 @@ def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_
 
 
 def anytime_p_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
-    """A p-value after each outcome that stays right however often one looks: 1 over the highest e-value so far."""
+    """A p-value after each outcome that stays right however often one looks: 1 over the highest e-value so far.
+
+    Below .05 at any look: the share differs from ``p0``, and one may stop there. Assumes what :func:`e_values` does.
+
+    Source: Howard, Ramdas, McAuliffe & Sekhon 2021, §1; Ville 1939.
+
+    >>> anytime_p_values([1, 1, 0, 1, 1, 1, 1, 1]).round(3).tolist()
+    [1.0, 0.955, 0.955, 0.955, 0.929, 0.829, 0.719, 0.606]
+    """
     e = e_values(outcomes, p0, weight=weight)
     return np.asarray(np.minimum(1.0, 1 / np.maximum.accumulate(e)), dtype=float) if e.size else e
 
@@ -132,7 +162,15 @@ class Crossing:
 
 
 def crossing(p_values: npt.ArrayLike, alpha: float = 0.05, min_looks: int = 1) -> Crossing:
-    """Looks before the ``min_looks``-th do not count."""
+    """Looks before the ``min_looks``-th do not count.
+
+    Where p fell below ``alpha`` for the first time, and for good.
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> crossing([0.2, 0.04, 0.07, 0.03, 0.01])
+    Crossing(first=1, sustained=3)
+    """
     p = np.asarray(p_values, dtype=float)
     below = (p < alpha) & (np.arange(1, len(p) + 1) >= min_looks)
     if not below.any():

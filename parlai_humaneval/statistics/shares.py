@@ -16,6 +16,13 @@ def binomial_p(k: int, n: int, p: float = 0.5) -> float:
     """Two-sided p of ``k`` successes in ``n`` against the chance ``p``; 1 when n = 0.
 
     It sums the chances of all outcomes that are no likelier than ``k``.
+
+    A small p says that the share is not ``p``. Assumes independent trials.
+
+    Source: Smith et al. 2022, App. C.7; the sum is that of scipy's ``binomtest``.
+
+    >>> round(binomial_p(60, 100), 4)
+    0.0569
     """
     _check(k, n)
     if n == 0:
@@ -29,6 +36,12 @@ def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float
     """p̂ ± z·√(p̂(1−p̂)/n), as in Liu et al. 2023, Table 6; None when n = 0.
 
     It may reach beyond 0–1, and shrinks to a point at k = 0 and k = n: prefer Wilson's.
+
+    Assumes independent trials.
+
+    >>> low, high = wald_interval(84, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.768, 0.912)
     """
     _check(k, n)
     if n == 0:
@@ -39,7 +52,16 @@ def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float
 
 
 def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float] | None:
-    """The shares that a score test does not reject (Wilson 1927); None when n = 0."""
+    """The shares that a score test does not reject (Wilson 1927); None when n = 0.
+
+    It stays within 0–1 and holds its coverage near both ends. Assumes independent trials.
+
+    Source: Wilson 1927.
+
+    >>> low, high = wilson_interval(84, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.756, 0.899)
+    """
     _check(k, n)
     if n == 0:
         return None
@@ -50,7 +72,14 @@ def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, flo
 
 
 def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level: float = 0.95) -> Result:
-    """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7); its statistic is k/n."""
+    """Two-sided binomial test of ``k`` of ``n`` against ``p`` (Smith et al. 2022, App. C.7); its statistic is k/n.
+
+    Assumes independent trials: read a clustered test beside it where one person gave several.
+
+    >>> print(binomial_test(60, 100))
+    share: 0.600, 95% interval 0.502 to 0.691, statistic 0.600, p = .057, n = 100 [two-sided binomial test, Wilson
+    interval]
+    """
     low, high = wilson_interval(k, n, level) or (None, None)
     return Result(
         name=name,
@@ -83,6 +112,9 @@ def success_rate(
 
     Raises:
         ValueError: not 0 ≤ k ≤ n.
+
+    >>> print(success_rate(84, 100))
+    success rate: 0.840, 95% interval 0.756 to 0.899, n = 100 [Wilson interval]
     """
     low, high = (wilson_interval if interval == "wilson" else wald_interval)(k, n, level) or (None, None)
     return Result(

@@ -1,43 +1,46 @@
-"""Slider ratings on one scale (Ji et al. 2022, §3.3): turned round where a high one is bad, standardised by worker."""
+"""Slider ratings on one scale (Ji et al. 2022, §3.2–3.3): which of them count, turned round where a high one is bad,
+standardised by worker."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.quality.ratings import ALPHA
 from parlai_humaneval.statistics.rank_tests import rank_sums
-from parlai_humaneval.tables.counting import is_set
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.columns import TableError, Tables
+from parlai_humaneval.tables.counting import (
+    SLIDER_MAXIMUM,
+    SLIDER_MINIMUM,
+    Mask,
+    finished,
+    is_set,
+    of_unfinished,
+    on_sliders,
+)
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
-"""Where a table from elsewhere does not say."""
+TECHNIQUE = "direct_assessment"
+ALPHA = 0.05
+"""“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
 
 
-MOST_POINTS = 10.0
-"""Scales that reach further are sliders."""
-
-
-def on_sliders(ratings: pd.DataFrame) -> Mask:
-    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
-
-    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
-    above ten or of a degraded model, and those of direct assessment always.
-    """
-    technique = ratings["technique"].fillna("")
-    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
-    unnamed = ratings["scale"].isna()
-    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
-    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
-    return np.asarray(found.fillna(False), dtype=bool)
-
-
 def is_reversed(ratings: pd.DataFrame) -> Mask:
-    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive."""
+    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
+
+    Source: Ji et al. 2022, §3.1.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> dict(zip(sliders['criterion'].head(3), is_reversed(sliders).tolist()))
+    {'fluent': False, 'interesting': False, 'robotic': True}
+    """
     by_name = ratings["criterion"].isin(REVERSED_CRITERIA).to_numpy(dtype=bool)
     if "reversed" not in ratings.columns:
         return np.asarray(by_name, dtype=bool)
@@ -54,6 +57,14 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side
         has no rating), ``constant`` (all ratings of the worker are equal).
+
+    A worker who did not pass may have clicked at random. Assumes independent ratings.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> worker_checks(sliders)['passed'].tolist()
+    [True, True, True, True, True, True, True, True]
     """
     positive = ratings[~is_reversed(ratings)]
     codes, workers = pd.factorize(positive["worker_id"], sort=True)
@@ -72,7 +83,16 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def turned(ratings: pd.DataFrame) -> Floats:
-    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders)."""
+    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
+
+    Source: Ji et al. 2022, §3.3.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> sliders['value'].head(3).tolist(), turned(sliders)[:3].tolist()
+    ([84.0, 77.0, 22.0], [84.0, 77.0, 78.0])
+    """
     x = ratings["value"].to_numpy(dtype=float)
     low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
     high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
@@ -83,6 +103,14 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     """Each rating as (x − mean) / sd of its worker, after :func:`turned`; nan for a worker whose ratings do not vary.
 
     All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
+
+    0 is what the worker gives on average, so that strict and mild workers can be compared.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> ratings = example_tables().ratings
+    >>> sliders = ratings[ratings['scale'] == 'slider']
+    >>> standardised(sliders)[:3].round(2).tolist()
+    [1.3, 1.07, 1.1]
     """
     x = turned(ratings)
     codes, workers = pd.factorize(ratings["worker_id"])
@@ -105,6 +133,11 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
 
     Raises:
         ValueError: a rating is nan or infinite.
+
+    0 is the worker's mean, 1 a standard deviation above it.
+
+    >>> standardise([20, 40, 60]).tolist()
+    [-1.0, 0.0, 1.0]
     """
     x = np.asarray(ratings, dtype=float)
     if not np.isfinite(x).all():
@@ -121,3 +154,88 @@ def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tup
     np.minimum.at(lowest, codes, values)
     np.maximum.at(highest, codes, values)
     return lowest, highest
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """Slider ratings with columns ``raw``, ``z``, ``degraded`` (bool) and ``passed`` (bool); and who gave them.
+
+    ``checks``: as :func:`worker_checks` gives them. ``checked``: whether there
+    was a degraded model at all. ``counted``: the ratings that the scores rest on, without the degraded model's: those of
+    workers who passed, or of everyone where nobody could be checked, or nobody passed.
+    """
+
+    ratings: pd.DataFrame
+    checks: pd.DataFrame
+    checked: bool
+    counted: pd.DataFrame
+    remarks: list[str]
+
+    @property
+    def everyone(self) -> pd.DataFrame:
+        """The ratings of all workers, without those of the degraded model."""
+        rows: pd.DataFrame = self.ratings[~self.ratings["degraded"].to_numpy(dtype=bool)]
+        return rows
+
+    @property
+    def n_workers(self) -> int:
+        return int(self.ratings["worker_id"].nunique())
+
+    @property
+    def n_passed(self) -> int:
+        return int(self.ratings.loc[self.ratings["passed"].to_numpy(dtype=bool), "worker_id"].nunique())
+
+    @property
+    def nobody_passed(self) -> bool:
+        return self.checked and self.n_passed == 0
+
+
+def assessed(tables: Tables) -> Assessed | None:
+    """The slider ratings that count; None where there are none.
+
+    Raises:
+        TableError: a rating is beyond the ends of its scale.
+    """
+    rows, remarks = _of_one_kind(tables.ratings[on_sliders(tables.ratings) & _first_hand(tables)])
+    if not len(rows):
+        return None
+    _check_range(rows)
+    checks = worker_checks(rows)
+    degraded = is_set(rows, "degraded")
+    passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
+    scored = rows.assign(raw=turned(rows), z=standardised(rows), degraded=degraded, passed=passed)
+    checked = bool(degraded.any())
+    kept = passed if checked and passed.any() else np.ones(len(rows), dtype=bool)
+    return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
+
+
+def _first_hand(tables: Tables) -> Mask:
+    """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
+    rows = tables.ratings
+    left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
+    return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
+
+
+def _of_one_kind(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Of several techniques the direct assessment, so that live raters and readers are not mixed."""
+    assessment = (rows["technique"].eq(TECHNIQUE) | rows["technique"].isna()).to_numpy(dtype=bool)
+    if not assessment.any() or assessment.all():
+        return rows, []
+    others = ", ".join(sorted(set(rows["technique"][~assessment])))
+    return rows[assessment], [
+        f"{counted(int((~assessment).sum()), 'rating')} of {others} on long scales are left out here."
+    ]
+
+
+def _check_range(rows: pd.DataFrame) -> None:
+    x = rows["value"].to_numpy(dtype=float)
+    low = rows["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
+    high = rows["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
+    beyond = (x < low) | (x > high)
+    if beyond.any():
+        at = int(beyond.argmax())
+        row = rows.iloc[at]
+        raise TableError(
+            f"ratings.value: {x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"expected {low[at]:g} to {high[at]:g}. Columns minimum and maximum say so if the scale is another."
+        )

@@ -1,20 +1,23 @@
-"""Spot The Bot: who wins a segment, and ranks over resamples of the segments (Deriu et al. 2020, §3.2)."""
+"""Spot The Bot: who wins a segment, and ranks over resamples of the segments (Deriu et al. 2020, §3.2).
+
+Also how many dialogues of each pair of bots a stable ranking needs (§5.2, Figure 3).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.statistics.ranks import Ints, ranks_of
-from parlai_humaneval.statistics.trueskill.batch import rate_two_player
+from parlai_humaneval.statistics.trueskill.ratings import rate_two_player
 from parlai_humaneval.statistics.trueskill.update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
-from parlai_humaneval.tables.record_rows import TIE
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,6 +31,8 @@ _STEPS = 2_000_000
 """Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
 
 Unit = Literal["segment", "worker"]
+LEAST = 3
+"""Fewest dialogues of a pair that are tried, as in the paper."""
 
 
 def label_winner(first: str, second: str) -> int:
@@ -37,6 +42,9 @@ def label_winner(first: str, second: str) -> int:
         ValueError: an unknown label.
 
     Source: Deriu et al. 2020, §3.2.
+
+    >>> label_winner('human', 'unsure'), label_winner('bot', 'bot')
+    (1, 0)
     """
     for label in (first, second):
         if label not in GOODNESS:
@@ -56,6 +64,12 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
+
+    Source: Deriu et al. 2020, §3.1.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> judged_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']].iloc[0].tolist()
+    [2, 'ada', 'bob', 1]
     """
     check_unique("segments", rows)  # one that stands twice would meet itself below
     columns = [*SEGMENT, "model", "opponent", "label", "seconds"]
@@ -81,17 +95,24 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie).
 
     People win against nobody, and a self-chat says nothing of others.
+
+    Source: Deriu et al. 2020, §3.2.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> contests[['model_a', 'model_b', 'winner']].iloc[0].tolist()
+    ['ada', 'bob', 'ada']
     """
-    one, two = segments["model_0"], segments["model_1"]
-    counted = ((one != two) & (one != HUMAN) & (two != HUMAN)).to_numpy(dtype=bool)
-    own = segments[counted]
-    first = (own["model_0"] < own["model_1"]).to_numpy(dtype=bool)
-    lead = own["lead"].to_numpy(dtype=np.int64)
-    winner = np.where(lead > 0, own["model_0"], own["model_1"]).astype(object)
+    speaker_0, speaker_1 = segments["model_0"], segments["model_1"]
+    counted = ((speaker_0 != speaker_1) & (speaker_0 != HUMAN) & (speaker_1 != HUMAN)).to_numpy(dtype=bool)
+    between_bots = segments[counted]
+    first = (between_bots["model_0"] < between_bots["model_1"]).to_numpy(dtype=bool)
+    lead = between_bots["lead"].to_numpy(dtype=np.int64)
+    winner = np.where(lead > 0, between_bots["model_0"], between_bots["model_1"]).astype(object)
     winner[lead == 0] = TIE
-    contests: pd.DataFrame = own.assign(
-        model_a=np.where(first, own["model_0"], own["model_1"]),
-        model_b=np.where(first, own["model_1"], own["model_0"]),
+    contests: pd.DataFrame = between_bots.assign(
+        model_a=np.where(first, between_bots["model_0"], between_bots["model_1"]),
+        model_b=np.where(first, between_bots["model_1"], between_bots["model_0"]),
         lead_a=np.where(first, lead, -lead),
         winner=winner,
     )
@@ -122,6 +143,12 @@ def bootstrap_ranks(
         ValueError: a model of ``contests`` is missing from ``models``.
 
     Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> ranks = bootstrap_ranks(contests, ['ada', 'bob', 'cyd'], draws=50)
+    >>> ranks.shape, np.median(ranks, axis=0).tolist()
+    ((50, 3), [1.0, 2.0, 3.0])
     """
     place = {name: number for number, name in enumerate(models)}
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
@@ -206,3 +233,107 @@ def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
     pick, end = drawn.ravel()[which], ends.ravel()[which]
     orders: Ints = by_worker[starts[pick] + places - (end - sizes[pick])]
     return rng.permuted(orders, axis=1)
+
+
+@dataclass(frozen=True)
+class StabilityCurve:
+    """Over ``dialogues`` of each pair: share of subsamples with the most frequent ranking, and with that of all data.
+
+    ``left_out``: the bot that was taken out of the pool; empty: none.
+    """
+
+    left_out: str
+    dialogues: list[int]
+    stability: list[float]
+    as_all: list[float]
+
+
+def ranking_stability(
+    contests: pd.DataFrame, models: Sequence[str], *, points: int = 15, draws: int = 500, seed: int = 0
+) -> list[StabilityCurve]:
+    """Stability of the ranking for the whole pool, and for the pool without each bot in turn.
+
+    A subsample has n dialogues of each pair (all, where it has fewer), without replacement, with all their judgements.
+    It is ranked by the mean over opponents of the win rate (Eq. 1; ½ where a pair decided nothing), in place of the
+    clusters of a TrueSkill bootstrap in each subsample, which the paper takes, and which would need a million rankings.
+    The subsamples of a draw grow by dialogues, and all pools share them. At the greatest n all subsamples are the
+    data, so that stability is 1 there whatever the data: read the curve to its left.
+
+    Args:
+        contests: rows of :func:`~parlai_humaneval.statistics.spotting.bot_contests`.
+        models: the bots, all of ``contests`` at least.
+        points: how many n at most, from 3 (or fewer) to the most dialogues that a pair has.
+        draws: subsamples.
+        seed: of the subsamples.
+
+    Returns:
+        The whole pool first; pools of one bot are left out. None without contests.
+
+    ``stability`` near 1 at n dialogues: so many of each pair would have given the ranking of all.
+
+    Source: Deriu et al. 2020, §5.2 (Figure 3).
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> contests = bot_contests(judged_segments(example_tables().segments))
+    >>> curve = ranking_stability(contests, ['ada', 'bob', 'cyd'], points=3, draws=50)[0]
+    >>> curve.dialogues, curve.stability[-1]
+    ([3, 6, 8], 1.0)
+    """
+    if contests.empty:
+        return []
+    pairs, wins, losses, sizes = _pairs(contests, {name: place for place, name in enumerate(models)})
+    most = int(sizes.max())
+    numbers = np.unique(np.linspace(min(LEAST, most), most, points).round().astype(int))
+    rng = np.random.default_rng(seed)
+    won = np.zeros((draws, len(numbers), len(pairs)))
+    lost = np.zeros_like(won)
+    for pair, (own_wins, own_losses) in enumerate(zip(wins, losses, strict=True)):
+        order = np.argsort(rng.random((draws, own_wins.size)), axis=1)
+        last = np.minimum(numbers, own_wins.size) - 1
+        won[:, :, pair] = np.cumsum(own_wins[order], axis=1)[:, last]
+        lost[:, :, pair] = np.cumsum(own_losses[order], axis=1)[:, last]
+    rates = np.full(won.shape, 0.5)
+    np.divide(won, won + lost, out=rates, where=won + lost > 0)
+    pools = [None, *range(len(models))] if len(models) > 2 else [None]
+    return [_curve(pairs, rates, models, left_out, numbers) for left_out in pools]
+
+
+def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Floats], list[Floats], Ints]:
+    """Pairs (of indices), and for each the wins and losses of A by dialogue."""
+    lead = contests["lead_a"].to_numpy(dtype=np.int64)
+    counts = (
+        contests.assign(won=lead > 0, lost=lead < 0)
+        .groupby(["model_a", "model_b", "dialogue_id"], sort=True)[["won", "lost"]]
+        .sum()
+    )
+    of_pairs = [
+        ((place[a], place[b]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
+        for (a, b), judged in counts.groupby(level=[0, 1], sort=True)
+    ]
+    pairs = np.array([pair for pair, _, _ in of_pairs], dtype=np.int64)
+    sizes = np.array([won.size for _, won, _ in of_pairs], dtype=np.int64)
+    return pairs, [won for _, won, _ in of_pairs], [lost for _, _, lost in of_pairs], sizes
+
+
+def _curve(pairs: Ints, rates: Floats, models: Sequence[str], left_out: int | None, numbers: Ints) -> StabilityCurve:
+    kept = np.ones(len(pairs), dtype=bool) if left_out is None else (pairs != left_out).all(axis=1)
+    size = len(models)
+    first, second = np.eye(size)[pairs[kept, 0]], np.eye(size)[pairs[kept, 1]]
+    opponents = (first + second).sum(axis=0)
+    sums = rates[:, :, kept] @ first + (1 - rates[:, :, kept]) @ second
+    playing = opponents > 0
+    # Rounded, so that equal means of sums in another order stay equal.
+    means = np.round(sums[:, :, playing] / opponents[playing], 9)
+    draws, points, bots = means.shape
+    ranks = ranks_of(means.reshape(-1, bots)).reshape(draws, points, bots)
+    stability, as_all = [], []
+    for point in range(points):
+        _, which = np.unique(ranks[:, point], axis=0, return_inverse=True)
+        stability.append(float(np.bincount(np.asarray(which).ravel()).max() / draws))
+        as_all.append(float((ranks[:, point] == ranks[0, -1]).all(axis=1).mean()))
+    return StabilityCurve(
+        left_out="" if left_out is None else models[left_out],
+        dialogues=[int(number) for number in numbers],
+        stability=stability,
+        as_all=as_all,
+    )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from parlai_humaneval.statistics.clustered import DIFFERENCE_LIMITS, cluster_sums, clustered_share
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.tables.turn_matrices import ChosenTurns
+from parlai_humaneval.tables.choices import ChosenTurns
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -65,6 +65,16 @@ def reselection(turns: ChosenTurns, *, one_pick: bool, level: float = 0.95) -> l
     All together: with ``one_pick`` the share in which any model was chosen twice running, else the mean over models.
     Where any number may be picked also ties, all chosen ("tie-win") and none ("tie-loss"), which Liu et al. found to
     come in series.
+
+    ``excess`` above 0: more series than chance would give.
+
+    Source: Liu et al. 2023, “Examining turn-level sample independence”.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> [(series.what, series.n_pairs, round(series.both, 3)) for series in reselection(group.turns, one_pick=False)][:3]
+    [('ada', 24, 0.792), ('bob', 24, 0.167), ('cyd', 24, 0.167)]
     """
     chosen = turns.chosen
     columns = {model: chosen[:, [i]] for i, model in enumerate(turns.models)}
@@ -151,6 +161,18 @@ def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
 
     Dialogues count that have later turns, and in whose first turn some models were chosen and some were not. The
     paper does not say which t test it makes; this is that of one difference a dialogue, two-sided.
+
+    Above 0: who is chosen in the first turn is chosen more often later, too. ``adjusted`` takes out that good models
+    are chosen first and later.
+
+    Source: Ma et al. 2023, §4 (t test of cascading bias).
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> print(first_choice(group.turns).adjusted)
+    chosen first − others, in later turns, given how good the models are: -0.105, 95% interval -0.198 to -0.013,
+    statistic -2.791, p = .032, n = 7 [CR1 t, clustered by worker]
     """
     codes, names = pd.factorize(turns.dialogues)
     rates, other_rates, chosen_first = _later_rates(turns, codes, len(names))
@@ -228,6 +250,17 @@ def first_place(turns: ChosenTurns, *, level: float = 0.95) -> Result:
     """Anchoring: rate at which the reply shown first is chosen, minus that of the others; clustered, tested against 0.
 
     Turns count that showed a reply at the first place and at another. Assumes that places were drawn at random.
+
+    Above 0: raters favour what they read first.
+
+    Source: Liu et al. 2023, “Examining anchoring effects”.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> print(first_place(group.turns))
+    selected rate of the first place − of the others: -0.016, 95% interval -0.319 to 0.287, statistic -0.122, p =
+    .91, n = 32 [CR1 t, clustered by worker]
     """
     places = turns.by_position
     others = places[:, 1:]

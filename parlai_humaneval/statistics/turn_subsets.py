@@ -50,6 +50,18 @@ def leave_one_out(
 
     Raises:
         ValueError: as ``compare_choices``.
+
+    A ranking that changes without a model rests on comparisons with it.
+
+    Source: Liu et al. 2023.
+
+    >>> from parlai_humaneval.statistics.turn_tests import compare_choices
+    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    >>> workers = list('aabbccdd')
+    >>> models = ['ada', 'bob', 'cyd']
+    >>> tests = compare_choices(chosen, models, workers, one_pick=False)
+    >>> [(left.left_out, left.ranking) for left in leave_one_out(chosen, models, workers, tests, one_pick=False)]
+    [('ada', ('bob', 'cyd')), ('bob', ('ada', 'cyd')), ('cyd', ('ada', 'bob'))]
     """
     matrix, who = choices_checked(chosen, models, workers)
     if len(models) < 3:

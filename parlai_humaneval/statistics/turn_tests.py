@@ -62,6 +62,17 @@ def compare_choices(
 
     Raises:
         ValueError: not a column a model or a worker a turn; a value that is not 0, 1 or nan.
+
+    ``paper`` takes all turns as independent, ``clustered`` only workers: where they disagree, trust the clustered one.
+
+    Source: Liu et al. 2023, Table 5; Smith et al. 2022, App. C.7.
+
+    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    >>> workers = list('aabbccdd')
+    >>> for test in compare_choices(chosen, ['ada', 'bob', 'cyd'], workers, one_pick=False)[:2]:
+    ...     print(test.paper)
+    all models: –, statistic 3.250, p = .20, n = 8 [Cochran's Q]
+    ada against bob: 0.375, statistic 1.800, p = .18, Holm p = .36, n = 8 [McNemar's χ², no continuity correction]
     """
     matrix, who = choices_checked(chosen, models, workers)
     whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
@@ -79,6 +90,16 @@ def compare_singles(
 
     Raises:
         ValueError: as :func:`compare_choices`.
+
+    Assumes independent turns (``paper``) or workers (``clustered``).
+
+    Source: Smith et al. 2022, App. C.7.
+
+    >>> nan = float('nan')
+    >>> chosen = [[1, nan], [1, nan], [nan, 0], [nan, 1]] * 4
+    >>> workers = list('aabbccddeeffgghh')
+    >>> print(compare_singles(chosen, ['ada', 'bob'], workers)[0].paper)
+    ada against bob: 0.500, statistic 2.646, p = .019, Holm p = .019, n = 16 [two-sided t test]
     """
     matrix, who = choices_checked(chosen, models, workers)
     return with_holm(
@@ -113,6 +134,17 @@ def compare_with_baseline(
 
     Raises:
         ValueError: as :func:`compare_choices`.
+
+    Assumes independent turns (``paper``) or workers (``clustered``).
+
+    Source: Liu et al. 2023, Table 6.
+
+    >>> nan = float('nan')
+    >>> chosen = [[1, nan], [1, nan], [nan, 0], [nan, 1]] * 4
+    >>> workers = list('aabbccddeeffgghh')
+    >>> print(compare_with_baseline(chosen, ['ada', 'bob'], workers)[0].paper)
+    ada against 0.8: 1.000, 95% interval 0.676 to 1.000, statistic 1.000, p = .37, Holm p = .37, n = 8 [two-sided
+    binomial test against 0.8, Wilson interval]
     """
     matrix, who = choices_checked(chosen, models, workers)
     return with_holm(
@@ -132,7 +164,16 @@ def compare_with_baseline(
 def with_holm(
     tests: Iterator[TurnTest] | Sequence[TurnTest], families: Sequence[Family] | None = None
 ) -> list[TurnTest]:
-    """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`."""
+    """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`.
+
+    Source: Holm 1979.
+
+    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    >>> workers = list('aabbccdd')
+    >>> tests = compare_choices(chosen, ['ada', 'bob', 'cyd'], workers, one_pick=False)[1:]
+    >>> [round(test.paper.p_holm, 3) for test in with_holm(tests)]
+    [0.359, 0.307, 0.655]
+    """
     made = list(tests)
     papers, clustered = (corrected([getattr(test, side) for test in made], families) for side in ("paper", "clustered"))
     return [
@@ -151,6 +192,15 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
 
     Raises:
         ValueError: not a cluster a turn, or a value that is neither 0 nor 1.
+
+    A small p says that not all models are chosen equally often, not which. Assumes independent clusters.
+
+    Source: Hotelling 1931; Cameron & Miller 2015, §II.
+
+    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
+    >>> workers = list('aabbccdd')
+    >>> print(equal_rates_test(chosen, workers))
+    all models: –, statistic 3.000, p = .25, n = 8 [Hotelling's T² (CR1), clustered by worker]
     """
     matrix = np.asarray(chosen, dtype=float)
     if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():

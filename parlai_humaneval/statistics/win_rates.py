@@ -1,7 +1,8 @@
 """Win rates over the turns of dialogues: Lin, Sqr and winner-takes-all (Smith et al. 2022, §4.1).
 
-A dialogue in which a model won x turns and lost y counts x : y (Lin), x² : y² (Sqr) or, in the limit,
-everything to the winner (WTA). Lin pools all turns; Sqr and WTA are means over dialogues.
+A dialogue in which a model won x turns and lost y counts x : y (Lin), x² : y² (Sqr) or, in the limit, everything to the
+winner (WTA). Lin pools all turns; Sqr and WTA are means over dialogues. Single models are compared by their scores:
+effective win rates.
 """
 
 from __future__ import annotations
@@ -14,25 +15,51 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.means import clustered_difference
+from parlai_humaneval.statistics.result import Result
+
 Floats = npt.NDArray[np.float64]
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
 WinsLosses = Sequence[tuple[int, int]] | Sequence[Sequence[int]] | npt.NDArray[np.generic]
+EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance from placements)"
 
 
 def lin(wins: float, losses: float) -> float | None:
-    """wins / (wins + losses); None where nothing was decided."""
+    """wins / (wins + losses); None where nothing was decided.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> lin(3, 1)
+    0.75
+    """
     return wins / (wins + losses) if wins + losses else None
 
 
 def lin_pooled(dialogues: WinsLosses) -> float | None:
-    """Lin over the turns of all ``dialogues``, rows of (wins, losses)."""
+    """Lin over the turns of all ``dialogues``, rows of (wins, losses).
+
+    Every turn counts as much, so that long dialogues weigh more.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> round(lin_pooled([(3, 1), (1, 1)]), 3)
+    0.667
+    """
     wins, losses = _columns(dialogues)
     return lin(float(wins.sum()), float(losses.sum()))
 
 
 def sqr(dialogues: WinsLosses) -> float | None:
-    """Mean over ``dialogues`` of wins² / (wins² + losses²); undecided dialogues are left out."""
+    """Mean over ``dialogues`` of wins² / (wins² + losses²); undecided dialogues are left out.
+
+    Between Lin and winner-takes-all: clear dialogues weigh more.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> sqr([(3, 1), (1, 1)])
+    0.7
+    """
     return _mean(sqr_scores(*_columns(dialogues)))
 
 
@@ -40,6 +67,13 @@ def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
     """Share of ``dialogues`` with more wins than losses.
 
     ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
+
+    Every dialogue counts as much, however clear it was.
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> wta([(3, 1), (1, 1)])
+    0.75
     """
     return _mean(wta_scores(*_columns(dialogues), ties=ties))
 
@@ -52,6 +86,9 @@ def sm_wta(dialogues: WinsLosses) -> float | None:
 
     Raises:
         ValueError: a dialogue with more successes than turns, or with counts below 0.
+
+    >>> sm_wta([(2, 4), (1, 4), (4, 4), (3, 4)])
+    0.75
     """
     return _mean(sm_wta_scores(*_columns(dialogues)))
 
@@ -71,6 +108,11 @@ def effective_win_rate(a: npt.ArrayLike, b: npt.ArrayLike, ties: EqualScores = "
 
     Raises:
         ValueError: a score is missing.
+
+    .5: neither tends to have the higher scores.
+
+    >>> round(effective_win_rate([5, 4, 4], [3, 4, 2]), 3)
+    0.889
     """
     above, equal = _pairs_won(*(_scores(values) for values in (a, b)))
     pairs = float(np.size(a) * np.size(b))
@@ -94,6 +136,9 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
 
     Raises:
         ValueError: a weight below 0, or both 0.
+
+    >>> round(combo(0.6, 0.7), 3)
+    0.683
     """
     if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
         raise ValueError(f"weights {w_turn} and {w_dialog}: expected two from 0 up, not both 0")
@@ -115,6 +160,9 @@ def sm_combo(
 
     Raises:
         ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+
+    >>> sm_combo([1, 0], [5, 3]).round(3).tolist()
+    [1.0, 0.417]
     """
     turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
     if turns.shape != ratings.shape:
@@ -156,6 +204,13 @@ def count_dialogues(
     """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
 
     ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
+
+    Source: Smith et al. 2022, §4.1.
+
+    >>> rows = [('d1', 'w1', 'a', 1), ('d1', 'w1', 'b', 2), ('d1', 'w1', 'a', 3)]
+    >>> comparisons = pd.DataFrame(rows, columns=['dialogue_a', 'worker_id', 'winner', 'turn'])
+    >>> count_dialogues(comparisons, 'a', first_turn=2)
+    DialogueCounts(workers=array(['w1'], dtype=object), wins=array([1.]), losses=array([1.]), ties=array([0.]))
     """
     rows = comparisons[_chosen_turns(comparisons, first_turn, turns)]
     codes, dialogues = pd.factorize(rows["dialogue_a"])
@@ -204,3 +259,50 @@ def _columns(dialogues: WinsLosses) -> tuple[Floats, Floats]:
 def _mean(scores: Floats) -> float | None:
     counted = scores[~np.isnan(scores)]
     return float(counted.mean()) if counted.size else None
+
+
+def effective_win_test(
+    scores_a: npt.ArrayLike,
+    clusters_a: npt.ArrayLike,
+    scores_b: npt.ArrayLike,
+    clusters_b: npt.ArrayLike,
+    *,
+    name: str = "effective win rate",
+    level: float = 0.95,
+    cluster: str = "worker",
+) -> Result:
+    """Chance that a score of A is higher than one of B, equal ones counting half, clustered, tested against ½.
+
+    The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
+    the estimate; their sums by cluster give the CR1 variance, t with clusters − 1 degrees of freedom. A cluster may
+    hold scores of both. p = 1 with no scores of one of them, and no estimate.
+
+    Raises:
+        ValueError: a score is missing, or not every score has its cluster.
+
+    Above .5: scores of A tend to be higher. Assumes independent clusters.
+
+    Source: Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 1988 (variance).
+
+    >>> print(effective_win_test([5, 4, 4, 3], list('abcd'), [3, 4, 2, 3], list('abcd')))
+    effective win rate: 0.812, 95% interval 0.353 to 1.000, statistic 2.165, p = .12, n = 8 [CR1 t, clustered by
+    worker]
+    """
+    a, b = np.asarray(scores_a, dtype=float), np.asarray(scores_b, dtype=float)
+    if len(a) != np.size(clusters_a) or len(b) != np.size(clusters_b):
+        raise ValueError(f"expected a {cluster} for each score of A and of B")
+    rate = effective_win_rate(a, b)
+    # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
+    of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))
+    centred = clustered_difference(
+        of_a, clusters_a, of_b, clusters_b, name=name, limits=(-0.5, 0.5), level=level, cluster=cluster
+    )
+    return centred.model_copy(
+        update={
+            "estimate": rate,
+            "ci_low": None if centred.ci_low is None else centred.ci_low + 0.5,
+            "ci_high": None if centred.ci_high is None else centred.ci_high + 0.5,
+            "source": EFFECTIVE_SOURCE,
+            "details": {**centred.details, "null": 0.5},
+        }
+    )

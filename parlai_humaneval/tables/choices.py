@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.checking import ANY_PICK, ONE_PICK, picks_one
-from parlai_humaneval.tables.counting import Mask, finished, is_set
-from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.turn_matrices import ChosenTurns, Floats, TurnGroup, turn_groups
+from parlai_humaneval.tables.checking import picks_one
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
+from parlai_humaneval.techniques import picking
 
+Floats = npt.NDArray[np.float64]
+Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
-
-ONE_PICKED = ONE_PICK | {"free_for_all"}
-"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = [
@@ -37,6 +37,131 @@ _ANSWERS = [
 READ_AGAIN = "third_party"
 """Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
 _FLAGS = ["automatic", "failed", "continued_each"]
+
+
+@dataclass(frozen=True)
+class ChosenTurns:
+    """Answered turns of one group of models. All arrays have an entry a turn.
+
+    ``chosen``: turns × ``models``; 1 chosen, 0 not, nan where nothing of that model was shown. ``by_position``: the
+    same by place shown, where equal replies were shown once.
+    """
+
+    models: list[str]
+    chosen: Floats
+    by_position: Floats
+    workers: Objects
+    dialogues: Objects
+    turns: Floats
+    written: Floats
+
+    def from_turn(self, first: int) -> ChosenTurns:
+        """Only turn ``first`` and later ones."""
+        return self._only(self.turns >= first)
+
+    def all_shown(self) -> ChosenTurns:
+        """Only turns in which no model failed."""
+        return self._only(~np.isnan(self.chosen).any(axis=1))
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Columns of each two models."""
+        return combinations(range(len(self.models)), 2)
+
+    def _only(self, rows: Mask) -> ChosenTurns:
+        return ChosenTurns(
+            self.models,
+            self.chosen[rows],
+            self.by_position[rows],
+            self.workers[rows],
+            self.dialogues[rows],
+            self.turns[rows],
+            self.written[rows],
+        )
+
+
+@dataclass(frozen=True)
+class TurnGroup:
+    """Turns that can be compared: one setting, metric and set of models.
+
+    ``counted``: those the numbers rest on, of ``dialogues``. Beside them: turns in which nothing was asked because all
+    replies were the same, replies that failed, and answered turns of unfinished dialogues, which count only with
+    ``include_partial``.
+    """
+
+    setting: str
+    metric: str
+    counted: ChosenTurns
+    dialogues: frozenset[str]
+    automatic_turns: int
+    failed_replies: int
+    unfinished_dialogues: int
+    unfinished_turns: int
+
+
+def turn_groups(turns: pd.DataFrame, *, include_partial: bool) -> list[TurnGroup]:
+    """The groups of a ``turns`` table, sorted by setting, metric and models; turns with no choice are left out."""
+    asked = turns["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(turns, "continued_each")
+    rows = turns[asked & is_set(turns, "complete", missing=1)]
+    twice = rows.duplicated(["dialogue_id", "turn", "model"], keep=False).to_numpy(dtype=bool)
+    rows = rows[~twice]  # a model against itself has no winner
+    rows = rows.assign(setting=rows["setting"].fillna(""), models=rows["dialogue_id"].map(_models_of(turns)))
+    groups = rows.groupby(["setting", "metric", "models"], sort=True)
+    return [
+        _turn_group(str(setting), str(metric), names.split(";"), part, include_partial)
+        for (setting, metric, names), part in groups
+        if ";" in names
+    ]
+
+
+def _models_of(turns: pd.DataFrame) -> dict[str, str]:
+    """Dialogue → names of its models, sorted and joined by ;."""
+    names: dict[str, list[str]] = {}
+    for dialogue, model in turns[["dialogue_id", "model"]].drop_duplicates().itertuples(index=False):
+        names.setdefault(dialogue, []).append(model)
+    return {dialogue: ";".join(sorted(models)) for dialogue, models in names.items()}
+
+
+def _turn_group(setting: str, metric: str, models: list[str], rows: pd.DataFrame, include_partial: bool) -> TurnGroup:
+    left = rows[~finished(rows)].drop_duplicates(["dialogue_id", "turn"])
+    rows = rows[that_count(rows, include_partial)]
+    automatic = is_set(rows, "automatic")
+    return TurnGroup(
+        setting=setting,
+        metric=metric,
+        counted=_matrix(rows[~automatic], models),
+        dialogues=frozenset(str(dialogue) for dialogue in rows["dialogue_id"]),
+        automatic_turns=len(rows[automatic].drop_duplicates(["dialogue_id", "turn"])),
+        failed_replies=int(is_set(rows, "failed").sum()),
+        unfinished_dialogues=int(left["dialogue_id"].nunique()),
+        unfinished_turns=len(left),
+    )
+
+
+def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
+    codes = rows.groupby(["dialogue_id", "turn"], sort=False).ngroup().to_numpy(dtype=int)
+    first = rows.drop_duplicates(["dialogue_id", "turn"])
+    model_codes = pd.Categorical(rows["model"], categories=models).codes
+    shown = ~is_set(rows, "failed")
+    selected = rows["selected"].to_numpy(dtype=float)
+    chosen = np.full((len(first), len(models)), np.nan)
+    chosen[codes[shown], model_codes[shown]] = selected[shown]
+    return ChosenTurns(
+        models=models,
+        chosen=chosen,
+        by_position=_selected_by_position(rows, codes, selected, len(first)),
+        workers=first["worker_id"].to_numpy(dtype=object),
+        dialogues=first["dialogue_id"].to_numpy(dtype=object),
+        turns=first["turn"].to_numpy(dtype=float),
+        written=is_set(first, "written").astype(float),
+    )
+
+
+def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], selected: Floats, n: int) -> Floats:
+    position = rows["position"].to_numpy(dtype=int)
+    first_of_place = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
+    places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
+    places[codes[first_of_place], position[first_of_place] - 1] = selected[first_of_place]
+    return places
 
 
 @dataclass(frozen=True)
@@ -115,8 +240,8 @@ def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
     rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
-    found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
-    return tuple(sorted(found, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
+    groups = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
+    return tuple(sorted(groups, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
 
 
 def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
@@ -135,8 +260,8 @@ def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
     if len(pairs) == pairs["dialogue_id"].nunique():
         return rows
-    own = rows["dialogue_id"] + " by " + rows["worker_id"]
-    assigned: pd.DataFrame = rows.assign(dialogue_id=own, rated_dialogue=rows["dialogue_id"])
+    named = rows["dialogue_id"] + " by " + rows["worker_id"]
+    assigned: pd.DataFrame = rows.assign(dialogue_id=named, rated_dialogue=rows["dialogue_id"])
     return assigned
 
 
@@ -165,8 +290,8 @@ def self_comparisons(turns: pd.DataFrame) -> int:
 def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
-    for found in turn_groups(part[several], include_partial=False):
-        yield _of_several(technique, found, part)
+    for turns in turn_groups(part[several], include_partial=False):
+        yield _of_several(technique, turns, part)
     yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
 
 
@@ -181,32 +306,34 @@ def _answered(rows: pd.DataFrame) -> Mask:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _of_several(technique: str, found: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
-    turns = found.counted
+def _of_several(technique: str, turn_group: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
+    turns = turn_group.counted
     group = ChoiceGroup(
         technique=technique,
-        setting=found.setting,
-        metric=found.metric,
-        kind="one" if _picks_one(technique, found) else "any",
+        setting=turn_group.setting,
+        metric=turn_group.metric,
+        kind="one" if _picks_one(technique, turn_group) else "any",
         turns=turns,
         positions=_positions(turns, rows),
-        automatic_turns=found.automatic_turns,
-        failed_replies=found.failed_replies,
-        unfinished_dialogues=found.unfinished_dialogues,
-        unfinished_turns=found.unfinished_turns,
+        automatic_turns=turn_group.automatic_turns,
+        failed_replies=turn_group.failed_replies,
+        unfinished_dialogues=turn_group.unfinished_dialogues,
+        unfinished_turns=turn_group.unfinished_turns,
     )
     # Who must pick one and picked none has not answered.
     return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
 
 
-def _picks_one(technique: str, found: TurnGroup) -> bool:
+def _picks_one(technique: str, turn_group: TurnGroup) -> bool:
     """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
-    names = {technique.lower(), found.setting.lower()}
-    if names & ANY_PICK:
+    names = {technique.lower(), turn_group.setting.lower()}
+    if names & picking("any"):
         return False
     # Equal replies are shown once, and picked together: then places tell, else models.
-    picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (found.counted.by_position, found.counted.chosen)))
-    return bool((picks <= 1).all() if names & ONE_PICKED else (picks == 1).all())
+    picks = np.minimum(
+        *(np.nansum(shown, axis=1) for shown in (turn_group.counted.by_position, turn_group.counted.chosen))
+    )
+    return bool((picks <= 1).all() if names & picking("one", always=False) else (picks == 1).all())
 
 
 def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:

@@ -1,8 +1,10 @@
-"""Frames checked against the declared columns: typed, in order, with an error that names the bad cell."""
+"""Tidy tables as frames, checked against the declared columns: typed, in order, with an error that names the bad cell."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from difflib import get_close_matches
 from typing import Any
 
@@ -23,13 +25,20 @@ __all__ = [
     "COLUMNS",
     "TABLES",
     "TABLE_DESCRIPTIONS",
+    "Row",
     "TableError",
     "TableName",
+    "Tables",
     "check_unique",
     "from_rows",
+    "iso_time",
     "refuse",
     "typed",
 ]
+
+
+Row = dict[str, Any]
+"""Column → value."""
 
 
 class TableError(ValueError):
@@ -65,6 +74,30 @@ def typed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
 def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The typed table of ``rows``; with no rows it still has every column."""
     return typed(table, pd.DataFrame(list(rows), columns=[c.name for c in TABLES[table]], dtype=object))
+
+
+@dataclass(frozen=True, eq=False)  # a table equals itself only, so that what was made of it can be kept
+class Tables:
+    """The tidy tables; :data:`~parlai_humaneval.tables.schema.COLUMNS` says what every column means.
+
+    Each has all its columns even with no rows. ``turns``: a row per candidate. ``dialogues``: a row per live dialogue.
+    ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating on a scale.
+    ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
+    beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues.
+    """
+
+    turns: pd.DataFrame
+    dialogues: pd.DataFrame
+    comparisons: pd.DataFrame
+    ratings: pd.DataFrame = field(default_factory=lambda: from_rows("ratings", []))
+    points: pd.DataFrame = field(default_factory=lambda: from_rows("points", []))
+    segments: pd.DataFrame = field(default_factory=lambda: from_rows("segments", []))
+    judgements: pd.DataFrame = field(default_factory=lambda: from_rows("judgements", []))
+
+
+def iso_time(seconds_since_epoch: float) -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(seconds_since_epoch, tz=timezone.utc).isoformat(timespec="milliseconds")
 
 
 def check_unique(table: TableName, frame: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Which rows of the tables count: those of finished dialogues, and how unfinished ones are made to count."""
+"""Which rows of the tables count, and as what: finished dialogues, unfinished ones made to count, ratings on sliders."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import Tables
 
 Mask = npt.NDArray[np.bool_]
+
+SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
+"""Where a table from elsewhere does not say."""
+
+MOST_POINTS = 10.0
+"""Scales that reach further are sliders."""
 
 
 def finished(rows: pd.DataFrame) -> Mask:
@@ -48,14 +54,32 @@ def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: p
 
 
 def taken_as_finished(tables: Tables) -> Tables:
-    """The tables with every live dialogue finished, so that answered turns of all count; judgements stay as they are."""
-    turns, comparisons = tables.turns, tables.comparisons
-    of_turns = comparisons["turn"].notna() & comparisons["judgement_id"].isna()
+    """The tables with every live dialogue finished, so that what was answered in any counts: turns, verdicts and ratings;
+    judgements stay as they are."""
     return replace(
         tables,
         dialogues=tables.dialogues.assign(complete=1, status="complete"),
-        turns=turns.assign(dialogue_status=turns["dialogue_status"].where(turns["judgement_id"].notna(), "complete")),
-        comparisons=comparisons.assign(
-            dialogue_status=comparisons["dialogue_status"].where(~of_turns, "complete"),
-        ),
+        turns=_live_finished(tables.turns),
+        comparisons=_live_finished(tables.comparisons),
+        ratings=_live_finished(tables.ratings),
     )
+
+
+def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
+    judged = rows["judgement_id"].notna()
+    whole: pd.DataFrame = rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
+    return whole
+
+
+def on_sliders(ratings: pd.DataFrame) -> Mask:
+    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
+
+    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
+    above ten or of a degraded model, and those of direct assessment always.
+    """
+    technique = ratings["technique"].fillna("")
+    high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
+    unnamed = ratings["scale"].isna()
+    sliders = {*technique[(unnamed & high).to_numpy(dtype=bool)], "direct_assessment"}
+    found = (ratings["scale"] == "slider") | (unnamed & technique.isin(sliders)) | (~unnamed & high)
+    return np.asarray(found.fillna(False), dtype=bool)

@@ -18,11 +18,11 @@ from parlai_humaneval.tables.columns import (
     TABLES,
     TableError,
     TableName,
+    Tables,
     check_unique,
     from_rows,
     typed,
 )
-from parlai_humaneval.tables.from_records import Tables
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
@@ -108,11 +108,11 @@ def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
     A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
-    dialogues without their ids counts as one of two dialogues of its own item (:func:`.table_rules.with_dialogues`).
+    dialogues without their ids counts as one of two dialogues of its own item (:func:`.checking.with_dialogues`).
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
-            an answer that stands there twice, rows that contradict each other (:mod:`.table_rules`). The message
+            an answer that stands there twice, rows that contradict each other (:mod:`.checking`). The message
             names the file.
     """
     directory = Path(directory)

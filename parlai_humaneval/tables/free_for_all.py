@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
-from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.columns import Tables
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,20 +1,37 @@
-"""Rows of the tables that judgements of finished dialogues fill: judgements, segments, comparisons of two dialogues."""
+"""Rows of the tables that judgements of finished dialogues fill: judgements, segments, comparisons of two dialogues.
+
+Below them, rows of dialogues that are rated once more by somebody else, beside what their own rater said: replies of
+turns (chosen, ticked or ranked) stand in ``turns``, ratings in ``ratings``, rankings and verdicts pair by pair in
+``comparisons`` (Liu et al. 2023, third-party annotation; Ma et al. 2023, preference ranking and dimensions).
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
-from parlai_humaneval.protocol.records.judgement import HUMAN, GivenAnswer, JudgementRecord, ShownDialogue
-from parlai_humaneval.tables.record_rows import TIE, Row, failed_checks, iso_time
-from parlai_humaneval.tables.schema_judged import FEATURES
+from parlai_humaneval.protocol.records.dialogue import Candidate, Turn
+from parlai_humaneval.protocol.records.judgement import (
+    HUMAN,
+    AskedQuestion,
+    GivenAnswer,
+    JudgementRecord,
+    ReplayedRating,
+    ShownDialogue,
+)
+from parlai_humaneval.tables.columns import Row, iso_time
+from parlai_humaneval.tables.from_dialogues import failed_checks, json_cell, shown_columns
+from parlai_humaneval.tables.schema import FEATURES, TIE
 
 SIDES = {"first": 1, "second": 2}
 """Option of a question on two dialogues → the position that it stands for."""
 
 SIGN_OF_FIRST = {"first": 1, "same": 0, "second": -1}
 """Option of a question on two speakers → how the one who speaks first did against the other."""
+TURN, RANK, VERDICT = "turn", "rank", "verdict"
+SCALES = ("final", "rate")
+"""Questions that are answered on scales: what the own rater was asked at the end, and the scales of the study."""
 
 
 def subject(dialogue: ShownDialogue) -> str:
@@ -70,10 +87,10 @@ def judgement_row(record: JudgementRecord) -> Row:
         "unit_id": record.unit_id,
         "assignment_id": record.assignment_id,
         "schema_version": record.schema_version,
-        "settings": _json(record.settings),
-        "answers": _json([answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]),
-        "shown": _json([_shown(dialogue) for dialogue in record.dialogues]),
-        "checks": _json(record.checks),
+        "settings": json_cell(record.settings),
+        "answers": json_cell([answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]),
+        "shown": json_cell([_shown(dialogue) for dialogue in record.dialogues]),
+        "checks": json_cell(record.checks),
     }
 
 
@@ -170,5 +187,207 @@ def _sign(record: JudgementRecord, feature: str, entity: int) -> int | None:
     return SIGN_OF_FIRST[answer.option] * (1 - 2 * entity)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
+    """A row for each candidate of each turn that the new rater answered."""
+    for shown, rating, question, answer, turn in _answered_turns(record, (TURN, RANK)):
+        ticked = question.kind == "tick"
+        places = _places(turn, answer) if question.kind == "rank" else {}
+        best = min(places.values(), default=0)
+        asked = _own_asked(turn)
+        for candidate in turn.candidates:
+            place = places.get(candidate.candidate_id)
+            chosen = not ticked and candidate.candidate_id in answer.selected
+            yield {
+                "dialogue_id": shown.dialogue_id,
+                "worker_id": record.worker,
+                "technique": record.technique,
+                "setting": record.setting,
+                "metric": record.metric if question.kind == "rank" else rating.metric,
+                "turn": turn.turn,
+                **shown_columns(candidate),
+                "selected": int(chosen or (place is not None and place == best)),
+                "continued": int(candidate.candidate_id == turn.continued),
+                "written": int(turn.written is not None),
+                "seconds": answer.seconds,
+                "human_text": turn.human_text,
+                "human_fixed": int(turn.human_fixed),
+                "human_suggested": int(turn.human_suggested),
+                "written_text": turn.written,
+                "reason": answer.reason,
+                "complete": 1,
+                "none_said": int(answer.none_said),
+                "ticks": ";".join(answer.selected) if ticked else "",
+                "tick_choices": ";".join(question.options) if ticked else "",
+                "automatic": 0,
+                "continued_each": int(turn.continued_each),
+                "question": question.text,
+                "dialogue_status": record.status,
+                "judgement_id": record.judgement_id,
+                "rank": place,
+                "own_worker": rating.worker,
+                "own_selected": int(candidate.candidate_id in turn.selected) if asked else None,
+                "own_ticks": ";".join(turn.ticks or ()),
+                "own_asked": int(asked),
+                "own_technique": rating.technique,
+                "own_setting": rating.setting,
+            }
+
+
+def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
+    """A row for each two replies of a turn that were ranked; the same place is a tie."""
+    for shown, rating, question, answer, turn in _answered_turns(record, (RANK,)):
+        places = _places(turn, answer)
+        ranked = sorted((c for c in turn.candidates if c.candidate_id in places), key=lambda c: c.model)
+        if len({candidate.model for candidate in ranked}) < len(ranked):
+            continue
+        best = min(places.values(), default=0)
+        for a, b in combinations(ranked, 2):
+            rank_a, rank_b = places[a.candidate_id], places[b.candidate_id]
+            yield {
+                **comparison(record, a.model, b.model, answer),
+                "item_id": record.item_id,
+                "dialogue_a": shown.dialogue_id,
+                "dialogue_b": shown.dialogue_id,
+                "winner": _better(a, b, rank_b - rank_a),
+                "turn": turn.turn,
+                "position_a": a.position,
+                "selected_a": int(rank_a == best),
+                "selected_b": int(rank_b == best),
+                "n_models": len(ranked),
+                "question": question.text,
+                "rank_a": rank_a,
+                "rank_b": rank_b,
+                "own_worker": rating.worker,
+                "own_winner": _own_winner(turn, a, b),
+            }
+
+
+def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
+    """A row where the new rater said which of two partners is better."""
+    question, answer = _question(record, VERDICT), record.answer(VERDICT)
+    rating = _replayed(record)
+    if question is None or answer is None or rating is None or not answer.selected:
+        return
+    sides = _sides(rating)
+    if len(set(sides.values())) != 2:
+        return
+    model_a, model_b = sorted(sides.values())
+    verdict = answer.selected[0]
+    winner = sides.get(verdict, TIE)
+    own_winner = None if rating.verdict is None else sides.get(rating.verdict, TIE)
+    yield {
+        **comparison(record, model_a, model_b, answer),
+        "item_id": record.item_id,
+        "metric": rating.metric,
+        "dialogue_a": record.dialogues[0].dialogue_id,
+        "dialogue_b": record.dialogues[0].dialogue_id,
+        "winner": winner,
+        "position_a": 1 if sides["a"] == model_a else 2,
+        "selected_a": int(winner == model_a),
+        "selected_b": int(winner == model_b),
+        "n_models": 2,
+        "both_bad": int(verdict == "both_bad"),
+        "question": question.text,
+        "own_worker": rating.worker,
+        "own_winner": own_winner,
+    }
+
+
+def replay_rating_rows(record: JudgementRecord) -> Iterator[Row]:
+    """A row for each rating on a scale: of the end of a replayed dialogue, or of a whole dialogue."""
+    for name in SCALES:
+        question, answer = _question(record, name), record.answer(name)
+        if question is None or answer is None:
+            continue
+        shown = record.dialogues[0]
+        rating = shown.replayed
+        asked = {criterion.name: criterion for criterion in question.criteria}
+        for criterion, value in answer.ratings.items():
+            about = asked.get(criterion)
+            yield {
+                "dialogue_id": shown.dialogue_id,
+                "worker_id": record.worker,
+                "technique": record.technique,
+                "setting": record.setting,
+                "model": subject(shown),
+                "criterion": criterion,
+                "value": value,
+                "reversed": int(about is not None and about.reversed),
+                "degraded": 0,
+                "statement": about and about.text,
+                "scale": about and about.scale,
+                "minimum": about and about.minimum,
+                "maximum": about and about.maximum,
+                "session": record.session,
+                "conversation": record.number,
+                "metric": rating.metric if rating and name == "final" else record.metric,
+                "seconds": answer.seconds,
+                "dialogue_status": record.status,
+                "judgement_id": record.judgement_id,
+                "own_worker": rating and rating.worker,
+                "own_value": rating and rating.final_ratings.get(criterion),
+                "own_technique": rating and rating.technique,
+                "own_setting": rating and rating.setting,
+            }
+
+
+Answered = tuple[ShownDialogue, ReplayedRating, AskedQuestion, GivenAnswer, Turn]
+
+
+def _answered_turns(record: JudgementRecord, names: tuple[str, ...]) -> Iterator[Answered]:
+    rating = _replayed(record)
+    if rating is None:
+        return
+    turns = {turn.turn: turn for turn in rating.turns}
+    for answer in record.answers:
+        question = _question(record, answer.question_id)
+        turn = turns.get(_turn_number(answer, rating))
+        if answer.question_id in names and question is not None and turn is not None:
+            yield record.dialogues[0], rating, question, answer, turn
+
+
+def _turn_number(answer: GivenAnswer, rating: ReplayedRating) -> int:
+    """The turn that an answer is about: where only one was replayed, that one."""
+    if answer.turn is None and len(rating.turns) == 1:
+        return rating.turns[0].turn
+    return answer.turn or 0
+
+
+def _question(record: JudgementRecord, name: str) -> AskedQuestion | None:
+    return next((question for question in record.questions if question.question_id == name), None)
+
+
+def _replayed(record: JudgementRecord) -> ReplayedRating | None:
+    return record.dialogues[0].replayed if record.dialogues else None
+
+
+def _own_asked(turn: Turn) -> bool:
+    """Whether the dialogue's own rater chose or ticked in this turn."""
+    return turn.complete and not turn.automatic and not turn.continued_each
+
+
+def _places(turn: Turn, answer: GivenAnswer) -> dict[str, int]:
+    """Candidate → place; replies that were shown as one share it."""
+    places = {}
+    for candidate in turn.candidates:
+        place = answer.ranks.get(candidate.candidate_id, answer.ranks.get(candidate.same_as or ""))
+        if place is not None and not candidate.failed:
+            places[candidate.candidate_id] = place
+    return places
+
+
+def _better(a: Candidate, b: Candidate, lead_of_a: int) -> str:
+    return TIE if lead_of_a == 0 else a.model if lead_of_a > 0 else b.model
+
+
+def _own_winner(turn: Turn, a: Candidate, b: Candidate) -> str | None:
+    """Who of two was chosen where the other was not."""
+    if not _own_asked(turn):
+        return None
+    return _better(a, b, (a.candidate_id in turn.selected) - (b.candidate_id in turn.selected))
+
+
+def _sides(rating: ReplayedRating) -> dict[str, str]:
+    """“a” and “b” of a verdict → the models that stood first and second."""
+    at = {c.position: c.model for turn in rating.turns for c in turn.candidates}
+    return {side: at[place] for side, place in (("a", 1), ("b", 2)) if place in at}

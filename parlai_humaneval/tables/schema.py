@@ -1,20 +1,120 @@
-"""The columns of the tidy tables: names, types and meanings, in one place.
+"""The columns of the tidy tables: names, types and meanings, in one place, and listed as text.
 
-``exchange`` columns are those that a table from anywhere must have; the others are what our own
-records hold besides, and are empty where a table from elsewhere lacks them. Columns that are not
-listed here pass through. An empty text is a missing value: CSV cannot tell them apart. The tables that only finished
-dialogues fill stand in :mod:`.declared_judged`.
+``exchange`` columns are those that a table from anywhere must have; the others are what our own records hold besides, and
+are empty where a table from elsewhere lacks them. Columns that are not listed here pass through. An empty text is a
+missing value: CSV cannot tell them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
-from parlai_humaneval.tables.column_types import Column, Kind, more, must
-from parlai_humaneval.tables.schema_judged import JUDGEMENTS, SEGMENTS
+Kind = Literal["text", "integer", "number", "flag"]
 
-__all__ = ["COLUMNS", "KEYS", "TABLES", "TABLE_DESCRIPTIONS", "Column", "Kind", "TableName"]
+
+@dataclass(frozen=True)
+class Column:
+    """``flag`` is 0 or 1. ``empty_ok``: a missing value is allowed. ``allowed``: the only values, where it is so."""
+
+    name: str
+    kind: Kind
+    description: str
+    exchange: bool = False
+    empty_ok: bool = False
+    allowed: tuple[str | int, ...] = ()
+
+
+def must(
+    name: str, kind: Kind, description: str, empty_ok: bool = False, allowed: tuple[str | int, ...] = ()
+) -> Column:
+    """A column of the exchange format."""
+    return Column(name, kind, description, exchange=True, empty_ok=empty_ok, allowed=allowed)
+
+
+def more(name: str, kind: Kind, description: str) -> Column:
+    """A column that our own records fill besides."""
+    return Column(name, kind, description, empty_ok=True)
+
+
+TIE = "tie"
+"""``winner`` where both candidates were chosen, or none."""
+
+HUMAN = "human"
+"""Name of a person among the speakers of a dialogue, and the label of one who was taken for a person."""
+
+LABELS = (HUMAN, "unsure", "bot")
+SIGNS = (-1, 0, 1)
+FEATURES = ("fluent", "sensible", "specific")
+"""Features of Spot The Bot, as columns."""
+
+_JUDGED_STATUS = more(
+    "dialogue_status", "text", "of the judgement: running, complete, partial (left or cut off) or failed"
+)
+
+SEGMENTS = (
+    must("dialogue_id", "text", "the dialogue whose beginning was shown"),
+    must("worker_id", "text", "pseudonym of the rater"),
+    must("k", "integer", "exchanges shown, from 1"),
+    must("entity", "integer", "the judged speaker: 0 who speaks first, 1 the other", allowed=(0, 1)),
+    must("model", "text", "who that is: a model's name, or human"),
+    must("opponent", "text", "who the other speaker is"),
+    must("label", "text", "what the rater took the speaker for: human, unsure or bot", allowed=LABELS),
+    *(
+        must(name, "integer", f"1: more {name} than the other speaker, 0: as much, -1: less", True, SIGNS)
+        for name in FEATURES
+    ),
+    must("seconds", "number", "from shown to answered, of the segment with both speakers", empty_ok=True),
+    more("item_id", "text", "the segment: the same for everybody who judged it"),
+    more("judgement_id", "text", "one rater's judgement; both speakers share it"),
+    more("position", "integer", "1: shown as Speaker A, who speaks first; 2: Speaker B"),
+    more("technique", "text", "evaluation technique, spot_the_bot"),
+    more("setting", "text", "variant of the technique, e.g. the domain of the dialogues"),
+    more("metric", "text", "what the questions are about"),
+    more("kind", "text", "who talks: bot_bot, self_chat, human_bot or human_human"),
+    _JUDGED_STATUS,
+)
+
+JUDGEMENTS = (
+    must("judgement_id", "text", "one rater's judgement of one item"),
+    must("item_id", "text", "what was judged: the same for everybody who judged it"),
+    must("worker_id", "text", "pseudonym of the rater"),
+    must("technique", "text", "evaluation technique, e.g. pw_dialog"),
+    must("setting", "text", "variant of the technique, empty where it has none", empty_ok=True),
+    must("metric", "text", "what the questions are about, e.g. preference"),
+    must("group", "text", "the models that the item is about, joined by ;, empty of attention checks", empty_ok=True),
+    must("dialogues", "text", "ids of the dialogues shown, joined by ;, from left to right"),
+    must("status", "text", "running, complete, partial (left or cut off) or failed"),
+    more("seconds", "number", "from shown to the last answer: all steps of the item; empty where none was answered"),
+    more("gold", "flag", "1: an attention check, which stands in no other table"),
+    more("gold_passed", "flag", "1: the attention check was answered right"),
+    more("checks_failed", "text", "names of the quality checks that failed, joined by ;. Empty: none"),
+    more("reason", "text", "the rater's written reasons, joined by ; where there are several"),
+    more("session", "text", "unit of work that holds several items"),
+    more("number", "integer", "place of the item in its session, from 1"),
+    more("numbers", "integer", "items of the session"),
+    more("kind", "text", "who talks in the dialogues: human_bot, self_chat, bot_bot or human_human, joined by ;"),
+    more("k", "text", "exchanges shown of each dialogue, joined by ;. Empty: all"),
+    more("question", "text", "the questions exactly as the rater saw them, joined by a line break"),
+    more("started", "text", "when it was shown: ISO 8601, UTC"),
+    more("interrupted", "flag", "1: cut off by the end of its launch, not by its rater"),
+    more("failure", "text", "what went wrong, where the status is failed"),
+    more("feedback", "text", "the rater's free text at the end"),
+    more("refused_answers", "integer", "answers that the server refused"),
+    # Text, as a seed may need more bits than an integer column has.
+    more("seed", "text", "whole number: seed of the order of the dialogues"),
+    more("task_name", "text", "name of the task"),
+    more("task_run_id", "text", "launch of the task"),
+    more("unit_id", "text", "unit of work"),
+    more("assignment_id", "text", "assignment of the unit"),
+    more("schema_version", "integer", "version of the record that this row was read from"),
+    more("settings", "text", "JSON object: full setting of the technique"),
+    more("answers", "text", "JSON list: every answer as it was given"),
+    more("shown", "text", "JSON list: the dialogues as shown: speakers, lines; what was said, where a name was masked"),
+    more("checks", "text", "JSON object: each quality check by name, with verdict and reason; and the practice"),
+)
+
 
 TableName = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 
@@ -253,3 +353,34 @@ COLUMNS: Mapping[TableName, Mapping[str, str]] = {
     table: {column.name: column.description for column in columns} for table, columns in TABLES.items()
 }
 """Table → column → meaning."""
+
+
+_KINDS = {"text": "text", "integer": "whole number", "number": "number", "flag": "0 or 1"}
+
+
+def listed_columns(table: TableName) -> str:
+    """The columns that a table from elsewhere must have, each with kind and meaning, then the names of the others."""
+    return "\n".join(_listed(table))
+
+
+def _listed(table: TableName) -> Iterator[str]:
+    yield f"{table}: {TABLE_DESCRIPTIONS[table]}"
+    yield "Required:"
+    for column in TABLES[table]:
+        if column.exchange:
+            yield f"  {column.name} ({_kind(column)}): {column.description}"
+    others = ", ".join(column.name for column in TABLES[table] if not column.exchange)
+    yield f"Read where they are there: {others}."
+
+
+def _kind(column: Column) -> str:
+    return _KINDS[column.kind] + (", may be empty" if column.empty_ok else "")
+
+
+def required_columns() -> str:
+    """A Markdown table: the columns that each table from elsewhere must have; * where cells may be empty."""
+    lines = ["| table | required columns (*: the cells may be empty) |", "|---|---|"]
+    for table, columns in TABLES.items():
+        names = ", ".join(f"`{c.name}`{'*' if c.empty_ok else ''}" for c in columns if c.exchange)
+        lines.append(f"| `{table}` | {names} |")
+    return "\n".join(lines)

@@ -246,7 +246,13 @@ def simulate(run: Launched, behaviour: Behaviour, *, raters: int = 3, seed: int 
         if run.study.remaining == 0:
             break
         units = run_raters(
-            run.url, behaviour, raters=raters, dialogues=run.study.remaining, seed=seed, name=f"sim{number}"
+            run.url,
+            behaviour,
+            announce=run.study.expect_simulated,
+            raters=raters,
+            dialogues=run.study.remaining,
+            seed=seed,
+            name=f"sim{number}",
         )
         found += asyncio.run(asyncio.wait_for(units, timeout=60))
     assert run.study.remaining == 0, "there are as many workers as it takes"
@@ -268,7 +274,17 @@ def talked(
     with launch(data_dir, task=task, task_name=name, **settings) as run:
         units = run.study.remaining if raters is None else raters
         behaviour = Behaviour(more_turns=1)
-        asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=units, seed=seed, name=f"talker-{name}"))
+        asyncio.run(
+            run_raters(
+                run.url,
+                behaviour,
+                announce=run.study.expect_simulated,
+                raters=4,
+                dialogues=units,
+                seed=seed,
+                name=f"talker-{name}",
+            )
+        )
         asyncio.run(eventually(run.is_done))
         return records(run)
 

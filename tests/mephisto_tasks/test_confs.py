@@ -11,15 +11,17 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live import building
 from mephisto_tasks.live.building import build_study
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.study import Study
-from mephisto_tasks.study.settings import LIVE, SHARED_CONFS, compose_config, conf_names, task_dir
+from mephisto_tasks.study.settings import SHARED_CONFS, compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
+from parlai_humaneval.techniques import techniques
 
-CONFS = [(task, conf) for task in LIVE for conf in conf_names(task)]
+CONFS = [(task, conf) for task in techniques("live") for conf in conf_names(task)]
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 SETS_UP_NO_MODELS = ("mturk", "mturk_sandbox")
 PAPERS = [(task, conf) for task, conf in CONFS if conf not in ("local", *SETS_UP_NO_MODELS)]
@@ -197,7 +199,7 @@ def test_studies_have_names_of_their_own() -> None:
     assert [name for name, models in names.items() if len(models) > 1] == []
 
 
-@pytest.mark.parametrize("task", LIVE)
+@pytest.mark.parametrize("task", list(techniques("live")))
 def test_with_and_without_a_character_is_one_word(task: str, tmp_path: Path) -> None:
     played = built(tmp_path, task, "local", "mephisto.blueprint.persona=true")
     free = built(tmp_path, task, "local", "mephisto.blueprint.persona=false")

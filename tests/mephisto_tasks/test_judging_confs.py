@@ -9,17 +9,19 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.engine.config import ConfigError, read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import load_golds
 from mephisto_tasks.judging.practice import unfit
-from mephisto_tasks.study.settings import STATIC, compose_config, conf_names, task_dir
+from mephisto_tasks.study.settings import compose_config, conf_names
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.protocol.asked.dimensions import DIMENSIONS
 from parlai_humaneval.protocol.page.practice import load_practice
+from parlai_humaneval.techniques import techniques
 
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]
 ON_CROWD = ("mturk", "mturk_sandbox")
-CONFS = [(task, conf) for task in STATIC for conf in conf_names(task) if conf not in ON_CROWD]
+CONFS = [(task, conf) for task in techniques("judging") for conf in conf_names(task) if conf not in ON_CROWD]
 PAPERS = [(task, conf) for task, conf in CONFS if conf != "local"]
 NAMES_NO_DIALOGUES = [("pw_dialog", "local"), ("third_party", "local"), ("third_party", "ma2023_gold")]
 """Whoever launches these says what is to be judged."""

@@ -244,7 +244,7 @@ def test_the_title_is_chosen_or_made_of_what_is_there(tables: Path, tmp_path: Pa
     assert "<h1>Candidate &lt;2&gt;</h1>" in text
     assert "report “Candidate &lt;2&gt;”" in text
     made = json.loads(run("--tables", tables, "--json", "--draws", 100).stdout)["facts"]["title"]
-    assert made == "alpha and beta, rated with sata"
+    assert made == "alpha and beta, rated with SATA"
 
 
 def test_the_title_of_a_task_can_be_chosen(stored: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from stored_study import StoredStudy, rated
 
+from mephisto_tasks.live.building import unfinished_units
 from mephisto_tasks.live.plans import Plan, UnitPlan
-from mephisto_tasks.stored.unfinished import unfinished_units
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.records.dialogue import ContextRecord
 from parlai_humaneval.protocol.records.events import Event, Finished

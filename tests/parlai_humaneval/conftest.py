@@ -57,7 +57,7 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
         agents = {name: ScriptedAgent({}) for name in behaviours}
         for name, behaviour in behaviours.items():  # not by opt, which every agent copies
             agents[name].behaviour = behaviour
-        monkeypatch.setattr("parlai_humaneval.models.pool.pool.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.loaded.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in behaviours], **arguments
         )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -31,12 +32,11 @@ from parlai_humaneval.models.hosted.chat_errors import Server
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
 from parlai_humaneval.models.hosted.chat_replies import without_thinking
 from parlai_humaneval.models.hosted.chat_server import ChatServer
-from parlai_humaneval.models.hosted.prices import Prices
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.blanks import is_blank
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,34 @@ NUMBERS: Mapping[str, tuple[type, str]] = {
 }
 """Sampling options that are passed on where they are given, and else left to the server."""
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+TOKENS_OF_A_PRICE = 1_000_000
+"""Tokens that a price is for, as makers publish them."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices per million tokens, in ``currency``. None: not known; where both are, nothing has a cost.
+
+    Raises:
+        ValueError: for a price below 0.
+    """
+
+    prompt: float | None = None
+    completion: float | None = None
+    currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        for name, price in (("price_prompt", self.prompt), ("price_completion", self.completion)):
+            if price is not None and not 0 <= price < float("inf"):
+                raise ValueError(f"{name} must be a price per million tokens, 0 or more, not {price}")
+
+    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """Of one reply, in :attr:`currency`; None where a price or a number of tokens that it takes is not known."""
+        due = ((self.prompt, prompt_tokens), (self.completion, completion_tokens))
+        priced = [(price, tokens) for price, tokens in due if price is not None]
+        if not priced or any(tokens is None for _, tokens in priced):
+            return None
+        return sum(price * (tokens or 0) for price, tokens in priced) / TOKENS_OF_A_PRICE
 
 
 @register_agent("parlai_humaneval/chat_completions")

@@ -6,6 +6,7 @@ length) are two agents over one network: what differs between them is no part of
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,10 +29,11 @@ GENERATION_OPTIONS = frozenset(
 
 def generation_options(agent: Agent) -> frozenset[str]:
     """The options of ``agent`` that its weights do not depend on: its own ``GENERATION_OPTIONS``, and ParlAI's."""
-    from parlai.core.torch_generator_agent import TorchGeneratorAgent  # torch takes seconds to import
-
     own: frozenset[str] = getattr(agent, "GENERATION_OPTIONS", frozenset())
-    return own | GENERATION_OPTIONS if isinstance(agent, TorchGeneratorAgent) else own
+    generators = sys.modules.get(
+        "parlai.core.torch_generator_agent"
+    )  # not there: torch, which takes seconds, is not either
+    return own | GENERATION_OPTIONS if generators and isinstance(agent, generators.TorchGeneratorAgent) else own
 
 
 def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> Agent | None:

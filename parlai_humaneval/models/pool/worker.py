@@ -8,6 +8,7 @@ companions :data:`GATHER_S` to arrive.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -21,8 +22,8 @@ from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
 from parlai_humaneval.models.outside.base import INFO_FIELD, OutsideAgent
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
+from parlai_humaneval.showing.blanks import is_blank
 
 logger = logging.getLogger(__name__)
 
@@ -183,8 +184,8 @@ class ModelWorker:
 
     def _prepare_torch(self) -> None:
         """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
-        if self._torch_threads is None:
-            return
+        if self._torch_threads is None or "torch" not in sys.modules:
+            return  # a model that was loaded without torch needs none, and its import takes seconds
         import torch
 
         torch.set_num_threads(self._torch_threads)

@@ -17,9 +17,8 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, ask_all
-from parlai_humaneval.models.pool.blanks import is_blank
 from parlai_humaneval.models.pool.child import WITHHELD, Utterance
-from parlai_humaneval.models.pool.pool import History, ModelPool, Order
+from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.speaker.cards import (
     UnknownCandidate,
     card_of,
@@ -30,9 +29,10 @@ from parlai_humaneval.models.speaker.cards import (
 )
 from parlai_humaneval.models.speaker.histories import Histories
 from parlai_humaneval.models.speaker.options import add_speaker_args, pool_of, presenter_from
-from parlai_humaneval.models.speaker.ordering import shown_order
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.records.dialogue import Candidate
+from parlai_humaneval.protocol.several_models import History, Order, shown_order
+from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
 
 __all__ = ["BotSpeakerAgent", "NothingToAnswer", "UnknownCandidate", "standing_for"]
@@ -81,7 +81,7 @@ class BotSpeakerAgent(Agent):
     @classmethod
     def in_pool(
         cls,
-        pool: ModelPool,
+        pool: LoadedModels,
         models: Sequence[str],
         *,
         seed: int,
@@ -90,7 +90,7 @@ class BotSpeakerAgent(Agent):
         personas: Mapping[str, Sequence[str]] | None = None,
         presenter: Presenter = AS_SAID,
     ) -> BotSpeakerAgent:
-        """A Bot Speaker for one conversation with ``models`` of a loaded pool; see :meth:`ModelPool.speaker`."""
+        """A Bot Speaker for one conversation with ``models`` of a loaded pool; see ``ModelPool.speaker``."""
         if not models:
             raise ZooError("a Bot Speaker needs at least one model")
         options = {

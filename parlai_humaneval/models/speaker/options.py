@@ -9,9 +9,10 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
-from parlai_humaneval.models.pool.pool import History, ModelPool, Order
+from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials.files import in_words
+from parlai_humaneval.protocol.several_models import History, Order
 from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import Filtering, ReplyLooks, presenter_of
@@ -74,7 +75,7 @@ def _what(name: str) -> str:
     return ReplyLooks.model_fields[name].description or ""
 
 
-def presenter_from(opt: Opt, pool: ModelPool) -> Presenter:
+def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     """What shows the replies, by the options of :func:`add_speaker_args`.
 
     Raises:
@@ -94,7 +95,7 @@ def presenter_from(opt: Opt, pool: ModelPool) -> Presenter:
         raise ZooError(str(error)) from error
 
 
-def pool_of(opt: Opt) -> tuple[list[str], ModelPool]:
+def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     """The models that ``--models`` names, and the pool of them, loaded.
 
     Raises:
@@ -104,7 +105,7 @@ def pool_of(opt: Opt) -> tuple[list[str], ModelPool]:
     zoo = load_zoo(_zoo_files(opt.get("zoo")))
     if not names:
         raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
-    pool = ModelPool(
+    pool = LoadedModels(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),
         retries=int(opt.get("model_retries", 2)),

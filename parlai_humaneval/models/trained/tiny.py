@@ -48,8 +48,9 @@ def train_tiny(
     """
     # Imported here: ParlAI takes seconds.
     from parlai_humaneval.models.quiet import silent_parlai
-    from parlai_humaneval.models.trained.train_loop import keep_for_inference, parser, run_loop
+    from parlai_humaneval.models.trained.train_loop import keep_for_inference, run_loop
     from parlai_humaneval.models.trained.training_data import write_folds
+    from parlai_humaneval.models.trained.training_options import parser
 
     dialogues = load_dialogues(corpus)
     folder.mkdir(parents=True, exist_ok=True)

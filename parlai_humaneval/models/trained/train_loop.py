@@ -13,11 +13,10 @@ from typing import Any
 
 from parlai.core.metrics import dict_report
 from parlai.core.opt import Opt
-from parlai.core.params import ParlaiParser
-from parlai.scripts.train_model import TrainLoop, TrainModel, set_seed
+from parlai.scripts.train_model import TrainLoop, set_seed
 from parlai.utils.io import PathManager
 
-from parlai_humaneval.models.trained.training import CHECKPOINT
+from parlai_humaneval.models.trained.training_options import CHECKPOINT
 
 FOR_TRAINING_ONLY = (
     "optimizer",
@@ -30,11 +29,6 @@ FOR_TRAINING_ONLY = (
 """What of a model's file inference does not need: two thirds of it."""
 
 Progress = Callable[[str], None]
-
-
-def parser() -> ParlaiParser:
-    """The command line of ``parlai train_model``."""
-    return TrainModel.setup_args()
 
 
 def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:

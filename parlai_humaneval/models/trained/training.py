@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.models.pool.loading import device_options
-from parlai_humaneval.models.trained.training_options import TrainingError, named_task, parsed
+from parlai_humaneval.models.trained.training_options import CHECKPOINT, TrainingError, named_task, parsed, parser
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
 
@@ -27,8 +27,6 @@ DEFAULTS: Mapping[str, Any] = {
 LIMITS = frozenset({"num_epochs", "max_train_time", "max_train_steps", "save_every_n_secs", "log_every_n_secs"})
 """Options that may change when an interrupted training goes on."""
 SETTINGS = "settings.json"
-CHECKPOINT = ".checkpoint"
-"""Ending of the file that an interrupted training goes on from."""
 DIALOGUES = "dialogues"
 
 
@@ -113,7 +111,6 @@ def command_line(plan: Plan) -> str:
         MaterialError: when one's own dialogues cannot be read.
         OSError: when they cannot be written.
     """
-    from parlai_humaneval.models.trained.train_loop import parser
     from parlai_humaneval.models.trained.training_data import read_folds, write_folds
 
     options = {**plan.options(), "model_file": str(plan.made)}

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.own_code import make_importable
+
+if TYPE_CHECKING:
+    from parlai.core.params import ParlaiParser
+
+CHECKPOINT = ".checkpoint"
+"""Ending of the file that an interrupted training goes on from."""
 
 
 class TrainingError(ValueError):
@@ -22,6 +28,13 @@ def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
         )
 
 
+def parser() -> ParlaiParser:
+    """The command line of ``parlai train_model``."""
+    from parlai.scripts.train_model import TrainModel  # it takes seconds
+
+    return TrainModel.setup_args()
+
+
 def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
     """The options as ParlAI's Opt, each checked by its and the agent's own command line.
 
@@ -29,7 +42,6 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
         TrainingError: for an option that there is not, an ill-typed value, or an unknown task.
     """
     from parlai_humaneval.models.quiet import silent_parlai
-    from parlai_humaneval.models.trained.train_loop import parser
 
     make_importable(spec.folder, options.get("model"))
     if options["lr_scheduler"] == "reduceonplateau":

@@ -32,21 +32,20 @@ from parlai.core.metrics import AverageMetric
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.core.torch_agent import Batch
-from parlai.core.torch_generator_agent import NucleusSampling, TorchGeneratorAgent
+from parlai.core.torch_generator_agent import NucleusSampling, TorchGeneratorAgent, _PathSelection
 from parlai.utils.torch import padded_3d, padded_tensor
 from torch import Tensor
 
 from parlai_humaneval.models.pool.sharing import GENERATION_OPTIONS as SEARCH_OPTIONS
-from parlai_humaneval.models.trained.seeded_nucleus import SeededNucleus
 from parlai_humaneval.models.trained.transfer_transfo_choices import OtherReplies, offered, wrong_replies
 from parlai_humaneval.models.trained.transfer_transfo_history import SpeakerHistory
 from parlai_humaneval.models.trained.transfer_transfo_model import DoubleHeadsModel, load_gpt2
-from parlai_humaneval.models.trained.transfer_transfo_options import add_transfer_transfo_args
 from parlai_humaneval.models.trained.transfer_transfo_tokens import TransferTransfoDictionary, pretrained_name
 
 CONFIG_SUFFIX = ".config.json"
 """Of the file beside a trained model that holds the shape of its GPT-2."""
 CHANCE_FIELD = "chance_of_reply"
+SIZES = ("small", "medium", "large", "xl")
 
 
 @register_agent("parlai_humaneval/transfer_transfo")
@@ -79,7 +78,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         """ParlAI's options of generators, with other defaults, and our own."""
         super().add_cmdline_args(parser, partial_opt=partial_opt)
-        add_transfer_transfo_args(parser)
+        _add_own_args(parser)
         return parser
 
     @staticmethod
@@ -169,7 +168,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         search, chance = super()._treesearch_factory(device, verbose), next(self._chances, None)
         if chance is None or type(search) is not NucleusSampling or verbose:
             return search
-        return SeededNucleus.like(search, chance)
+        return _SeededNucleus.like(search, chance)
 
     def _set_label_cands_vec(self, obs: Message, add_start: bool, add_end: bool, truncate: int | None) -> Message:
         return obs  # batchify() makes vectors of those that are needed, which in training are few
@@ -273,3 +272,66 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         if batch.labels is not None:
             self.record_local_metric("mc_loss", losses)
         return ranked, ranked_scores
+
+
+def _add_own_args(parser: ParlaiParser) -> None:
+    """Declare what TransferTransfo has beside the options of ParlAI's generators."""
+    group = parser.add_argument_group("TransferTransfo arguments")
+    group.add_argument(
+        "--hf-model", type=str, default=None, help="Training starts from this: a folder or a name on the hub"
+    )
+    group.add_argument("--gpt2-size", type=str, default="small", choices=SIZES, help="… or from GPT-2 of this size")
+    group.add_argument("--num-negatives", type=int, default=4, help="Wrong replies beside the true one (Liu 2023)")
+    group.add_argument(
+        "--lm-coef", type=float, default=2.0, help="Weight of the language modelling loss (Wolf et al. 2019, §4)"
+    )
+    group.add_argument(
+        "--mc-coef", type=float, default=1.0, help="Weight of the multiple-choice loss (Wolf et al. 2019, §4)"
+    )
+    group.add_argument(
+        "--max-history",
+        type=int,
+        default=2,
+        help="Exchanges that are read besides the last message (the authors' code: 2); -1: all that fit",
+    )
+    group.add_argument(
+        "--knowledge-field",
+        type=str,
+        default="",
+        help="Field of a message whose text is known for that turn, e.g. checked_sentence of wizard_of_wikipedia",
+    )
+    parser.set_defaults(
+        inference="nucleus",
+        topp=0.9,
+        temperature=0.7,
+        text_truncate=768,
+        label_truncate=128,
+        rank_candidates=True,
+        dict_maxexs=0,
+        lr_scheduler="fixed",  # ParlAI's default, reduceonplateau, crashes on newer torch
+    )
+
+
+class _SeededNucleus(NucleusSampling):
+    """ParlAI's nucleus sampling (Holtzman et al. 2019), drawn by a generator of its own instead of the process's.
+
+    Each conversation so has its own chance, whichever others share its batch.
+    """
+
+    @classmethod
+    def like(cls, search: NucleusSampling, chance: random.Random) -> _SeededNucleus:
+        """``search``, before its first step, with a chance of its own; without details of tokens."""
+        seeded = cls.__new__(cls)
+        seeded.__dict__.update(search.__dict__)
+        seeded._chance = torch.Generator(device=search.device).manual_seed(chance.getrandbits(63))
+        return seeded
+
+    def select_paths(self, logprobs: Tensor, prior_scores: Tensor, current_length: int) -> _PathSelection:
+        """The next token of each hypothesis. ``logprobs``: ``(hypotheses, vocabulary)``."""
+        probabilities, tokens = logprobs.softmax(-1).sort(dim=-1, descending=True, stable=True)
+        probabilities = probabilities.masked_fill(self.get_mask(probabilities), 0.0)
+        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+        drawn = torch.multinomial(probabilities, 1, generator=self._chance)
+        scores = prior_scores + probabilities.gather(1, drawn).log().squeeze(1)
+        hypotheses = torch.arange(len(logprobs), device=logprobs.device)
+        return _PathSelection(hypotheses, tokens.gather(1, drawn).squeeze(1), scores)

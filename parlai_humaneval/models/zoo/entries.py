@@ -29,7 +29,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from yaml.composer import ComposerError
 
 from parlai_humaneval.models.zoo.keys import key_trouble
-from parlai_humaneval.models.zoo.unique_keys import UniqueKeys
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FEW = 5
@@ -187,7 +186,7 @@ def _no_such(name: str, names: Iterable[str]) -> str:
 
 def _read(file: Path) -> _File:
     try:
-        data = yaml.load(file.read_text(encoding="utf-8"), UniqueKeys)
+        data = yaml.load(file.read_text(encoding="utf-8"), _UniqueKeys)
     except OSError as error:
         raise ZooError(f"{file}: cannot be read ({error.strerror}); expected a YAML file of models") from error
     except ComposerError as error:
@@ -264,3 +263,27 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
         seen.append(parent)
         chain.append(entries[parent])
     return chain
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """PyYAML's safe loader, which refuses a key given twice in one mapping; one laid over a merged (``<<``) may stand.
+
+    PyYAML itself takes the last of several, silently, and a model would be lost.
+    """
+
+    def compose_mapping_node(
+        self, anchor: Any
+    ) -> yaml.MappingNode:  # the stubs take an anchor for a mapping; it is a name
+        """The next mapping of the file, as written (merges are followed later).
+
+        Raises:
+            yaml.composer.ComposerError: for a key that stands twice; it names the key and its place.
+        """
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
+                seen.add(key.value)
+        return node

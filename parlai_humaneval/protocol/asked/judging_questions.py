@@ -1,23 +1,22 @@
-"""The wordings of what raters are asked about finished dialogues; those of scales stand in :mod:`.dimensions`.
+"""What raters are asked about finished dialogues: the questions about speakers, and the words of the answers.
 
-Sources: Smith et al. 2022, §3.1.3 (PW-Dialog), taken there from Li et al. 2019 (Acute-Eval), word for word. Deriu et al.
-2020, §3.1, describe what they ask, and print no questions; the sentences here keep their words: whether each entity is a
-human or a bot, or whether one is unsure; “grammatically correct and fluent”; “specific to the conversation's given context”
-and “answering sensibly and not with illogical statements”, these two after Adiwardana et al. 2020. Ma et al. 2023, §3.2,
-rank responses on one context, by their question of a turn (§2.1: most appropriate to continue the conversation).
+The questions of whole techniques stand in :mod:`parlai_humaneval.techniques`, those of scales in :mod:`.dimensions`.
+
+Source: Deriu et al. 2020, §3.1, describe what they ask, and print no questions; the sentences here keep their words: whether
+each entity is a human or a bot, or whether one is unsure; “grammatically correct and fluent”; “specific to the
+conversation's given context” and “answering sensibly and not with illogical statements”, these two after Adiwardana et al.
+2020.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-PW_DIALOG_QUESTIONS: dict[str, str] = {
-    "preference": "Who would you prefer to talk to for a long conversation?",
-    "humanness": "Which speaker sounds more human?",
-    "interestingness": (
-        "If you had to say one of these speakers is interesting and one is boring, who would you say is more interesting?"
-    ),
-}
+from parlai_humaneval.techniques import PW_DIALOG, THIRD_PARTY
+
+PW_DIALOG_QUESTIONS = PW_DIALOG.questions
+RANK_QUESTION, DIMENSIONS_QUESTION = (THIRD_PARTY.questions[metric] for metric in ("rank", "dimensions"))
+
 PAIR_SPEAKERS = ("Speaker 1", "Speaker 2")
 """What the judged speakers of two dialogues are called, on the left and on the right."""
 PAIR_OPTIONS: dict[str, str] = dict(zip(("first", "second"), PAIR_SPEAKERS, strict=True))
@@ -32,11 +31,6 @@ FEATURE_QUESTIONS: dict[str, str] = {
     "sensible": "Who answers more sensibly, and not with illogical statements?",
 }
 FEATURE_OPTIONS: dict[str, str] = {"first": SPOT_SPEAKERS[0], "same": "The same", "second": SPOT_SPEAKERS[1]}
-
-RANK_QUESTION = (
-    "Rank the responses by how appropriate they are to continue the conversation: 1 is the most appropriate."
-)
-DIMENSIONS_QUESTION = "How do you rate the responses of the marked speaker in this conversation?"
 
 
 def pair_question(metric: str) -> str:

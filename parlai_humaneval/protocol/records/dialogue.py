@@ -72,7 +72,7 @@ class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
     ``raw_text`` is the model's own text where it was shown otherwise, else None: ``masks`` say what was hidden,
-    ``changes`` what else was done (see ``quality.appearance``). ``same_as``: the id of the candidate that
+    ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
     only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
     position 0.
@@ -197,7 +197,8 @@ class RatedRecord(Record):
 
     ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
     ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
-    ``interrupted``: cut off by the end of its launch, not by its rater.
+    ``interrupted``: cut off by the end of its launch, not by its rater. ``simulated``: the rater was a program of this
+    project, as the launch knew that let it in, and no person.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -220,6 +221,7 @@ class RatedRecord(Record):
     finished_at: float | None = None
     refused_answers: int = 0
     interrupted: bool = False
+    simulated: bool = False
 
 
 class DialogueRecord(RatedRecord):

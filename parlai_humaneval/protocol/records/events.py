@@ -27,7 +27,14 @@ class _Event(BaseModel):
     """Seconds since the epoch."""
 
 
-class Started(_Event):
+class _Begun(_Event):
+    """What the beginnings of a dialogue and of a judgement have in common."""
+
+    simulated: bool | None = None
+    """Whether the rater is a program of this project, as the launch knows; None: written before that was noted."""
+
+
+class Started(_Begun):
     event: Literal["started"] = "started"
     schema_version: int
     dialogue_id: str
@@ -157,7 +164,7 @@ class Interrupted(_Event):
     event: Literal["interrupted"] = "interrupted"
 
 
-class JudgingStarted(_Event):
+class JudgingStarted(_Begun):
     """An item is shown: see :class:`~parlai_humaneval.protocol.records.judgement.JudgementRecord` for the fields."""
 
     event: Literal["judging_started"] = "judging_started"

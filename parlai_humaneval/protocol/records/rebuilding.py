@@ -71,8 +71,8 @@ def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> 
 
 
 def _begin(event: Started, status: Status) -> DialogueRecord:
-    shared = event.model_dump(exclude={"event", "at"})
-    return DialogueRecord(**shared, status=status, started_at=event.at)
+    shared = event.model_dump(exclude={"event", "at", "simulated"})
+    return DialogueRecord(**shared, status=status, started_at=event.at, simulated=bool(event.simulated))
 
 
 def _apply(record: DialogueRecord, event: Event) -> None:

@@ -43,8 +43,8 @@ def build_judgement(events: Iterable[Event], *, unfinished: Status = "partial") 
         if record is None:
             if not isinstance(event, JudgingStarted):
                 raise EventLogError(f"a judgement's log must begin with 'judging_started', not {event.event!r}")
-            shared = event.model_dump(exclude={"event", "at"})
-            record = JudgementRecord(**shared, status=unfinished, started_at=event.at)
+            shared = event.model_dump(exclude={"event", "at", "simulated"})
+            record = JudgementRecord(**shared, status=unfinished, started_at=event.at, simulated=bool(event.simulated))
         else:
             _apply(record, event)
     if record is None:

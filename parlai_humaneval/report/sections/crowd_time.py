@@ -20,12 +20,10 @@ from parlai_humaneval.statistics.crowd_time import (
     time_to_difference,
     time_to_significance,
 )
-from parlai_humaneval.statistics.time_spent import spent_by_unit
-from parlai_humaneval.statistics.timed_answers import TimedAnswers, answers_in_time
+from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, spent_by_unit
 from parlai_humaneval.statistics.win_rates import effective_win_rate
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.rater_clock import Floats
 
 HOUR = 3600.0
 _CURVE_POINTS = 80

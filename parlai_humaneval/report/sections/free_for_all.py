@@ -36,8 +36,7 @@ from parlai_humaneval.statistics.rank_stability import (
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
-from parlai_humaneval.statistics.trueskill.batch import free_for_all_ratings
-from parlai_humaneval.statistics.trueskill.ratings import Skill
+from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
 from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
 from parlai_humaneval.tables.from_records import Tables

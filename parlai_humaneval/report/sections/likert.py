@@ -22,7 +22,6 @@ from parlai_humaneval.report.views import (
 )
 from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos
 from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.likert import (
     RATED_GROUP,
     ModelRatings,
@@ -32,8 +31,9 @@ from parlai_humaneval.statistics.likert import (
     rated_pairs,
 )
 from parlai_humaneval.statistics.means import clustered_difference, t_test
+from parlai_humaneval.statistics.regression import single_groups, weigh_turns
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.turn_weights import single_groups, weigh_turns
+from parlai_humaneval.statistics.win_rates import effective_win_test
 from parlai_humaneval.statistics.wording import counted, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
 from parlai_humaneval.tables.from_records import Tables

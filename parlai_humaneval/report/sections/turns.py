@@ -34,9 +34,10 @@ from parlai_humaneval.statistics.clustered import (
 )
 from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_combo
 from parlai_humaneval.statistics.correction import Family
-from parlai_humaneval.statistics.effective_wins import effective_win_test
+from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
 from parlai_humaneval.statistics.ranks import ranks_of
+from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
@@ -57,14 +58,12 @@ from parlai_humaneval.statistics.turn_tests import (
     equality_tests,
     with_holm,
 )
-from parlai_humaneval.statistics.turn_weights import turn_rates
-from parlai_humaneval.statistics.win_rates import lin, sm_wta_scores, sqr_scores, wta_scores
+from parlai_humaneval.statistics.win_rates import effective_win_test, lin, sm_wta_scores, sqr_scores, wta_scores
 from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range, points_range, points_words
 from parlai_humaneval.tables.choices import ChoiceGroup, Kind, choice_groups, self_comparisons
 from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.oddities import oddities
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]

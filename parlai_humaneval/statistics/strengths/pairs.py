@@ -63,6 +63,12 @@ def bradley_terry(
 
     Assumes that comparisons depend on each other only within clusters. Sources: ``SOURCE``; covariance: Cameron & Miller
     2015.
+
+    >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
+    >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]
+    >>> found = bradley_terry(first, second, outcome, [i // 3 for i in range(24)])
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of a', 0.91), ('strength of b', 0.06), ('strength of c', -0.97)]
     """
     ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
     words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)

@@ -31,6 +31,17 @@ def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | No
 
     Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
     See :func:`plackett_luce` for one pick a turn, several picks, and what cannot be estimated.
+
+    Strengths are log-odds: see :class:`Strengths`.
+
+    Source: Luce 1959; Plackett 1975.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> found = turn_strengths(group)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
     """
     if group.kind == "single" or len(group.models) < 2:
         return None
@@ -48,6 +59,15 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
 
     Raises:
         TableError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
+
+    Strengths are log-odds: see :class:`Strengths`. Assumes what :func:`bradley_terry` does.
+
+    Source: Bradley & Terry 1952; Rao & Kupper 1967; Davidson & Beaver 1977.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> found = comparison_strengths(example_tables().comparisons)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 0.39), ('strength of bob', -0.39)]
     """
     return None if comparisons.empty else oriented_strengths(oriented(comparisons), level=level)
 

@@ -1,29 +1,198 @@
 """What makes a speaker be spotted sooner: Cox's model for current-status data (Deriu et al. 2020, §3.3 and §4.2).
 
 P(spotted within k | x) = 1 − exp(−Λ(k)·exp(βx)). The likelihood is that of a binomial model with a complementary
-log-log link and an intercept for each k, which gives the same estimates as programs for interval-censored Cox models.
+log-log link and an intercept for each k, which gives the same estimates as programs for interval-censored Cox models. The
+baseline Λ is held from falling.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from parlai_humaneval.statistics.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.survival.cox_baseline import NO_EVENTS, Likelihood, fit_blocks
-from parlai_humaneval.statistics.survival.curve import Floats, checked
+from parlai_humaneval.statistics.survival.curve import Floats, Ints, checked
 
+_MOST_STEPS = 200
+COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"
+NO_EVENTS = "all or none were spotted at every length: no effect can be estimated"
 SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
 METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
 CONSTANT = "it is the same in all observations: its effect cannot be estimated"
 SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
 _TOO_FAR = 25.0
 """A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """At the maximum: coefficients (covariates, then blocks of lengths), inverse information, and scores.
+
+    ``inverse``: of the expected information; ``observed``: of the observed one, which the sandwich takes, as it need not
+    trust the model. ``scores``: for each observation the derivative by the linear predictor; ``design``: observations ×
+    coefficients; ``used``: which observations say something of the coefficients.
+    """
+
+    beta: Floats
+    inverse: Floats
+    observed: Floats
+    scores: Floats
+    design: Floats
+    used: npt.NDArray[np.bool_]
+
+    def sandwich(self, clusters: npt.ArrayLike) -> tuple[int, Floats]:
+        """Number of clusters, and the CR1 covariance of the coefficients: G/(G − 1) times the sandwich."""
+        ids = np.asarray(clusters, dtype=object).ravel()
+        if ids.size != self.used.size:
+            raise ValueError(f"{ids.size} clusters for {self.used.size} observations: give one for each.")
+        codes, names = pd.factorize(ids[self.used])
+        groups, parts = len(names), self.scores[:, None] * self.design
+        sums = np.column_stack([np.bincount(codes, weights=part, minlength=groups) for part in parts.T])
+        middle = sums.T @ sums
+        return groups, groups / max(1, groups - 1) * self.observed @ middle @ self.observed
+
+
+@dataclass(frozen=True)
+class BlockFit:
+    """``why``: why there is no likelihood of coefficients; ``baseline``: Λ by length, None where it has no bound."""
+
+    likelihood: Likelihood | None
+    loglik: float | None
+    baseline: dict[int, float | None]
+    why: str = ""
+
+
+def fit_blocks(k: Ints, spotted: Floats, table: Floats) -> BlockFit:
+    """The fit with one intercept a block of neighbouring lengths, as many blocks as the data and monotony allow.
+
+    Neighbours whose intercepts would fall are pooled; where the likelihood would rise by parting a block again, it is
+    parted (its multipliers tell), so that the end satisfies the conditions of a maximum, which is the only one.
+    """
+    lengths, place = np.unique(k, return_inverse=True)
+    if not lengths.size:
+        return BlockFit(None, None, {}, NO_EVENTS)
+    first, last, joined = _sure(place, spotted, len(lengths))
+    baseline: dict[int, float | None] = {int(x): 0.0 for x in lengths[:first]}
+    used = (place >= first) & (place <= last)
+    if not used.any():
+        return BlockFit(None, 0.0, _with(baseline, lengths, np.zeros(0), first, last), NO_EVENTS)
+    own, y, x = place[used] - first, spotted[used], table[used]
+    if _rank(own, x) < x.shape[1]:
+        return BlockFit(None, None, dict.fromkeys(map(int, lengths)), COLLINEAR)
+    borders = ~joined[first:last]  # between a length and the next: True where a new block begins
+    seen: set[bytes] = set()
+    for _ in range(_MOST_STEPS):
+        blocks = np.concatenate([[0], np.cumsum(borders)]).astype(np.int64)
+        fitted = _fit(blocks[own], y, x)
+        steps = np.diff(fitted.beta[x.shape[1] :])
+        seen.add(borders.tobytes())
+        if (steps < -1e-9).any():
+            borders[np.flatnonzero(borders)[np.argmin(steps)]] = False
+            continue
+        by_length = np.bincount(own, weights=fitted.scores, minlength=len(blocks)).astype(float)
+        parted = _to_part(by_length, borders, joined[first:last])
+        if parted is None or parted.tobytes() in seen:
+            break
+        borders = parted
+    intercepts = fitted.beta[x.shape[1] :][blocks]
+    likelihood = replace(fitted, used=used)
+    loglik = _loglik(fitted.design @ fitted.beta, y)
+    return BlockFit(likelihood, loglik, _with(baseline, lengths, np.exp(intercepts), first, last))
+
+
+def _sure(place: Ints, spotted: Floats, size: int) -> tuple[int, int, npt.NDArray[np.bool_]]:
+    """First and last length that say something, and which lengths must be pooled with the next.
+
+    Before the first spotted speaker Λ = 0 fits exactly, and infinity after the last that was not. In between, a length
+    at which none was spotted pulls the baseline down to that before it, and one at which all were up to the next.
+    """
+    found = np.bincount(place, weights=spotted, minlength=size)
+    left = np.bincount(place, minlength=size) - found
+    if not found.any() or not left.any():
+        return (size, size - 1, np.zeros(size, dtype=bool)) if not found.any() else (0, -1, np.zeros(size, dtype=bool))
+    first, last = int(np.flatnonzero(found)[0]), int(np.flatnonzero(left)[-1])
+    joined = np.zeros(size, dtype=bool)
+    inside = np.arange(size)
+    joined[:-1] |= (found[1:] == 0) & (inside[1:] > first)
+    joined |= (left == 0) & (inside < last)
+    return first, last, joined
+
+
+def _rank(own: Ints, x: Floats) -> int:
+    """Of the covariates once each length has its own intercept."""
+    if not x.shape[1]:
+        return 0
+    centred = x - (pd.DataFrame(x).groupby(own).transform("mean").to_numpy(dtype=float))
+    return int(np.linalg.matrix_rank(centred))
+
+
+def _with(
+    baseline: dict[int, float | None], lengths: Ints, inner: Floats, first: int, last: int
+) -> dict[int, float | None]:
+    found = {**baseline, **{int(k): float(value) for k, value in zip(lengths[first : last + 1], inner, strict=True)}}
+    return {**found, **{int(k): None for k in lengths[max(last + 1, first) :]}}
+
+
+def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
+    """Binomial GLM on the distinct rows, which are few where covariates are answers."""
+    from statsmodels.genmod import families
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    design = np.column_stack([x, np.eye(int(block.max()) + 1)[block]])
+    frame: pd.DataFrame = pd.DataFrame(design)
+    which = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
+    rows = design[np.unique(which, return_index=True)[1]]
+    found = np.bincount(which, weights=y, minlength=len(rows))
+    total = np.bincount(which, minlength=len(rows))
+    family = families.Binomial(link=families.links.CLogLog())
+    # Here, as importing statsmodels has all its warnings shown, also where the caller ignores them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of separation, which is told in words
+        fitted = GLM(np.column_stack([found, total - found]), rows, family=family).fit(maxiter=100, tol=1e-12)
+    beta = np.asarray(fitted.params, dtype=float)
+    scores, curvature = _derivatives(design @ beta, y)
+    inverse = np.asarray(fitted.normalized_cov_params, dtype=float)
+    observed = np.linalg.pinv(design.T @ (curvature[:, None] * design), hermitian=True)
+    return Likelihood(beta, inverse, observed, scores, design, np.ones(len(y), dtype=bool))
+
+
+def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Of the log-likelihood by the linear predictor, at each observation: the first, and minus the second."""
+    hazard = np.clip(np.exp(np.clip(predictor, -500, 500)), 1e-300, 300.0)
+    odds = hazard / np.expm1(hazard)
+    first, second = np.where(y == 1, odds, -hazard), np.where(y == 1, odds * (odds + hazard - 1), hazard)
+    return first, second
+
+
+def _to_part(
+    by_length: Floats, borders: npt.NDArray[np.bool_], fixed: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_] | None:
+    """The borders with one more where parting a block gains most; None where no parting gains.
+
+    ``by_length``: the score of an intercept of each length alone. Summed from the beginning of a block, it must not fall
+    below 0: it is the multiplier of "the next intercept is not lower".
+    """
+    starts = np.concatenate([[0], np.flatnonzero(borders) + 1])
+    sums = np.cumsum(by_length)
+    before = np.concatenate([[0.0], sums])[np.repeat(starts, np.diff([*starts, len(by_length)]))]
+    multipliers = np.where(borders | fixed, 0.0, (sums - before)[:-1])
+    if not multipliers.size or multipliers.min() > -1e-7:
+        return None
+    parted = borders.copy()
+    parted[int(np.argmin(multipliers))] = True
+    return parted
+
+
+def _loglik(predictor: Floats, y: Floats) -> float:
+    hazard = np.exp(np.clip(predictor, -500, 500))
+    return float(np.where(y == 1, np.log(-np.expm1(-np.maximum(hazard, 1e-300))), -hazard).sum())
 
 
 @dataclass(frozen=True)
@@ -74,6 +243,17 @@ def cloglog_cox(
         ValueError: bad ``k`` or ``spotted``, covariates of another length or with missing values.
 
     Assumes proportional hazards and independent clusters (of the p-value in the details: independent observations).
+
+    ``effects`` are log hazard ratios: above 0 where more of the covariate goes with being spotted sooner.
+
+    Source: Deriu et al. 2020, §4.2; Cox 1972.
+
+    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
+    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
+    >>> fluent = [[0]] * 9 + [[1]] * 9
+    >>> fit = cloglog_cox(k, spotted, fluent, names=['fluent'])
+    >>> round(float(fit.beta[0]), 2)
+    -1.51
     """
     exchanges, found = checked(k, spotted)
     table = _table(covariates, found.size)

@@ -180,7 +180,7 @@ def practice_explanations() -> list[str]:
 
 
 def _practice_items() -> list[dict[str, str]]:
-    file = files("mephisto_tasks.presets.pw_turn") / "task_config" / "onboarding_preference.json"
+    file = files("mephisto_tasks") / "presets" / "pw_turn" / "task_config" / "onboarding_preference.json"
     items: list[dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))["items"]
     return items
 

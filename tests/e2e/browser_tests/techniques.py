@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
+from mephisto_tasks.engine.task_folder import task_dir
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
 
 from .study import ODD_MODELS, Study, odd_zoo
@@ -45,8 +45,7 @@ def launch_direct_assessment(folder: Path) -> Study:
 
 def practice_of(task: str, name: str, metric: str) -> Practice:
     """The right answers, which a person can tell."""
-    file = files(f"mephisto_tasks.presets.{task}") / "task_config" / f"onboarding_{name}.json"
-    return load_practice(Path(str(file)), metric)
+    return load_practice(task_dir(task) / "task_config" / f"onboarding_{name}.json", metric)
 
 
 def _odd(folder: Path, task: str, settings: list[str], models: list[str] | None = None, conf: str = "local") -> Study:

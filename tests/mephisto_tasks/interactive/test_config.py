@@ -44,7 +44,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"technique": "pw_trun"}, "unknown technique 'pw_trun'; known: arena"),
+        ({"technique": "pw_trun"}, "no technique 'pw_trun'; choose one of:\n  pw_turn "),
         ({"metric": "fun"}, "no metric 'fun'; choose one of: preference, humanness, interestingness"),
         ({"models": []}, "name at least 2 models (models=[a,b])"),
         ({"models": ["a"]}, "name at least 2 models"),
@@ -82,6 +82,6 @@ def test_every_wrong_setting_is_named_at_once() -> None:
 
 def test_every_setting_says_what_it_is_for_hydra() -> None:
     """A field without a place in the blueprint's arguments could not be overridden on the command line."""
-    from mephisto_tasks.presets.pw_turn.blueprint import PWTurnBlueprint
+    from mephisto_tasks.study.blueprints import blueprint_of
 
-    assert set(InteractiveConfig.model_fields) <= set(PWTurnBlueprint.ArgsClass.__dataclass_fields__)  # type: ignore[attr-defined]
+    assert set(InteractiveConfig.model_fields) <= set(blueprint_of("pw_turn").ArgsClass.__dataclass_fields__)  # type: ignore[attr-defined]

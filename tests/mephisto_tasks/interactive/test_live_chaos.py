@@ -37,7 +37,10 @@ async def test_a_study_through_chaos_loses_and_doubles_nothing(start: Launch) ->
         port = int(run.url.rpartition(":")[2])
         async with chaos().ChaosProxy(port, seed=11) as proxy:
             outcomes = await asyncio.wait_for(
-                run_raters(proxy.url, behaviour, raters=RATERS, dialogues=RATERS, seed=2), timeout=60
+                run_raters(
+                    proxy.url, behaviour, announce=run.study.expect_simulated, raters=RATERS, dialogues=RATERS, seed=2
+                ),
+                timeout=60,
             )
             cuts = proxy.cuts
         await eventually(run.is_done)
@@ -74,7 +77,9 @@ async def test_other_techniques_through_chaos(start: Launch, settings: dict[str,
         port = int(run.url.rpartition(":")[2])
         behaviour = Behaviour(model_of=run.study.model_of, prefer="retrieval")
         async with chaos().ChaosProxy(port, seed=7) as proxy:
-            raters = run_raters(proxy.url, behaviour, raters=RATERS, dialogues=RATERS, seed=4)
+            raters = run_raters(
+                proxy.url, behaviour, announce=run.study.expect_simulated, raters=RATERS, dialogues=RATERS, seed=4
+            )
             outcomes = await asyncio.wait_for(raters, timeout=60)
             assert proxy.cuts > RATERS
         await eventually(run.is_done)

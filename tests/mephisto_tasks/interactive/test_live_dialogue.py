@@ -35,9 +35,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Launched, list[Outc
         behaviour = Behaviour(
             model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice
         )
-        outcomes = asyncio.run(run_raters(run.url, behaviour, raters=4, dialogues=DIALOGUES, seed=1))
+        outcomes = asyncio.run(
+            run_raters(run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=DIALOGUES, seed=1)
+        )
         asyncio.run(eventually(run.is_done))
-        left = dict(run.study._models_shown)
+        left = dict(run.study.shown.models)
         pool = run.live_run.worker_pool
         states = [agent._state for agent in (*pool.agents.values(), *pool.final_onboardings.values())]
         assert len(states) == 2 * DIALOGUES
@@ -164,7 +166,7 @@ def test_the_stated_preference_shows(study: Study) -> None:
 
 def test_the_practice_is_stored_as_a_qualification(study: Study) -> None:
     sql = """SELECT qualification_name, value FROM granted_qualifications
-             JOIN qualifications USING (qualification_id)"""
+             JOIN qualifications USING (qualification_id) WHERE qualification_name = 'pw-practice'"""
     assert rows(study[0].data_dir, sql) == [("pw-practice", 1)] * DIALOGUES
 
 

@@ -78,7 +78,9 @@ def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         behaviour = Behaviour(
             model_of=run.study.model_of, prefer="retrieval", strength=0.8, practice=run.study.practice, more_turns=1
         )
-        raters = run_raters(run.url, behaviour, raters=4, dialogues=preset.raters, seed=1)
+        raters = run_raters(
+            run.url, behaviour, announce=run.study.expect_simulated, raters=4, dialogues=preset.raters, seed=1
+        )
         outcomes = asyncio.run(asyncio.wait_for(raters, timeout=60))
         asyncio.run(eventually(run.is_done))
     assert threads_of_launches() == []

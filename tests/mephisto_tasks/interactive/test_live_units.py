@@ -14,7 +14,7 @@ from hands import Hands, texts
 from live import Launch, eventually, records
 
 from mephisto_tasks.engine.words import AWAY, PAUSED, STOPPED, conversations, filled
-from mephisto_tasks.live.unit import GO_ON
+from mephisto_tasks.live.study import GO_ON
 from mephisto_tasks.study.launching import Launched
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.protocol.page.steps import EndStep, PageState

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.live.typing_time import JITTER, THINKING_S, typing_seconds
+from mephisto_tasks.live.waiting import JITTER, THINKING_S, typing_seconds
 from parlai_humaneval.showing.reply_settings import ReplySettings
 
 NATURAL = ReplySettings(typing="natural", typing_seconds=8)

@@ -90,7 +90,12 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "conf", "override", "said"),
     [
-        ("pw_trun", "local", "", "no task 'pw_trun'; choose one of: pw_turn"),
+        (
+            "pw_trun",
+            "local",
+            "",
+            "no task 'pw_trun'; choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
+        ),
         ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox, smith2022_"),
         ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
         ("pw_turn", "local", "no=such.thing", "no"),
@@ -110,7 +115,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["pw_trun"], "choose one of: pw_turn"),
+        (["pw_trun"], "choose one of:\n  pw_turn "),
         (["pw_turn", "port=3"], "Did you mean mephisto.architect.port="),
         (["pw_turn", "fast"], "'fast' is not a setting; write NAME=VALUE"),
         (["pw_turn", "conf=local", "conf=mturk"], "more than once"),

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mephisto_tasks.engine.config import read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import GoldDeck, load_golds, right_side, shown_pair, shown_segment
 from mephisto_tasks.judging.practice import unfit
-from mephisto_tasks.study.settings import task_dir
 from parlai_humaneval.protocol.asked.judging_questions import PW_DIALOG_QUESTIONS
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.protocol.page.practice import PairItem, Practice, SegmentItem, load_practice

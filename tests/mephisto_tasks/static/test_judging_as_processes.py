@@ -17,7 +17,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says
 from live import TASK
 from test_commands_as_processes import arguments, environment
 
-from mephisto_tasks.judging.unit import GO_ON
+from mephisto_tasks.judging.study import GO_ON
 from mephisto_tasks.stored.results import read_judgements
 from mephisto_tasks.study.task_lock import running_task_run
 

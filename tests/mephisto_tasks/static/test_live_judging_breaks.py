@@ -25,8 +25,7 @@ from live import TASK, eventually
 
 from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.engine.words import AWAY, AWAY_FOR_GOOD, PAUSED, filled
-from mephisto_tasks.judging.study import JUDGING, JUDGING_PAIRS
-from mephisto_tasks.judging.unit import GO_ON
+from mephisto_tasks.judging.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.stored.results import read_judgements
 from mephisto_tasks.study.launching import Launched, NothingToDo
 from parlai_humaneval.protocol.page.steps import EndStep

@@ -13,14 +13,16 @@ from omegaconf import DictConfig, OmegaConf
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.engine.building import instructions_of
 from mephisto_tasks.engine.config import read_config
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging import building
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.gathering import Gathered
-from mephisto_tasks.study.settings import STATIC, all_settings, compose_config, conf_names, describe_settings, task_dir
+from mephisto_tasks.study.settings import all_settings, compose_config, conf_names, describe_settings
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
+from parlai_humaneval.techniques import techniques
 
-CONFS = [(task, conf) for task in STATIC for conf in conf_names(task)]
+CONFS = [(task, conf) for task in techniques("judging") for conf in conf_names(task)]
 CROWD = ("mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host")
 PLACES = ("mturk", "mturk_sandbox")
 PAPERS = [(task, conf) for task, conf in CONFS if conf not in ("local", *PLACES)]
@@ -157,7 +159,7 @@ def test_studies_have_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("task", STATIC)
+@pytest.mark.parametrize("task", list(techniques("judging")))
 def test_settings_and_confs_are_listed(task: str) -> None:
     listed = CliRunner().invoke(launch, [task, "--list-settings"])
     assert listed.exit_code == 0, listed.output
@@ -169,7 +171,7 @@ def test_settings_and_confs_are_listed(task: str) -> None:
     assert {"local", "mturk", "mturk_sandbox"} <= set(confs.output.split())
 
 
-@pytest.mark.parametrize("task", STATIC)
+@pytest.mark.parametrize("task", list(techniques("judging")))
 def test_comments_name_commands_that_exist(task: str) -> None:
     """A conf= that a comment tells to run is there."""
     for path in (task_dir(task) / "hydra_configs" / "conf").rglob("*.yaml"):

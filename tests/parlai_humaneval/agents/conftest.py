@@ -60,7 +60,7 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
     pools = []
 
     def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
-        monkeypatch.setattr("parlai_humaneval.models.pool.pool.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.loaded.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments
         )

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.models.hosted.chat_completions import Prices
 from parlai_humaneval.models.hosted.chat_messages import Wording
 from parlai_humaneval.models.hosted.chat_replies import BrokenOff, read_stream, read_whole, without_thinking
-from parlai_humaneval.models.hosted.prices import Prices
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard
 

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 from statsmodels.stats.power import TTestPower
 
-from parlai_humaneval.statistics.design_effects import (
+from parlai_humaneval.statistics.design import (
     design_effect,
+    detectable_gap,
     effective_number,
     icc_for_planning,
     intraclass_correlation,
     observations_per_cluster,
+    power_of_gaps,
 )
-from parlai_humaneval.statistics.detectable import detectable_gap, power_of_gaps
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.measures import Answers, paired_gaps, separate_gaps
 

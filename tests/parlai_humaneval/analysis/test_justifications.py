@@ -15,8 +15,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.justifications import build
-from parlai_humaneval.statistics.justifications import NONE_CHOSEN, mean_words, reasons, top_terms, word_counts
-from parlai_humaneval.statistics.stop_words import STOP_WORDS
+from parlai_humaneval.statistics.justifications import (
+    NONE_CHOSEN,
+    STOP_WORDS,
+    mean_words,
+    reasons,
+    top_terms,
+    word_counts,
+)
 from parlai_humaneval.tables.columns import typed
 from parlai_humaneval.tables.from_records import tables
 
@@ -125,7 +131,8 @@ def test_any_texts_give_finite_weights_in_order(texts):
         assert set(got) == set(texts)
         for found in got.values():
             weights = [weight for _, weight in found]
-            assert weights == sorted(weights, reverse=True) or np.allclose(np.diff(weights), 0, atol=1e-9)
+            # Equal weights are sums in different orders: they may rise by their last digits.
+            assert np.all(np.diff(weights) <= 1e-12)
             assert all(0 < weight <= 1 + 1e-9 for weight in weights)
 
 

@@ -12,7 +12,7 @@ from make_live_records import make_assessment, make_ticked
 from scipy.stats import mannwhitneyu, ttest_ind
 
 from parlai_humaneval.statistics.likert import final_scores, likert_groups, likert_rows, mean_rating, rated_pairs
-from parlai_humaneval.statistics.turn_weights import turn_rates, weigh_turns
+from parlai_humaneval.statistics.regression import turn_rates, weigh_turns
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import typed
 from parlai_humaneval.tables.from_records import Tables, tables

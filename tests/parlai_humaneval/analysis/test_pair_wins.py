@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from make_comparisons import comparisons_frame
 from scipy.stats import binomtest
 
-from parlai_humaneval.statistics.pair_wins import counted_comparisons, first_shown, model_wins, oriented, wins_of_pairs
-from parlai_humaneval.statistics.two_way import two_way_share
+from parlai_humaneval.statistics.pair_wins import (
+    counted_comparisons,
+    first_shown,
+    model_wins,
+    oriented,
+    two_way_share,
+    wins_of_pairs,
+)
 from parlai_humaneval.tables.columns import TableError, typed
 from parlai_humaneval.tables.from_records import tables
 

@@ -15,7 +15,7 @@ from parlai_humaneval.statistics.rank_stability import (
     stability_curves,
 )
 from parlai_humaneval.statistics.ranks import ranks_of
-from parlai_humaneval.statistics.trueskill.batch import free_for_all_ratings
+from parlai_humaneval.statistics.trueskill.ratings import free_for_all_ratings
 
 
 def _study(dialogues, seed=0, shares=(0.5, 0.3, 0.2)):

@@ -16,7 +16,7 @@ from make_records import START
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
 from parlai_humaneval.statistics.crowd_time import collection_time, time_to_difference, time_to_significance
-from parlai_humaneval.statistics.timed_answers import answers_in_time
+from parlai_humaneval.statistics.rater_time import answers_in_time
 from parlai_humaneval.tables.columns import typed
 from parlai_humaneval.tables.from_records import Tables, tables
 

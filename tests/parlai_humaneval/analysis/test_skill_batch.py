@@ -11,8 +11,8 @@ import trueskill as package
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.trueskill import batch as skill_batch
-from parlai_humaneval.statistics.trueskill.batch import (
+from parlai_humaneval.statistics.trueskill import update as skill_update
+from parlai_humaneval.statistics.trueskill.ratings import (
     free_for_all_path,
     free_for_all_ratings,
     rate_free_for_all,
@@ -179,7 +179,7 @@ def _reference_match(mu, sigma, ranks):
 @pytest.fixture(params=[0, 99], ids=["arrays", "one by one"])
 def either_way(request, monkeypatch):
     """Few replicates are rated one by one, many as arrays: both must be right."""
-    monkeypatch.setattr(skill_batch, "_FEW", request.param)
+    monkeypatch.setattr(skill_update, "FEW", request.param)
 
 
 PLAYERS = st.lists(st.tuples(st.floats(10, 40), st.floats(0.5, 9), st.integers(0, 3)), min_size=2, max_size=6)

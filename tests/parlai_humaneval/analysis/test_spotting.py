@@ -13,16 +13,15 @@ from sklearn.isotonic import isotonic_regression
 
 from parlai_humaneval.statistics import spotting
 from parlai_humaneval.statistics.ranks import rank_range
-from parlai_humaneval.statistics.spot_stability import ranking_stability
 from parlai_humaneval.statistics.spotting import (
     bootstrap_ranks,
     bot_contests,
     bradley_terry_strengths,
     judged_segments,
     label_winner,
+    ranking_stability,
 )
-from parlai_humaneval.statistics.survival.bands import survival_with_bands
-from parlai_humaneval.statistics.survival.curve import isotonic_shares, survival_curve
+from parlai_humaneval.statistics.survival.curve import isotonic_shares, survival_curve, survival_with_bands
 from parlai_humaneval.tables.columns import TableError, from_rows
 
 LABELS = ("bot", "unsure", "human")

@@ -10,10 +10,10 @@ from make_records import make_study
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import from_rows
 from parlai_humaneval.tables.from_records import Tables, tables
-from parlai_humaneval.tables.oddities import oddities
 
 
 def rows_of(

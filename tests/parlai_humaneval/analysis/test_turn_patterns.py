@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.turn_patterns import first_choice, first_place, fixed_places, reselection
-from parlai_humaneval.tables.turn_matrices import ChosenTurns
+from parlai_humaneval.tables.choices import ChosenTurns
 
 
 def make_turns(chosen, dialogues, *, workers=None, numbers=None, places=None, models=None):

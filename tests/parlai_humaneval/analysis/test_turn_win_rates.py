@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.effective_wins import effective_win_test
 from parlai_humaneval.statistics.shares import success_rate, wald_interval, wilson_interval
-from parlai_humaneval.statistics.win_rates import combo, effective_win_rate, sm_combo, sm_wta, sm_wta_scores
+from parlai_humaneval.statistics.win_rates import (
+    combo,
+    effective_win_rate,
+    effective_win_test,
+    sm_combo,
+    sm_wta,
+    sm_wta_scores,
+)
 
 FUNCTIONS = {"sm_wta": sm_wta, "effective_win_rate": effective_win_rate, "combo": combo}
 scores = st.lists(st.integers(1, 5), min_size=1, max_size=25)

@@ -14,7 +14,7 @@ import yaml
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS, shared_parts, with_shared
 
-TASKS = Path(__file__).parents[3] / "mephisto_tasks"
+TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 FILES = sorted(path for path in TASKS.glob("*/task_config/instructions*.yaml") if path.parts[-3] != "partner")
 """Of what raters read; partners are no raters."""
 JUDGING = ("pw_dialog", "spot_the_bot", "third_party")

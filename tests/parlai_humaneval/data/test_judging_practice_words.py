@@ -16,7 +16,7 @@ from parlai_humaneval.protocol.asked.judging_questions import PW_DIALOG_QUESTION
 from parlai_humaneval.protocol.page.practice import PairItem, Practice, SegmentItem, load_practice
 from parlai_humaneval.showing.identity_names import ANYBODYS
 
-TASKS = Path(__file__).parents[3] / "mephisto_tasks"
+TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 PAIRS = [
     TASKS / "pw_dialog" / "task_config" / f"{kind}_{metric}.json"
     for metric in PW_DIALOG_QUESTIONS

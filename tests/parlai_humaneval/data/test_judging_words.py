@@ -14,7 +14,7 @@ from parlai_humaneval.protocol.materials.files import load_instructions
 from parlai_humaneval.protocol.materials.instruction_lines import FLAGS
 from parlai_humaneval.showing.identity_names import ANYBODYS
 
-TASKS = Path(__file__).parents[3] / "mephisto_tasks"
+TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 NAMES = ("pw_dialog", "spot_the_bot", "third_party")
 VALUES = {
     "question": "Which one, do you think?",

@@ -20,7 +20,7 @@ from parlai_humaneval.protocol.page.practice import (
     load_practice,
 )
 
-TASKS = Path(__file__).parents[3] / "mephisto_tasks"
+TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 JUDGING = ("pw_dialog", "spot_the_bot")
 """Tasks whose practice shows finished chats: test_judging_practice_words.py."""
 FILES = [path for path in sorted(TASKS.glob("*/task_config/onboarding_*.json")) if path.parts[-3] not in JUDGING]

@@ -272,10 +272,10 @@ def test_nobody_is_said_to_be_left_out_who_counts(failing: int) -> None:
 
 def test_tables_are_called_by_what_they_hold() -> None:
     """Models and technique; the degraded model is not evaluated; many models are counted."""
-    assert default_title(said_tables()) == "alpha and beta, rated with sata"
+    assert default_title(said_tables()) == "alpha and beta, rated with SATA"
     assert default_title(checked(2, 0)) == "alpha and beta"
     rows = [{**row, "model": f"m{row['position']}{row['turn']}{n}"} for n in range(2) for row in TURNS]
-    assert default_title(with_tables(turns=rows)) == "8 models, rated with sata"
+    assert default_title(with_tables(turns=rows)) == "8 models, rated with SATA"
     assert default_title(with_tables(dialogues=[dialogue(1)])) == "Rated dialogues"
 
 

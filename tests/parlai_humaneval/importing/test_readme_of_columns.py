@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from parlai_humaneval.cli import main
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
-from parlai_humaneval.tables.column_lists import required_columns
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import required_columns
 
 README = Path(__file__).parents[3] / "README.md"
 

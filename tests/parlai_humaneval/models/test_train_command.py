@@ -198,7 +198,7 @@ def test_the_printed_command_does_the_same(home: Path) -> None:
     assert not shop.model_file.exists()
     program, parlai, command, *args = shlex.split(done.stdout)
     assert (program, parlai, command) == ("parlai-humaneval", "parlai", "train_model")
-    from parlai_humaneval.models.trained.train_loop import parser
+    from parlai_humaneval.models.trained.training_options import parser
 
     opt = parser().parse_args(args)
     assert (opt["embeddingsize"], opt["model_file"], opt["lr_scheduler"]) == (7, str(shop.model_file), "fixed")

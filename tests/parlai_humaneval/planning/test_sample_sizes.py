@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning.sample_sizes import (
+from parlai_humaneval.planning.power import (
     chi2_noncentrality,
     cochran_q_size,
     goodness_of_fit_size,

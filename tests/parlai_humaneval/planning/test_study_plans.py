@@ -9,17 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parlai_humaneval.planning.assumptions import plannable
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_words
+from parlai_humaneval.planning.designs import MIN_WORKERS, TOLERANCE, clustered_power, clustered_size
 from parlai_humaneval.planning.inputs import PlanError, ask
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.sizing import (
-    MIN_WORKERS,
-    TOLERANCE,
-    clustered_power,
-    clustered_size,
-)
 from parlai_humaneval.planning.study_plan import Plan, plan_study
-from parlai_humaneval.planning.techniques import HABITS, TECHNIQUES
 
 
 def plan(**question: Any) -> Plan:
@@ -147,7 +142,7 @@ def test_notes_say_what_to_beware_of() -> None:
     assert any("--tests pairs" in note for note in plan(technique="free_for_all", models=3).notes)
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES)
+@pytest.mark.parametrize("technique", list(plannable()))
 def test_every_technique_has_a_plan(technique: str) -> None:
     """Guards all techniques: positive, finite numbers, a headline with them, sources, and every value that was used."""
     for models in (2, 5):
@@ -162,7 +157,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
 
 
 SENSIBLE = {
-    "technique": st.sampled_from(TECHNIQUES),
+    "technique": st.sampled_from(list(plannable())),
     "gap": st.floats(0.03, 0.25),
     "icc": st.floats(0.001, 0.5),
     "models": st.integers(2, 4),
@@ -298,5 +293,4 @@ def test_all_faults_at_once() -> None:
 
 def test_defaults_name_their_source() -> None:
     """Guards the table of habits: each technique says where its figures come from."""
-    assert set(HABITS) == set(TECHNIQUES)
-    assert all("20" in " ".join(habits.sources) for habits in HABITS.values())
+    assert all("20" in " ".join(habits.sources) for habits in plannable().values())

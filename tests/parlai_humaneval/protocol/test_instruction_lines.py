@@ -108,7 +108,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
 
 def test_packaged_parts_are_all_used_and_depend_on_known_flags() -> None:
     """A part that no task names is a leftover."""
-    tasks = Path(__file__).parents[3] / "mephisto_tasks"
+    tasks = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
     source = "\n".join(path.read_text(encoding="utf-8") for path in tasks.glob("*/task_config/*.yaml"))
     parts = shared_parts()
     source += yaml.safe_dump(parts, width=1000)

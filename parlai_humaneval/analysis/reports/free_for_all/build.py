@@ -13,9 +13,9 @@ from parlai_humaneval.analysis.reports.sata.build import anchoring, gap_of_share
 from parlai_humaneval.analysis.reports.words import NO_TURNS
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.trueskill.ratings import trueskill
+from parlai_humaneval.tables.choices import ChosenTurns, TurnGroup, turn_groups
 from parlai_humaneval.tables.counting import that_count
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.turn_matrices import ChosenTurns, TurnGroup, turn_groups
 
 METHODS = [
     "A reply that is picked is a point; the points of a dialogue rank its models, equal points share a rank (Ma et al. "

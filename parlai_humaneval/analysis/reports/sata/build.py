@@ -19,8 +19,8 @@ from parlai_humaneval.statistics.correction import holm
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
+from parlai_humaneval.tables.choices import ChosenTurns, Floats, TurnGroup, turn_groups
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.turn_matrices import ChosenTurns, Floats, TurnGroup, turn_groups
 
 SOBA = "soba"
 SATA = ("sata_random", "sata_user")

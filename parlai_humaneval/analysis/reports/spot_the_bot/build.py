@@ -24,8 +24,7 @@ from parlai_humaneval.statistics.spotting import GOODNESS, SEGMENT
 from parlai_humaneval.statistics.survival.curve import survival
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
-from parlai_humaneval.tables.record_rows import TIE
-from parlai_humaneval.tables.schema_judged import FEATURES
+from parlai_humaneval.tables.schema import FEATURES, TIE
 
 METHODS = [
     "Win rate (Deriu et al. 2020, Eq. 1): segments in which the model got the better label (human > unsure > bot), of "

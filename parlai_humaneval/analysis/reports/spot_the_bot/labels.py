@@ -10,7 +10,7 @@ from parlai_humaneval.analysis.reports.spot_the_bot.types import LabelAgreement,
 from parlai_humaneval.statistics.agreement import rating_counts
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.tables.schema_judged import LABELS
+from parlai_humaneval.tables.schema import LABELS
 
 
 def label_rows(rows: pd.DataFrame) -> list[LabelRow]:

@@ -13,7 +13,7 @@ from parlai_humaneval.analysis.reports.duel_tables import matrix_table, pair_tab
 from parlai_humaneval.analysis.reports.printing import heading, model_column, number_columns, share_cells, titled_table
 from parlai_humaneval.analysis.reports.spot_the_bot.types import SpotGroup, SpotReport
 from parlai_humaneval.statistics.wording import ABSENT, counted, percent, percent_range, seconds_words
-from parlai_humaneval.tables.schema_judged import FEATURES, LABELS
+from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 
 def parts(report: SpotReport) -> Iterator[RenderableType]:

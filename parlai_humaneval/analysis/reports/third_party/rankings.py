@@ -10,8 +10,8 @@ from parlai_humaneval.analysis.reports.duels import duels_of
 from parlai_humaneval.analysis.reports.facts import LEVEL
 from parlai_humaneval.analysis.reports.third_party.types import RankGroup, RankRow
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.means import clustered_mean
-from parlai_humaneval.statistics.rank_correlation import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 

@@ -12,13 +12,13 @@ from parlai_humaneval.report.sections.design.found import measures
 from parlai_humaneval.report.sections.design.rows import POWER, GapRow, MeasureRow, Score
 from parlai_humaneval.report.sections.design.types import Design
 from parlai_humaneval.report.sections.design.words import remarks, sentence
-from parlai_humaneval.statistics.design_effects import (
+from parlai_humaneval.statistics.design import (
     design_effect,
+    detectable_gap,
     effective_number,
     icc_for_planning,
     intraclass_correlation,
 )
-from parlai_humaneval.statistics.detectable import detectable_gap
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.measures import Alike, GapData, Measure, Objects, Unit
 from parlai_humaneval.statistics.result import Result

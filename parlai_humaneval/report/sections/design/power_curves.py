@@ -8,7 +8,7 @@ import numpy as np
 
 from parlai_humaneval.report.sections.design.rows import POWER, GapRow, name_of
 from parlai_humaneval.report.views import Curve, CurveFigure
-from parlai_humaneval.statistics.detectable import power_of_gaps
+from parlai_humaneval.statistics.design import power_of_gaps
 from parlai_humaneval.statistics.measures import Unit
 
 GAPS = 41

@@ -1,0 +1,100 @@
+"""One rater's unit of work: its parts, one after another, and the comment box. Parts are dialogues, or items to judge."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from mephisto_tasks.engine.page_session import PageSession
+from parlai_humaneval.protocol.page.steps import FeedbackStep, Notice
+from parlai_humaneval.protocol.records.events import Failed, FeedbackGiven
+
+P = TypeVar("P")
+
+
+class World(Protocol):
+    """What holds one part with the rater."""
+
+    @property
+    def name(self) -> str:
+        """The part is called so in logs."""
+
+    def run(self) -> None:
+        """Hold the part to its end; what the page raises when the rater leaves goes on to the caller."""
+
+
+class HeldUnit(ABC, Generic[P]):
+    """Holds the parts of a unit in order; an engine says how a part is held, and what becomes of those that are left.
+
+    Args:
+        page: the rater's page.
+        parts: what is still to be held.
+        name: of the unit in logs, before any part began.
+        go_on: said above the first question of a rater who did some of the unit earlier.
+        between: said above the first question of every part but the first.
+        over: a sentence that says that nothing else comes.
+    """
+
+    greeting: Notice | None = None
+    """Said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
+
+    def __init__(
+        self,
+        page: PageSession,
+        parts: Sequence[P],
+        *,
+        name: str,
+        over: str,
+        go_on: Notice | None = None,
+        between: Notice | None = None,
+    ) -> None:
+        self.page = page
+        self.parts = parts
+        self.done: list[P] = []
+        self.world: World | None = None
+        """The part that runs, or ran last."""
+        self._name = name
+        self._over = over
+        self._go_on = go_on
+        self._between = between
+
+    @property
+    def name(self) -> str:
+        """What runs, or ran last, for logs."""
+        return self._name if self.world is None else self.world.name
+
+    def run(self) -> None:
+        """Hold every part to its end.
+
+        Raises:
+            mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
+        """
+        for part in self.parts:
+            notice = self._between if self.done else self._go_on
+            if notice is not None:
+                self.page.notice = notice
+            self.hold(part)
+            self.done.append(part)
+
+    @abstractmethod
+    def hold(self, part: P) -> None:
+        """One part to its end; :attr:`world` is what holds it."""
+
+    @abstractmethod
+    def leave(self, worker: str, agent: str) -> None:
+        """The rater went away: what is left is given out again."""
+
+    def ask_feedback(self) -> None:
+        """The comment box at the end; the unit is complete whatever happens here."""
+        self.page.progress = self.page.within = None
+        label = f"{self._over}, thank you! Is there anything you would like to tell us? (optional)"
+        text = self.page.ask_feedback(FeedbackStep(step_id="feedback", label=label)).text
+        if text.strip():
+            self.page.state.append(FeedbackGiven(at=time.time(), text=text))
+
+    def fail(self, reason: str) -> None:
+        """Write down that the part could not go on through no fault of the rater."""
+        if self.world is not None:
+            self.page.state.append(Failed(at=time.time(), reason=reason))

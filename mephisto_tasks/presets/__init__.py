@@ -1,1 +1,0 @@
-"""The published techniques: a folder of confs and materials each."""

@@ -1,0 +1,256 @@
+"""A package of one's own adds a technique, a statistic and a section, and nothing of this one is edited."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mephisto_tasks.commands import demo
+from mephisto_tasks.commands.export import export
+from mephisto_tasks.commands.launch import launch
+from mephisto_tasks.commands.report import report
+from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.settings import compose_config
+from parlai_humaneval import analysis, plugins, techniques
+from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.report import catalogue
+
+PACKAGE = "polite_package"
+QUESTION = "Which response is more polite?"
+
+FILES = {
+    f"{PACKAGE}/__init__.py": "",
+    f"{PACKAGE}/plugin.py": """
+from pathlib import Path
+
+from parlai_humaneval.analysis import register_statistic
+from parlai_humaneval.report.catalogue import register_section
+from parlai_humaneval.techniques import PW_TURN, Technique, register
+
+register(
+    Technique(
+        name="politeness",
+        engine="live",
+        title="PoliteTurn",
+        summary="two replies at every turn, the more polite one is chosen",
+        source="Nobody 2020, §1",
+        tables=("turns", "dialogues", "comparisons", "points"),
+        questions={"politeness": "Which response is more polite?"},
+        picks={"": "one"},
+        checks=("short_tokens",),
+        habits=PW_TURN.habits,
+        folder=Path(__file__).parent / "preset",
+    )
+)
+register_statistic("longest_reply", "polite_package.longest_reply")
+register_section("longest_replies", "polite_package.longest_replies")
+""",
+    f"{PACKAGE}/longest_reply.py": '''
+from parlai_humaneval.statistics.result import Result
+
+
+def longest_reply(texts):
+    """Characters of the longest reply."""
+    return Result(name="longest reply", estimate=max(map(len, texts)), n=len(texts), method="maximum")
+''',
+    f"{PACKAGE}/longest_replies.py": '''
+from parlai_humaneval.analysis import longest_reply
+from parlai_humaneval.report.section import Section
+from parlai_humaneval.report.views import DataTable, Method, TableColumn
+
+
+class LongestReplies(Section):
+    """The longest reply of each model."""
+
+    TITLE = "Longest replies"
+    characters: dict[str, float]
+
+    def data_tables(self):
+        columns = (TableColumn(key="model", label="Model"), TableColumn(key="characters", label="Characters", kind="count"))
+        rows = tuple({"model": model, "characters": value} for model, value in self.characters.items())
+        return [DataTable(key="longest_replies_models", title="Longest replies", columns=columns, rows=rows)]
+
+    def figures(self):
+        return []
+
+    def methods(self):
+        return [Method(name="Longest reply", text="The maximum.", source="Nobody 2020, §2")]
+
+
+def build(tables, options):
+    turns = tables.turns
+    if not len(turns):
+        return None
+    longest = {model: longest_reply(list(own["text"])).estimate for model, own in turns.groupby("model")}
+    return LongestReplies(headline="Some replies are long.", characters=longest)
+''',
+    f"{PACKAGE}/preset/hydra_configs/conf/base.yaml": """
+#@package _global_
+defaults:
+  - live
+  - /mephisto/blueprint: politeness
+  - _self_
+mephisto:
+  blueprint:
+    technique: politeness
+    metric: politeness
+    turns: 2
+    persona: false
+  task:
+    task_name: politeness
+    task_title: "Chat, and choose the polite reply"
+    task_description: "Chat for two turns."
+    task_tags: "chat"
+    task_reward: 1
+""",
+    f"{PACKAGE}/preset/hydra_configs/conf/local.yaml": """
+#@package _global_
+defaults:
+  - base
+  - _self_
+mephisto:
+  blueprint:
+    models: [eliza, retrieval]
+""",
+    f"{PACKAGE}/preset/task_config/instructions.yaml": """
+title: Chat, and choose the polite reply
+tagline: You chat for {turns} turns.
+preview:
+  sections:
+    - heading: What you do
+      lines: ["{question}"]
+instructions:
+  sections:
+    - heading: What you do
+      lines: ["{question}"]
+consent: I take part of my own free will.
+pay: The pay is {pay}.
+start_label: Start
+""",
+    f"{PACKAGE}-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: polite-package\nVersion: 1.0\n",
+    f"{PACKAGE}-1.0.dist-info/entry_points.txt": f"[{plugins.GROUP}]\npolite = {PACKAGE}.plugin\n",
+}
+"""The whole package, as pip would install it."""
+
+
+def installed(folder: Path) -> Path:
+    """The package in a folder of its own, which is to be put on Python's path."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.lstrip("\n"), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package, installed for as long as a test lasts; afterwards everything is as it was."""
+    monkeypatch.syspath_prepend(installed(tmp_path / "site"))
+    for module, name in ((techniques, "_KNOWN"), (catalogue, "_ADDED"), (analysis, "_MODULES")):
+        monkeypatch.setattr(module, name, dict(getattr(module, name)))
+    monkeypatch.setattr(plugins, "_begun", set(plugins._begun))
+    plugins._installed.cache_clear()
+    yield
+    plugins._installed.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("package")
+def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(data_dir: Path, tmp_path: Path) -> None:
+    """Simulated raters go through Mephisto; records, quality checks, tables, sections and plans know all three."""
+    overrides = ["mephisto.blueprint.dialogues_per_group=2", "mephisto.blueprint.seed=5", "mephisto.architect.port=0"]
+    with launching.launched("politeness", compose_config("politeness", "local", overrides), data_dir) as run:
+        demo._simulate(run, threading.Event(), raters=2, prefer="retrieval", strength=1.0, seed=1, worst=None)
+    records = read_dialogues(data_dir, "politeness")
+    assert [(record.technique, record.status, record.question) for record in records] == [
+        ("politeness", "complete", QUESTION)
+    ] * 2
+    assert all({"short_tokens", "too_fast"} <= set(record.checks) for record in records)
+    invoke = CliRunner(mix_stderr=False).invoke
+    folder = str(tmp_path / "tables")
+    exported = invoke(export, ["--task-name", "politeness", "--data-dir", str(data_dir), "--out", folder])
+    assert exported.exit_code == 0, exported.stderr
+    filled = {path.stem for path in Path(folder).glob("*.csv") if path.read_text(encoding="utf-8").count("\n") > 1}
+    assert filled == set(techniques.technique("politeness").tables)
+    reported = invoke(report, ["--tables", folder, "--draws", "100", "--json"])
+    assert reported.exit_code == 0, reported.stderr
+    found = json.loads(reported.stdout)
+    assert {row["model"]: row["win_rate"] for row in found["turns"]["models"]} == {"eliza": 0.0, "retrieval": 1.0}
+    longest = {
+        model: max(len(c.text) for r in records for t in r.turns for c in t.candidates if c.model == model)
+        for model in ("eliza", "retrieval")
+    }
+    assert found["longest_replies"]["characters"] == longest
+    plan = plan_study(ask(technique="politeness", gap=0.1))
+    assert plan.headline.startswith("PoliteTurn needs ")
+    assert plan.n_turns == plan_study(ask(technique="pw_turn", gap=0.1)).n_turns
+
+
+@pytest.mark.usefixtures("package")
+def test_help_and_errors_list_the_techniques_of_packages_too() -> None:
+    """Each with title and source; nobody needs to know where a technique comes from."""
+    invoke = CliRunner(mix_stderr=False).invoke
+    assert "politeness" in techniques.techniques("live")
+    for command in (launch, demo.demo):
+        shown = "".join(invoke(command, ["--help"]).stdout.split())  # lines break within long ones
+        for entry in techniques.techniques().values():
+            assert f"{entry.name} {entry.line}".replace(" ", "") in shown
+    wrong = invoke(launch, ["polite"])
+    assert wrong.exit_code == 1
+    assert "there is no task 'polite'; choose one of:\n  pw_turn  " in wrong.stderr
+    assert "  politeness         PoliteTurn (Nobody 2020, §1)\n" in wrong.stderr
+
+
+def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    """A report that lacks a section without a word would be worse than none."""
+    site = installed(tmp_path)
+    (site / PACKAGE / "plugin.py").write_text("import nothing_of_this_name\n")
+    program = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        "from parlai_humaneval.cli import main; main()",
+        "launch",
+        "--help",
+    ]
+    path = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(program, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "the plug-in 'polite' of the package polite-package cannot be loaded (ModuleNotFoundError" in done.stderr
+    assert "pip uninstall polite-package" in done.stderr
+
+
+@pytest.mark.usefixtures("package")
+def test_no_name_is_given_twice() -> None:
+    """Two packages with the same names must not overwrite each other in silence; the same entry twice is no harm."""
+    entry = techniques.technique("politeness")
+    techniques.register(entry)
+    with pytest.raises(ValueError, match="there is a technique 'pw_turn' already"):
+        techniques.register(techniques.Technique("pw_turn", "live", "Mine", "mine", "me", ("turns",)))
+    for taken in ("turns", "facts", "longest_replies"):
+        with pytest.raises(ValueError, match=f"a key '{taken}' already"):
+            catalogue.register_section(taken, "mine")
+    with pytest.raises(ValueError, match="'holm' already"):
+        analysis.register_statistic("holm", "mine")
+
+
+def test_to_know_the_techniques_nothing_heavy_is_loaded() -> None:
+    """Guards quick commands: the entries are plain data."""
+    program = (
+        "import sys, parlai_humaneval.techniques as t; t.techniques(); "
+        "print(sorted({'torch', 'pandas', 'numpy', 'pydantic', 'parlai', 'mephisto', 'click'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

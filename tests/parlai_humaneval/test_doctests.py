@@ -1,0 +1,51 @@
+"""The examples in docstrings are right, and every public statistic has one, with the source of what it computes."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import parlai_humaneval.analysis as public
+from parlai_humaneval import planning, statistics, tables
+
+PACKAGES = (statistics, tables, planning)
+MODULES = sorted(
+    found.name for package in PACKAGES for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+)
+NO_STATISTIC = {"results_table"}
+"""Public functions of the statistics that compute no number."""
+SOURCE = re.compile(r"Sources?: |[A-Z][\w–]+(?: et al\.| (?:and|&) [A-Z]\w+)?,? \(?(?:18|19|20)\d\d")
+"""“Source: …”, or an author and a year."""
+
+
+def public_statistics() -> list[tuple[str, str]]:
+    """Module and name of every function that the public stub takes from the statistics."""
+    stub = ast.parse(Path(str(public.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return [
+        (node.module, alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{statistics.__name__}.")
+        for alias in node.names
+        if alias.name[0].islower()
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_are_right(module: str) -> None:
+    """What stands below each ``>>>`` is what Python prints, but for where lines are broken."""
+    results = doctest.testmod(import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert not results.failed, f"{results.failed} of {results.attempted} examples of {module}; see above"
+
+
+@pytest.mark.parametrize(("module", "name"), public_statistics())
+def test_a_public_statistic_has_an_example_and_a_source(module: str, name: str) -> None:
+    """Who reads the docstring can run it, and knows where it comes from."""
+    said = getattr(import_module(module), name).__doc__ or ""
+    assert ">>> " in said, f"{name} shows no example"
+    assert name in NO_STATISTIC or SOURCE.search(said), f"{name} names no source"

@@ -13,6 +13,7 @@ SECTIONS = (
     "turns",
     "free_for_all",
     "comparisons",
+    "rankings",
     "direct_assessment",
     "likert",
     "segments",

@@ -51,7 +51,7 @@ def make_document(
 
 
 def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
-    from parlai_humaneval.report.sections.direct_assessment.section import DirectAssessment
+    from parlai_humaneval.report.sections.direct_assessment import DirectAssessment
 
     for section in found.values():
         if isinstance(section, DirectAssessment) and section.workers.left_out:

@@ -19,8 +19,9 @@ CUT = "Intervals of shares are cut at 0 and 100 %; the JSON has them whole."
 class Row(Part):
     """A row of a section: values of its own, and the results that it rests on, each of them whole.
 
-    ``FROM`` says under which names parts of results are published: ``{"p_clustered": "clustered.p_value"}``. Every other
-    field that is no result is published under its own name. A result that is None gives None.
+    ``FROM`` says under which names parts of results are published: ``{"p_clustered": "clustered.p_value"}``; a star
+    stands for every name of a mapping: ``{"survival": "curve.*.estimate"}``. Every other field that is no result is
+    published under its own name. A result that is None gives None.
     """
 
     FROM: ClassVar[Mapping[str, str]] = {}
@@ -34,16 +35,24 @@ class Row(Part):
 
     def at(self, path: str) -> Any:
         """The value at a path such as ``clustered.details.df``; None where something on the way is None."""
-        value: Any = self
-        for step in path.split("."):
-            if value is None:
-                return None
-            value = value.get(step) if isinstance(value, Mapping) else getattr(value, step)
-        return list(value) if isinstance(value, tuple) else value
+        return _at(self, path.split("."))
+
+    def __getitem__(self, name: str) -> Any:
+        """What is published under ``name``."""
+        return self.at(self.FROM.get(name, name))
 
     @classmethod
     def _results(cls) -> set[str]:
         return {path.partition(".")[0] for path in cls.FROM.values()}
+
+
+def _at(value: Any, steps: Sequence[str]) -> Any:
+    if value is None or not steps:
+        return list(value) if isinstance(value, tuple) else value
+    step, *rest = steps
+    if step == "*":
+        return {name: _at(one, rest) for name, one in value.items()}
+    return _at(value.get(step) if isinstance(value, Mapping) else getattr(value, step), rest)
 
 
 def _plain(value: Any) -> Any:
@@ -52,23 +61,85 @@ def _plain(value: Any) -> Any:
     return value.model_dump(mode="json") if isinstance(value, Part) else value
 
 
-def part_table(key: str, title: str, columns: Columns, parts: Sequence[Part], notes: tuple[str, ...] = ()) -> DataTable:
-    """A row per part. A column of texts that is empty throughout, such as the setting of a table from elsewhere, is
-    left out; numbers that cannot be estimated keep their column."""
-    names = [name for name, _, _ in columns]
-    rows = [{name: values[name] for name in names} for values in (part.model_dump() for part in parts)]
+def published(*parts: Mapping[str, str], **names: str) -> dict[str, str]:
+    """For ``FROM``: name → path, of all ``parts`` and ``names`` together."""
+    return {name: path for part in (*parts, names) for name, path in part.items()}
+
+
+def ends(path: str, name: str = "estimate", stem: str = "ci") -> dict[str, str]:
+    """For ``FROM``: the result at ``path`` as ``name``, its interval as ``…_low`` and ``…_high`` of ``stem``."""
+    return {name: f"{path}.estimate", f"{stem}_low": f"{path}.ci_low", f"{stem}_high": f"{path}.ci_high"}
+
+
+Labels = Mapping[str, tuple[str, CellKind]]
+"""What people read above the columns of a section, and how their cells are written, by name."""
+
+
+def columns(labels: Labels, names: str) -> Columns:
+    """The columns of ``names``, which are parted by blanks.
+
+    The ends of an interval, ``…_low`` and ``…_high``, need no label: they are of the kind of the column before them, and
+    say whose they are (“Boot from”) unless that is the column they follow.
+    """
+    listed: list[tuple[str, str, CellKind]] = []
+    estimate = ""
+    for name in names.split():
+        if name in labels:
+            listed.append((name, *labels[name]))
+            estimate = name
+        else:
+            stem, _, end = name.rpartition("_")
+            whose = "" if stem in ("ci", estimate) else f"{stem.replace('_', ' ').capitalize()} "
+            listed.append((name, f"{whose}{'from' if end == 'low' else 'to'}", listed[-1][2]))
+    return tuple(listed)
+
+
+def part_table(
+    key: str,
+    title: str,
+    columns: Columns,
+    parts: Sequence[Part],
+    notes: tuple[str, ...] = (),
+    telling: tuple[str, ...] = (),
+) -> DataTable:
+    """A row per part, of what it publishes under the names of ``columns``; see :func:`row_table`."""
+    return row_table(key, title, columns, [part.model_dump() for part in parts], notes, telling)
+
+
+def row_table(
+    key: str,
+    title: str,
+    columns: Columns,
+    rows: Sequence[Mapping[str, Any]],
+    notes: tuple[str, ...] = (),
+    telling: tuple[str, ...] = (),
+) -> DataTable:
+    """A table of ``rows``; a name that a row lacks gives an empty cell. A column of texts that is empty throughout, such
+    as the setting of a table from elsewhere, is left out, and one of ``telling`` that does not tell rows apart; numbers
+    that cannot be estimated keep their column."""
+    cells = [{name: cell(row.get(name)) for name, _, _ in columns} for row in rows]
     shown = [
         TableColumn(key=name, label=label, kind=kind)
         for name, label, kind in columns
-        if kind != "text" or any(row[name] not in (None, "") for row in rows)
+        if (kind != "text" or any(row[name] not in (None, "") for row in cells))
+        and (name not in telling or len({row[name] for row in cells}) > 1)
     ]
     return DataTable(
         key=key,
         title=title,
         columns=tuple(shown),
-        rows=tuple({column.key: cut(row[column.key], column.kind) for column in shown} for row in rows),
-        notes=(*notes, *cut_notes(rows, columns)),
+        rows=tuple({column.key: cut(row[column.key], column.kind) for column in shown} for row in cells),
+        notes=(*notes, *cut_notes(cells, columns)),
     )
+
+
+def cell(value: object) -> Cell:
+    """Lists as one text, truth as yes or no; everything else as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(part) for part in value)
+    return value if value is None or isinstance(value, (int, float, str)) else str(value)
 
 
 def cut(value: Cell, kind: CellKind) -> Cell:

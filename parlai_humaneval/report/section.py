@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
 
@@ -39,6 +40,106 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class ModelLine(Part):
+    """A model in the small table and in the forest plot of a summary.
+
+    Attributes:
+        n: number of observations, which ``unit`` names: "turns", "dialogues", "segments".
+        estimate, low, high: the value and the ends of its interval; None where they cannot be estimated.
+        share: the value is a share, and is written in percent.
+    """
+
+    model: str
+    n: int
+    unit: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    share: bool
+
+    @classmethod
+    def of(cls, model: str, result: Result, unit: str, *, share: bool, n: int | None = None) -> ModelLine:
+        """The line of an estimate; ``n`` where that of the result counts something else."""
+        n = result.n if n is None else n
+        ends = {"low": result.ci_low, "high": result.ci_high}
+        return cls(model=model, n=n, unit=unit, estimate=result.estimate, share=share, **ends)
+
+
+class PairLine(Part):
+    """Two models of a summary: which of them is ahead, and what the paper's test and the clustered one say.
+
+    Attributes:
+        first, second: the models, of which ``first`` is ahead or equal.
+        gap, low, high: how far it is ahead, and the interval of that; ``share``: in percentage points.
+        p_paper: of the test of the paper; it takes every answer for independent.
+        p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
+        differs: whether ``p_decides`` is below .05; None where it cannot be tested.
+        family, family_tests: the tests that were corrected together, and how many they are.
+    """
+
+    first: str
+    second: str
+    gap: float | None
+    low: float | None
+    high: float | None
+    share: bool
+    p_paper: float | None
+    p_clustered: float | None
+    p_decides: float | None
+    differs: bool | None
+    family: str
+    family_tests: int
+
+    @classmethod
+    def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:
+        """The line of ``clustered``, the difference a − b, corrected as its details say; turned round where b is ahead."""
+        gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
+        if gap is not None and gap < 0:
+            a, b, gap, low, high = b, a, -gap, None if high is None else -high, None if low is None else -low
+        p_decides = clustered.p_decides if clustered.estimate is not None else None
+        return cls(
+            first=a,
+            second=b,
+            gap=gap,
+            low=low,
+            high=high,
+            share=share,
+            p_paper=p_paper,
+            p_clustered=clustered.p_value,
+            p_decides=p_decides,
+            differs=None if p_decides is None else p_decides < ALPHA,
+            family=str(clustered.details.get("family", "")),
+            family_tests=int(clustered.details.get("family_tests") or 0),
+        )
+
+
+class Summary(Part):
+    """What a section answers about one technique, setting, metric and question, for a report that begins with that.
+
+    Attributes:
+        section: key of the section.
+        what: what the values are, as the label of an axis: "turns in which the reply was chosen".
+        verdict: the answer in one sentence, with interval and p-value.
+        reference: the value by chance alone; None where there is none.
+        model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
+        remarks: what qualifies the answer, each once.
+    """
+
+    section: str
+    technique: str
+    setting: str
+    metric: str
+    question: str
+    what: str
+    verdict: str
+    models: list[ModelLine]
+    pairs: list[PairLine]
+    reference: float | None
+    model_table: str
+    pair_table: str
+    remarks: list[str]
+
+
 class Section(Part, ABC):
     """One topic of a report.
 
@@ -64,6 +165,13 @@ class Section(Part, ABC):
     @abstractmethod
     def methods(self) -> list[Method]:
         """How its numbers were made."""
+
+    def summary(self) -> list[Summary]:
+        """Its answers, each a technique, setting, metric and question; none where it answers no question.
+
+        Their numbers are those of its rows.
+        """
+        return []
 
 
 Builder = Callable[[Tables, Options], "Section | None"]

@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.result import Result
 Floats = npt.NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 
-DRAWS = 2_000
+DRAWS = 1_000
 _CELLS_AT_ONCE = 2_000_000
 _MOST_ORDERED = 20
 ALIKE = "all answers are the same: agreement beyond chance cannot be estimated"
@@ -29,7 +29,13 @@ NOTHING = "nothing was rated twice: agreement cannot be estimated"
 
 
 def percent_agreement(
-    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = "agreement",
+    cluster: str,
+    level: float = 0.95,
 ) -> Result:
     """Share of answers that are the same, with a CR1 t interval; tested against nothing.
 
@@ -43,11 +49,13 @@ def percent_agreement(
     agreement: 0.800, 95% interval 0.460 to 1.000, n = 10 [CR1 t, clustered by dialogue]
     """
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
-    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster)
+    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
     return result.model_copy(update={"p_value": None, "statistic": None})
 
 
-def pair_agreement(counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str) -> Result:
+def pair_agreement(
+    counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
+) -> Result:
     """Share of pairs of raters of the same item who said the same, with a CR1 t interval. ``counts`` as for κ.
 
     1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
@@ -61,8 +69,37 @@ def pair_agreement(counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str 
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
     alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2
-    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster)
+    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster, level=level)
     return result.model_copy(update={"p_value": None, "statistic": None})
+
+
+def label_agreement(
+    given: npt.ArrayLike, raters: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "both", level: float = 0.95
+) -> Result:
+    """Pairs of raters of an item who both gave one label, of those pairs of whom at least one did.
+
+    Read it beside chance: of three labels that are equally likely it is .20. Where nobody gave the label there is none.
+    Assumes independent dialogues. Source: Deriu et al. 2020, Table 3.
+
+    >>> label_agreement([2, 1, 0, 2], [2, 2, 2, 2], ["d1", "d2", "d3", "d4"]).details["either"]
+    3
+
+    Args:
+        given: of each item, how many of its raters gave the label.
+        raters: of each item, how many rated it.
+        clusters: of each item, the dialogue that it stems from.
+        name: of the result.
+        level: coverage of the CR1 t interval.
+
+    Returns:
+        an estimate that is tested against nothing; ``details`` hold ``both`` and ``either``, as numbers of pairs.
+    """
+    gave, asked = np.asarray(given, dtype=float), np.asarray(raters, dtype=float)
+    others = asked - gave
+    both, either = gave * (gave - 1) / 2, asked * (asked - 1) / 2 - others * (others - 1) / 2
+    result = clustered_share(cluster_sums(both, either, clusters), name=name, level=level, cluster="dialogue")
+    details = {**result.details, "both": int(both.sum()), "either": int(either.sum())}
+    return result.model_copy(update={"p_value": None, "statistic": None, "details": details})
 
 
 def cohen_kappa(
@@ -74,6 +111,7 @@ def cohen_kappa(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """κ = (p_o − p_e) / (1 − p_e) of two raters (Cohen 1960).
 
@@ -85,6 +123,7 @@ def cohen_kappa(
         cluster: what a cluster is.
         seed: of the bootstrap.
         draws: resamples.
+        level: coverage of the interval.
 
     1 is full agreement, 0 what chance alone would give, below 0 less than that. Assumes that clusters are independent;
     rare labels make κ low though people agree.
@@ -109,7 +148,7 @@ def cohen_kappa(
         expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
         return _beyond_chance(observed * total, expected, total**2)
 
-    return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws)
+    return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws, level)
 
 
 def fleiss_kappa(
@@ -120,6 +159,7 @@ def fleiss_kappa(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """κ of items that several people labelled, whoever they are (Fleiss 1971).
 
@@ -144,7 +184,7 @@ def fleiss_kappa(
         total = labels.sum(axis=1)
         return _beyond_chance(sums[:, 0] * total**2, (labels**2).sum(axis=1) * sums[:, 1], sums[:, 1] * total**2)
 
-    return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws)
+    return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws, level)
 
 
 def krippendorff_alpha(
@@ -157,6 +197,7 @@ def krippendorff_alpha(
     cluster: str = "dialogue",
     seed: int = 0,
     draws: int = DRAWS,
+    level: float = 0.95,
 ) -> Result:
     """α = 1 − D_o / D_e of items that several people rated (Krippendorff 2004).
 
@@ -181,11 +222,11 @@ def krippendorff_alpha(
     if ordered and values is not None:
         raise ValueError("give either values (interval level) or ordered labels (ordinal level)")
     table, groups = _rated_twice(counts, clusters)
-    level: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
+    scale: Level = "interval" if values is not None else "ordinal" if ordered else "nominal"
     parts, alpha = _ordinal(table) if ordered else _by_distance(table, values)
-    method = f"Krippendorff's α, {level}"
+    method = f"Krippendorff's α, {scale}"
     sums = _sums_by_cluster(parts, groups)
-    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws)
+    return _with_bootstrap(sums, alpha, len(table), name, method, "Krippendorff 2004", cluster, seed, draws, level)
 
 
 Measure = Callable[[Floats], Floats]
@@ -278,12 +319,14 @@ def _with_bootstrap(
     cluster: str,
     seed: int,
     draws: int,
+    level: float,
 ) -> Result:
     """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
     groups = len(parts)
     base = Result(
         name=name,
         n=n,
+        level=level,
         method=f"{method}, percentile bootstrap over {cluster}s",
         assumptions=(f"{cluster}s are independent of each other",),
         source=source,
@@ -297,7 +340,7 @@ def _with_bootstrap(
     base = base.model_copy(update={"estimate": value})
     if groups < MIN_CLUSTERS:
         return base.model_copy(update={"notes": (too_few(cluster).replace(" and a p-value", ""),)})
-    low, high = _percentiles(parts, measure, seed, draws, base.level)
+    low, high = _percentiles(parts, measure, seed, draws, level)
     return base.model_copy(update={"ci_low": low, "ci_high": high})
 
 

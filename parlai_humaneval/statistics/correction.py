@@ -37,7 +37,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
-    """The ``results``, in their order, each with Holm's correction over its family, where that has several tests.
+    """The ``results``, in their order, each with Holm's correction over its family; a test alone keeps its p.
 
     Args:
         results: tests of pairs of models; one that rests on nothing (``n`` is 0) or could not be made does not count.
@@ -58,7 +58,7 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
         places = [place for place, of in enumerate(of_each) if of == family]
         p_values = [results[place].p_value if results[place].n else None for place in places]
         tests[family] = sum(p is not None for p in p_values)
-        p_holm.update(zip(places, holm(p_values) if tests[family] > 1 else [None] * len(places), strict=True))
+        p_holm.update(zip(places, holm(p_values), strict=True))
     return [
         result.model_copy(
             update={

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
-from parlai_humaneval.statistics.pair_wins import corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.win_rates import effective_win_test
@@ -49,6 +49,11 @@ class RatedCriterion:
     maximum: float | None
     reversed: bool
     models: tuple[ModelRatings, ...]
+
+    @property
+    def family(self) -> Family:
+        """What is corrected for together."""
+        return Family(self.technique, self.setting, self.metric, self.criterion)
 
     @property
     def limits(self) -> Limits:
@@ -136,7 +141,7 @@ class RatedPair:
 
 
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
-    """Every two models of ``group``.
+    """Every two models of ``group``, which are one family of tests.
 
     ``difference`` is in points of the scale, clustered by worker; ``paper`` takes all ratings as independent;
     ``effective`` is the chance that a rating of A is the higher one.
@@ -151,10 +156,13 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     t, clustered by worker]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
-    columns = [corrected([getattr(pair, name) for pair in pairs]) for name in ("difference", "paper", "effective")]
+    families = [group.family] * len(pairs)
+    differences, papers, effectives = (
+        corrected([getattr(pair, name) for pair in pairs], families) for name in ("difference", "paper", "effective")
+    )
     return [
-        replace(pair, difference=one, paper=two, effective=three)
-        for pair, one, two, three in zip(pairs, *columns, strict=True)
+        replace(pair, difference=difference, paper=paper, effective=effective)
+        for pair, difference, paper, effective in zip(pairs, differences, papers, effectives, strict=True)
     ]
 
 

@@ -5,7 +5,6 @@ Two dialogues that are compared are both used again, so that the share won has c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +20,7 @@ from parlai_humaneval.statistics.clustered import (
     too_few,
     with_t,
 )
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.columns import TableError, Tables
@@ -34,6 +33,7 @@ Objects = npt.NDArray[np.object_]
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
 SIGN_FLIPS = 1_999
+NO_FAMILY = Family("", "", "")
 Codes = npt.NDArray[np.intp]
 TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
@@ -153,10 +153,19 @@ class PairWins:
     p_sign_flip: float | None
 
 
-def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> list[PairWins]:
-    """Every pair of models in ``rows`` (as :func:`oriented` gives them, one group); p-values are Holm-corrected.
+def wins_of_pairs(
+    rows: pd.DataFrame, *, family: Family = NO_FAMILY, level: float = 0.95, seed: int = 0
+) -> list[PairWins]:
+    """Every pair of models in ``rows``, and Holm's correction over them.
 
-    Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate.
+    Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate, and does not count
+    towards the family.
+
+    Args:
+        rows: comparisons of one group, as :func:`oriented` gives them.
+        family: what the group is of.
+        level: coverage of the intervals.
+        seed: of the random sign flips.
 
     ``win_rate`` above .5: A is the better one; its p is clustered by worker, ``paper`` holds the test that takes every
     comparison as independent.
@@ -170,21 +179,13 @@ def wins_of_pairs(rows: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> 
     (22, 10, 0.688)
     """
     pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
-    clustered = corrected([pair.win_rate for pair in pairs])
-    papers = corrected([pair.paper for pair in pairs])
-    by_dialogue = corrected([pair.by_dialogue for pair in pairs])
-    return [
-        replace(pair, win_rate=one, paper=two, by_dialogue=three)
-        for pair, one, two, three in zip(pairs, clustered, papers, by_dialogue, strict=True)
+    tests = [
+        corrected([getattr(pair, name) for pair in pairs], [family] * len(pairs))
+        for name in ("win_rate", "paper", "by_dialogue")
     ]
-
-
-def corrected(results: Sequence[Result]) -> list[Result]:
-    """``results`` with Holm's p; one that rests on nothing keeps its own p and does not count towards the family."""
-    adjusted = holm([result.p_value if result.n else None for result in results])
     return [
-        result.model_copy(update={"p_holm": result.p_value if p is None else p})
-        for result, p in zip(results, adjusted, strict=True)
+        replace(pair, win_rate=win_rate, paper=paper, by_dialogue=by_dialogue)
+        for pair, win_rate, paper, by_dialogue in zip(pairs, *tests, strict=True)
     ]
 
 
@@ -235,16 +236,21 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
     >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
     [('ada', 22, 10), ('bob', 10, 22)]
     """
-    a, b, outcome = rows["model_a"].to_numpy(dtype=object), rows["model_b"].to_numpy(dtype=object), rows["outcome"]
-    workers, result = rows["worker_id"].to_numpy(dtype=object), outcome.to_numpy(dtype=float)
-    found = []
+    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    workers, outcome = rows["worker_id"].to_numpy(dtype=object), rows["outcome"].to_numpy(dtype=float)
+    standings = []
     for model in sorted({*a, *b}):
-        own = (a == model) | (b == model)
-        score = np.where(a == model, result, -result)[own]
+        took_part = (a == model) | (b == model)
+        score = np.where(a == model, outcome, -outcome)[took_part]
         won, decided = (score > 0).astype(float), (score != 0).astype(float)
-        rate = clustered_share(cluster_sums(won, decided, workers[own]), name=f"win rate of {model}", level=level)
-        found.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
-    return sorted(found, key=lambda one: -1.0 if one.win_rate.estimate is None else one.win_rate.estimate, reverse=True)
+        sums = cluster_sums(won, decided, workers[took_part])
+        rate = clustered_share(sums, name=f"win rate of {model}", level=level)
+        standings.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
+    return sorted(standings, key=_win_rate, reverse=True)
+
+
+def _win_rate(standing: ModelWins) -> float:
+    return -1.0 if standing.win_rate.estimate is None else standing.win_rate.estimate
 
 
 def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:

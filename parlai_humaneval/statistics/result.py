@@ -59,6 +59,11 @@ class Result(BaseModel):
         """JSON has neither nan nor infinity."""
         return value if value is not None and math.isfinite(value) else None
 
+    @property
+    def p_decides(self) -> float | None:
+        """The p-value to go by: the corrected one where the test was one of a family."""
+        return self.p_value if self.p_holm is None else self.p_holm
+
     def __str__(self) -> str:
         parts = [f"{self.name}: {number_words(self.estimate)}"]
         if self.ci_low is not None and self.ci_high is not None:

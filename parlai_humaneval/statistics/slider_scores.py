@@ -1,16 +1,29 @@
-"""Slider ratings on one scale (Ji et al. 2022, §3.3): turned round where a high one is bad, standardised by worker."""
+"""Slider ratings on one scale (Ji et al. 2022, §3.2–3.3): which of them count, turned round where a high one is bad,
+standardised by worker."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.rank_tests import rank_sums
-from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, is_set
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.columns import TableError, Tables
+from parlai_humaneval.tables.counting import (
+    SLIDER_MAXIMUM,
+    SLIDER_MINIMUM,
+    Mask,
+    finished,
+    is_set,
+    of_unfinished,
+    on_sliders,
+)
 
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+TECHNIQUE = "direct_assessment"
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 REVERSED_CRITERIA = ("robotic", "repetitive")
@@ -141,3 +154,88 @@ def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tup
     np.minimum.at(lowest, codes, values)
     np.maximum.at(highest, codes, values)
     return lowest, highest
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """Slider ratings with columns ``raw``, ``z``, ``degraded`` (bool) and ``passed`` (bool); and who gave them.
+
+    ``checks``: as :func:`worker_checks` gives them. ``checked``: whether there
+    was a degraded model at all. ``counted``: the ratings that the scores rest on, without the degraded model's: those of
+    workers who passed, or of everyone where nobody could be checked, or nobody passed.
+    """
+
+    ratings: pd.DataFrame
+    checks: pd.DataFrame
+    checked: bool
+    counted: pd.DataFrame
+    remarks: list[str]
+
+    @property
+    def everyone(self) -> pd.DataFrame:
+        """The ratings of all workers, without those of the degraded model."""
+        rows: pd.DataFrame = self.ratings[~self.ratings["degraded"].to_numpy(dtype=bool)]
+        return rows
+
+    @property
+    def n_workers(self) -> int:
+        return int(self.ratings["worker_id"].nunique())
+
+    @property
+    def n_passed(self) -> int:
+        return int(self.ratings.loc[self.ratings["passed"].to_numpy(dtype=bool), "worker_id"].nunique())
+
+    @property
+    def nobody_passed(self) -> bool:
+        return self.checked and self.n_passed == 0
+
+
+def assessed(tables: Tables) -> Assessed | None:
+    """The slider ratings that count; None where there are none.
+
+    Raises:
+        TableError: a rating is beyond the ends of its scale.
+    """
+    rows, remarks = _of_one_kind(tables.ratings[on_sliders(tables.ratings) & _first_hand(tables)])
+    if not len(rows):
+        return None
+    _check_range(rows)
+    checks = worker_checks(rows)
+    degraded = is_set(rows, "degraded")
+    passed = rows["worker_id"].isin(checks["worker_id"][checks["passed"]]).to_numpy(dtype=bool)
+    scored = rows.assign(raw=turned(rows), z=standardised(rows), degraded=degraded, passed=passed)
+    checked = bool(degraded.any())
+    kept = passed if checked and passed.any() else np.ones(len(rows), dtype=bool)
+    return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
+
+
+def _first_hand(tables: Tables) -> Mask:
+    """Rows of finished dialogues, without those of third parties on what the own rater had rated."""
+    rows = tables.ratings
+    left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
+    return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
+
+
+def _of_one_kind(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Of several techniques the direct assessment, so that live raters and readers are not mixed."""
+    assessment = (rows["technique"].eq(TECHNIQUE) | rows["technique"].isna()).to_numpy(dtype=bool)
+    if not assessment.any() or assessment.all():
+        return rows, []
+    others = ", ".join(sorted(set(rows["technique"][~assessment])))
+    return rows[assessment], [
+        f"{counted(int((~assessment).sum()), 'rating')} of {others} on long scales are left out here."
+    ]
+
+
+def _check_range(rows: pd.DataFrame) -> None:
+    x = rows["value"].to_numpy(dtype=float)
+    low = rows["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
+    high = rows["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
+    beyond = (x < low) | (x > high)
+    if beyond.any():
+        at = int(beyond.argmax())
+        row = rows.iloc[at]
+        raise TableError(
+            f"ratings.value: {x[at]:g} on {row['criterion']} (dialogue {row['dialogue_id']}, worker {row['worker_id']}), "
+            f"expected {low[at]:g} to {high[at]:g}. Columns minimum and maximum say so if the scale is another."
+        )

@@ -7,14 +7,14 @@ are clustered by worker. For that the overall score is written as a mean over di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.correction import corrected
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.result import Result
@@ -22,6 +22,7 @@ from parlai_humaneval.statistics.result import Result
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 OVERALL = "overall"
+NO_FAMILY = Family("", "", "")
 
 
 @dataclass(frozen=True)
@@ -40,20 +41,17 @@ class SystemScore:
 class ScoreGap:
     """Model A against B by overall z.
 
-    ``difference``: A minus B, clustered by worker, tested against 0, with Holm's correction over all pairs.
-    ``p_a_higher``, ``p_b_higher``: the paper's one-sided rank-sum tests on the scores of dialogues, taken as independent.
+    ``difference``: A minus B, clustered by worker, tested against 0. ``a_higher``, ``b_higher``: the paper's one-sided
+    rank-sum tests on the scores of dialogues, taken as independent; ``paper``: two-sided, of both. ``difference`` and
+    ``paper`` have Holm's correction over all pairs.
     """
 
     model_a: str
     model_b: str
     difference: Result
-    p_a_higher: float
-    p_b_higher: float
-
-    @property
-    def paper_p(self) -> float:
-        """Two-sided, of the two one-sided tests."""
-        return min(1.0, 2 * min(self.p_a_higher, self.p_b_higher))
+    a_higher: Result
+    b_higher: Result
+    paper: Result
 
 
 def overall_score(criteria: Sequence[float | None]) -> float | None:
@@ -135,10 +133,18 @@ def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, 
     return parts, first["worker_id"].to_numpy(dtype=object), first["dialogue_id"].to_numpy(dtype=object)
 
 
-def score_gaps(ratings: pd.DataFrame, models: Sequence[str], *, level: float = 0.95) -> list[ScoreGap]:
-    """Every pair of ``models`` by overall z, in the given order; ``ratings`` as for :func:`system_scores`.
+def score_gaps(
+    ratings: pd.DataFrame, models: Sequence[str], *, family: Family = NO_FAMILY, level: float = 0.95
+) -> list[ScoreGap]:
+    """Every pair of ``models`` by overall z, in the given order.
 
     The paper's test takes the mean z of each dialogue (Ji et al. 2022, §4.2, Figure 3).
+
+    Args:
+        ratings: as for :func:`system_scores`.
+        models: names; of each pair the one that stands first here is A.
+        family: what the pairs are of.
+        level: of the intervals.
 
     Assumes what the rank-sum and the clustered test do: independent dialogues, independent workers.
 
@@ -148,8 +154,8 @@ def score_gaps(ratings: pd.DataFrame, models: Sequence[str], *, level: float = 0
     >>> rows = [(w + m, w, m, 'fun', r, r / 10 - 0.5) for w, m, r in rated]
     >>> ratings = pd.DataFrame(rows, columns=['dialogue_id', 'worker_id', 'model', 'criterion', 'raw', 'z'])
     >>> print(score_gaps(ratings, ['x', 'y'])[0].difference)
-    overall z of x − y: 0.475, 95% interval 0.395 to 0.555, statistic 19.000, p = .0003, n = 8 [CR1 t, clustered by
-    worker]
+    overall z of x − y: 0.475, 95% interval 0.395 to 0.555, statistic 19.000, p = .0003, Holm p = .0003, n = 8
+    [CR1 t, clustered by worker]
     """
     known = ratings[ratings["z"].notna().to_numpy(dtype=bool)]
     parts = {str(model): overall_parts(own, "z") for model, own in known.groupby("model", sort=False)}
@@ -161,14 +167,18 @@ def score_gaps(ratings: pd.DataFrame, models: Sequence[str], *, level: float = 0
         (x, x_workers, _), (y, y_workers, _) = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
         difference = clustered_difference(x, x_workers, y, y_workers, name=f"overall z of {a} − {b}", level=level)
         first, second = (of_dialogue.get(name, nothing) for name in (a, b))
-        gaps.append(ScoreGap(a, b, difference, _p_higher(first, second), _p_higher(second, first)))
-    holm = corrected([gap.difference for gap in gaps])
+        a_higher, b_higher = (rank_sum_test(*both, "greater") for both in ((first, second), (second, first)))
+        gaps.append(ScoreGap(a, b, difference, a_higher, b_higher, _two_sided(a_higher, b_higher)))
+    differences, papers = (
+        corrected([getattr(gap, name) for gap in gaps], [family] * len(gaps)) for name in ("difference", "paper")
+    )
     return [
-        ScoreGap(gap.model_a, gap.model_b, result, gap.p_a_higher, gap.p_b_higher)
-        for gap, result in zip(gaps, holm, strict=True)
+        replace(gap, difference=difference, paper=paper)
+        for gap, difference, paper in zip(gaps, differences, papers, strict=True)
     ]
 
 
-def _p_higher(x: Floats, y: Floats) -> float:
-    p = rank_sum_test(x, y, "greater").p_value
-    return 1.0 if p is None else p
+def _two_sided(a_higher: Result, b_higher: Result) -> Result:
+    p_values = [1.0 if result.p_value is None else result.p_value for result in (a_higher, b_higher)]
+    method = "Wilcoxon rank-sum test, twice the smaller of both one-sided p"
+    return a_higher.model_copy(update={"p_value": min(1.0, 2 * min(p_values)), "method": method})

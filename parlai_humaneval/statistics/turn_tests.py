@@ -20,7 +20,7 @@ from parlai_humaneval.statistics.clustered import (
     sign_flip_p,
 )
 from parlai_humaneval.statistics.clustered import too_few as too_few_words
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
@@ -161,8 +161,10 @@ def compare_with_baseline(
     )
 
 
-def with_holm(tests: Iterator[TurnTest] | Sequence[TurnTest]) -> list[TurnTest]:
-    """``tests`` as one family: both p-values of each corrected for how many there are (a test without turns is none).
+def with_holm(
+    tests: Iterator[TurnTest] | Sequence[TurnTest], families: Sequence[Family] | None = None
+) -> list[TurnTest]:
+    """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`.
 
     Source: Holm 1979.
 
@@ -172,17 +174,11 @@ def with_holm(tests: Iterator[TurnTest] | Sequence[TurnTest]) -> list[TurnTest]:
     >>> [round(test.paper.p_holm, 3) for test in with_holm(tests)]
     [0.359, 0.307, 0.655]
     """
-    family = list(tests)
-    papers, clustered = ([getattr(test, side) for test in family] for side in ("paper", "clustered"))
-    corrected = [holm([r.p_value if r.n else None for r in results]) for results in (papers, clustered)]
+    made = list(tests)
+    papers, clustered = (corrected([getattr(test, side) for test in made], families) for side in ("paper", "clustered"))
     return [
-        test.model_copy(
-            update={
-                "paper": test.paper.model_copy(update={"p_holm": p_paper}),
-                "clustered": test.clustered.model_copy(update={"p_holm": p_clustered}),
-            }
-        )
-        for test, p_paper, p_clustered in zip(family, *corrected, strict=True)
+        test.model_copy(update={"paper": paper, "clustered": by_worker})
+        for test, paper, by_worker in zip(made, papers, clustered, strict=True)
     ]
 
 

@@ -54,17 +54,21 @@ def of_unfinished(dialogue: pd.Series[Any], worker: pd.Series[Any], dialogues: p
 
 
 def taken_as_finished(tables: Tables) -> Tables:
-    """The tables with every live dialogue finished, so that answered turns of all count; judgements stay as they are."""
-    turns, comparisons = tables.turns, tables.comparisons
-    of_turns = comparisons["turn"].notna() & comparisons["judgement_id"].isna()
+    """The tables with every live dialogue finished, so that what was answered in any counts: turns, verdicts and ratings;
+    judgements stay as they are."""
     return replace(
         tables,
         dialogues=tables.dialogues.assign(complete=1, status="complete"),
-        turns=turns.assign(dialogue_status=turns["dialogue_status"].where(turns["judgement_id"].notna(), "complete")),
-        comparisons=comparisons.assign(
-            dialogue_status=comparisons["dialogue_status"].where(~of_turns, "complete"),
-        ),
+        turns=_live_finished(tables.turns),
+        comparisons=_live_finished(tables.comparisons),
+        ratings=_live_finished(tables.ratings),
     )
+
+
+def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
+    judged = rows["judgement_id"].notna()
+    whole: pd.DataFrame = rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
+    return whole
 
 
 def on_sliders(ratings: pd.DataFrame) -> Mask:

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import combinations, groupby
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import deciding_p, pairs_apart
-from parlai_humaneval.report.section import ALPHA, Options, Part, Section, disagreement
-from parlai_humaneval.report.sections import likert_views as views
-from parlai_humaneval.report.sections.likert_combos import LikertCombo, combo_rows
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+)
+from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos
+from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.likert import (
     RATED_GROUP,
     ModelRatings,
     RatedCriterion,
-    RatedPair,
     likert_groups,
     mean_rating,
     rated_pairs,
 )
-from parlai_humaneval.statistics.regression import TurnWeights, single_groups, weigh_turns
+from parlai_humaneval.statistics.means import clustered_difference, t_test
+from parlai_humaneval.statistics.regression import single_groups, weigh_turns
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.win_rates import effective_win_test
 from parlai_humaneval.statistics.wording import counted, number_words, percent
 from parlai_humaneval.tables.choices import ChoiceGroup
 from parlai_humaneval.tables.from_records import Tables
 
 
-class LikertPart(Part):
+class LikertRow(Row):
     """Ratings of one technique, setting, metric and criterion; "" where there is none."""
 
     technique: str
@@ -35,65 +48,108 @@ class LikertPart(Part):
     criterion: str
     reversed: bool
 
+    @property
+    def family(self) -> Family:
+        """What is corrected for, and answered, together."""
+        return Family(self.technique, self.setting, self.metric, self.criterion)
 
-class LikertModel(LikertPart):
+
+class LikertModel(LikertRow):
     """A model's mean as it was rated (not reversed), with the interval clustered by worker."""
 
+    FROM = published(ends("mean", "mean"), n="mean.n")
+
     model: str
-    n: int
     n_workers: int
-    mean: float | None
-    ci_low: float | None
-    ci_high: float | None
+    mean: Result
     sd: float | None
     minimum: float | None
     maximum: float | None
 
 
-class LikertPair(LikertPart):
+class LikertPair(LikertRow):
     """Two models on one criterion: mean of A minus mean of B, with the interval clustered by worker.
 
     ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's rating is the better one, equal ones
-    counting half; its interval and p are clustered.
+    counting half; its interval and p are clustered. ``…_holm``: corrected over the ``family``.
     """
+
+    FROM = published(
+        ends("gap", "difference"),
+        ends("effective", "effective_win_rate", "effective"),
+        {name: f"paper.{name}" for name in ("statistic", "p_value", "p_holm")},
+        {name: f"gap.details.{name}" for name in ("family", "family_tests")},
+        p_clustered="gap.p_value",
+        p_clustered_holm="gap.p_holm",
+        p_effective="effective.p_value",
+        p_effective_holm="effective.p_holm",
+    )
 
     model_a: str
     model_b: str
     n_a: int
     n_b: int
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    statistic: float | None
-    p_value: float | None
-    p_holm: float | None
-    p_clustered: float | None
-    p_clustered_holm: float | None
-    effective_win_rate: float | None
-    effective_low: float | None
-    effective_high: float | None
-    p_effective: float | None
-    p_effective_holm: float | None
+    gap: Result
+    paper: Result
+    effective: Result
+
+    @property
+    def line(self) -> PairLine:
+        """The pair with the model first that was rated higher."""
+        return PairLine.of(self.model_a, self.model_b, self.gap, self.paper.p_value, share=False)
 
 
-class TurnTerm(Part):
+class TurnTerm(Row):
     """A term of the regression of final ratings on per-turn rates; ``model`` "": all models together.
 
     ``ci_low``, ``ci_high`` and ``p_clustered`` are clustered by worker, the others the paper's.
     """
 
+    FROM = published(
+        ends("clustered"),
+        {"paper_low": "paper.ci_low", "paper_high": "paper.ci_high", "p_value": "paper.p_value"},
+        term="clustered.name",
+        n="clustered.n",
+        p_clustered="clustered.p_value",
+    )
+
     technique: str
     setting: str
     model: str
-    term: str
-    n: int
-    estimate: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_clustered: float | None
-    paper_low: float | None
-    paper_high: float | None
-    p_value: float | None
+    clustered: Result
+    paper: Result
+
+
+class LikertCombo(Row):
+    """Two models by weighted means of a conversation's turns and its rating, ``w_turn`` : ``w_dialog``.
+
+    ``metric``: of turns; ``criterion``: of ratings. ``difference``: mean of A minus mean of B, from 0 to 1 each, with
+    the interval clustered by worker; ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's score is
+    the higher one, equal ones counting half.
+    """
+
+    FROM = published(
+        ends("gap", "difference"),
+        ends("effective", "effective_win_rate", "effective"),
+        p_value="paper.p_value",
+        p_clustered="gap.p_value",
+    )
+
+    technique: str
+    setting: str
+    metric: str
+    criterion: str
+    w_turn: float
+    w_dialog: float
+    model_a: str
+    model_b: str
+    n_a: int
+    n_b: int
+    mean_a: float
+    mean_b: float
+    gap: Result
+    paper: Result
+    effective: Result
 
 
 class Likert(Section):
@@ -105,15 +161,53 @@ class Likert(Section):
     pairs: list[LikertPair] = Field(default_factory=list)
     regression: list[TurnTerm] = Field(default_factory=list)
     combos: list[LikertCombo] = Field(default_factory=list)
+    summaries: list[Summary] = Field(default_factory=list, exclude=True)
+
+    def summary(self) -> list[Summary]:
+        """An answer for each criterion."""
+        return self.summaries
 
     def data_tables(self) -> list[DataTable]:
-        return views.data_tables(self)
+        tables = [
+            part_table("likert_models", "Mean ratings", columns(LABELS, MODELS), self.models),
+            part_table("likert_pairs", "Every two models", columns(LABELS, PAIRS), self.pairs),
+            part_table(
+                "likert_turn_weights",
+                "Which turns weigh in the final ratings",
+                columns(TERM_LABELS, TERMS),
+                self.regression,
+            ),
+            part_table("likert_combos", "Turns and final rating together", columns(COMBO_LABELS, COMBOS), self.combos),
+        ]
+        return [table for table in tables if table.rows]
 
     def figures(self) -> list[Figure]:
-        return views.figures(self)
+        """Means with intervals, a figure a criterion; and the coefficient of each turn."""
+        figures: list[Figure] = []
+        for number, (_, rows) in enumerate(groupby(self.models, key=lambda row: row.family), start=1):
+            figures += _mean_figure(number, list(rows))
+        curves = tuple(_curves(self.regression))
+        if curves:
+            weights = CurveFigure(
+                key="likert_turn_weights",
+                title="Weight of each turn in the final rating",
+                x_label="turn",
+                y_label="coefficient",
+                curves=curves,
+                reference=0.0,
+            )
+            figures.append(weights)
+        return figures
 
     def methods(self) -> list[Method]:
-        return views.methods(self)
+        """How the numbers shown were made, and no others."""
+        return [
+            MEANS,
+            *(OF_PAIRS if self.pairs else []),
+            *holm_methods(pair.gap for pair in self.pairs),
+            *([TOGETHER] if self.combos else []),
+            *([WEIGHTS] if self.regression else []),
+        ]
 
 
 def build(tables: Tables, options: Options) -> Likert | None:
@@ -121,134 +215,176 @@ def build(tables: Tables, options: Options) -> Likert | None:
     groups = likert_groups(tables)
     if not groups:
         return None
+    level = options.level
     section = Likert(models=[])
     for group in groups:
-        section.models += [_model(group, one, options.level) for one in group.models]
-        section.pairs += [_pair(group, pair) for pair in rated_pairs(group, level=options.level)]
+        section.models += [_model(group, ratings, level) for ratings in group.models]
+        section.pairs += _pairs(group, level)
     turns = single_groups(tables)
-    left_out = _regression(section, turns, groups, options.level)
-    section.combos = list(combo_rows(turns, groups, options.level))
-    section.headline = _headline(section, options.level)
+    left_out = _add_regression(section, turns, groups, level)
+    section.combos = list(_combos(turns, groups, level))
+    section.summaries = [_summary(section, group.family, level) for group in groups]
+    section.headline = _headline(section, level)
     section.remarks = _remarks(section, left_out)
     return section
 
 
-def _key(group: RatedCriterion) -> dict[str, Any]:
+def _where(group: RatedCriterion) -> dict[str, Any]:
+    """The fields that say where a row belongs."""
     return {name: getattr(group, name) for name in (*RATED_GROUP, "reversed")}
 
 
-def _model(group: RatedCriterion, one: ModelRatings, level: float) -> LikertModel:
-    result = mean_rating(group, one, level=level)
+def _model(group: RatedCriterion, ratings: ModelRatings, level: float) -> LikertModel:
     return LikertModel(
-        **_key(group),
-        model=one.model,
-        n=result.n,
-        n_workers=len(set(one.workers)),
-        mean=result.estimate,
-        ci_low=result.ci_low,
-        ci_high=result.ci_high,
-        sd=float(one.values.std(ddof=1)) if len(one.values) > 1 else None,
+        **_where(group),
+        model=ratings.model,
+        n_workers=len(set(ratings.workers)),
+        mean=mean_rating(group, ratings, level=level),
+        sd=float(ratings.values.std(ddof=1)) if len(ratings.values) > 1 else None,
         minimum=group.minimum,
         maximum=group.maximum,
     )
 
 
-def _pair(group: RatedCriterion, pair: RatedPair) -> LikertPair:
-    difference, paper, effective = pair.difference, pair.paper, pair.effective
-    return LikertPair(
-        **_key(group),
-        model_a=pair.model_a.model,
-        model_b=pair.model_b.model,
-        n_a=len(pair.model_a.values),
-        n_b=len(pair.model_b.values),
-        difference=difference.estimate,
-        ci_low=difference.ci_low,
-        ci_high=difference.ci_high,
-        statistic=paper.statistic,
-        p_value=paper.p_value,
-        p_holm=paper.p_holm,
-        p_clustered=difference.p_value,
-        p_clustered_holm=difference.p_holm,
-        effective_win_rate=effective.estimate,
-        effective_low=effective.ci_low,
-        effective_high=effective.ci_high,
-        p_effective=effective.p_value,
-        p_effective_holm=effective.p_holm,
-    )
+def _pairs(group: RatedCriterion, level: float) -> list[LikertPair]:
+    return [
+        LikertPair(
+            **_where(group),
+            model_a=pair.model_a.model,
+            model_b=pair.model_b.model,
+            n_a=len(pair.model_a.values),
+            n_b=len(pair.model_b.values),
+            gap=pair.difference,
+            paper=pair.paper,
+            effective=pair.effective,
+        )
+        for pair in rated_pairs(group, level=level)
+    ]
 
 
-def _regression(section: Likert, turns: list[ChoiceGroup], groups: list[RatedCriterion], level: float) -> int:
+def _add_regression(
+    section: Likert, turns: Sequence[ChoiceGroup], groups: Sequence[RatedCriterion], level: float
+) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
-        found = weigh_turns(here, [group for group in groups if group.setting in ("", setting)], level=level)
-        section.regression += [term for one in found for term in _terms(one, here[0].technique, setting)]
-        left_out += found[0].left_out if found else 0
+        fits = weigh_turns(here, [group for group in groups if group.setting in ("", setting)], level=level)
+        section.regression += [
+            TurnTerm(technique=here[0].technique, setting=setting, model=fit.model, clustered=clustered, paper=paper)
+            for fit in fits
+            for clustered, paper in zip(fit.terms, fit.paper, strict=True)
+        ]
+        left_out += fits[0].left_out if fits else 0
     return left_out
 
 
-def _terms(weights: TurnWeights, technique: str, setting: str) -> list[TurnTerm]:
-    return [
-        TurnTerm(
-            technique=technique,
-            setting=setting,
-            model=weights.model,
-            term=term.name,
-            n=term.n,
-            estimate=term.estimate,
-            ci_low=term.ci_low,
-            ci_high=term.ci_high,
-            p_clustered=term.p_value,
-            paper_low=paper.ci_low,
-            paper_high=paper.ci_high,
-            p_value=paper.p_value,
+def _combos(turns: Sequence[ChoiceGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
+    """A row per question of turns, criterion, weights and pair of models; none without conversations that have both."""
+    asked = {group.metric for group in turns}
+    for group in turns:
+        # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
+        fitting = [criterion for criterion in rated if criterion.setting in ("", group.setting)]
+        namesakes = [criterion for criterion in fitting if criterion.criterion == group.metric]
+        for criterion in namesakes or [other for other in fitting if other.criterion not in asked]:
+            for weights in SINGLE_WEIGHTS:
+                yield from _combos_of(group, criterion, weights, level)
+
+
+def _combos_of(
+    group: ChoiceGroup, rated: RatedCriterion, weights: tuple[float, float], level: float
+) -> Iterator[LikertCombo]:
+    for a, b in combinations(single_combos(group, rated, *weights), 2):
+        yield LikertCombo(
+            technique=group.technique,
+            setting=group.setting,
+            metric=group.metric,
+            criterion=rated.criterion,
+            w_turn=weights[0],
+            w_dialog=weights[1],
+            model_a=a.model,
+            model_b=b.model,
+            n_a=len(a.values),
+            n_b=len(b.values),
+            mean_a=float(a.values.mean()),
+            mean_b=float(b.values.mean()),
+            gap=clustered_difference(a.values, a.workers, b.values, b.workers, limits=(-1.0, 1.0), level=level),
+            paper=t_test(a.values, b.values),
+            effective=effective_win_test(a.values, a.workers, b.values, b.workers, level=level),
         )
-        for term, paper in zip(weights.terms, weights.paper, strict=True)
-    ]
+
+
+# Words.
+
+
+def _summary(section: Likert, family: Family, level: float) -> Summary:
+    """The answer on one criterion; models from the highest mean to the lowest, or the other way where more is worse."""
+    models = [row for row in section.models if row.family == family]
+    pairs = [row for row in section.pairs if row.family == family]
+    worse = models[0].reversed
+    models.sort(key=lambda row: (row.mean.estimate or 0.0) * (1 if worse else -1))
+    ends_of_scale = (models[0].minimum, models[0].maximum)
+    scale = "" if None in ends_of_scale else f", {ends_of_scale[0]:g} to {ends_of_scale[1]:g}"
+    return Summary(
+        section="likert",
+        technique=family.technique,
+        setting=family.setting,
+        metric=family.metric,
+        question=family.question,
+        what=f"mean rating of {family.question}{scale}{' (more is worse)' if worse else ''}",
+        verdict=_verdict(models, pairs, level),
+        models=[ModelLine.of(row.model, row.mean, "ratings", share=False) for row in models],
+        pairs=[pair.line for pair in pairs],
+        reference=None,
+        model_table="likert_models",
+        pair_table="likert_pairs" if pairs else "",
+        remarks=[*_disagreements(pairs), *_on_models(models)],
+    )
 
 
 def _headline(section: Likert, level: float) -> str:
-    if not section.pairs:
-        one = section.models[0]
-        rated = f"{one.model} was rated {number_words(one.mean)} on {one.criterion} on average"
-        return f"{rated}{_interval(one.ci_low, one.ci_high, level)}."
-    tested = [pair for pair in section.pairs if pair.p_clustered is not None] or section.pairs
-    best = min(
-        tested,
-        key=lambda pair: (
-            *(1.0 if p is None else p for p in (pair.p_clustered_holm, pair.p_clustered)),
-            -abs(pair.difference or 0),
-        ),
-    )
-    if not best.difference and all(not pair.difference for pair in section.pairs):
-        return _equal(section)
-    if len(section.pairs) == 1:
-        return f"{_sentence(best, level)}."
-    different = [p for p in section.pairs if p.p_clustered_holm is not None and p.p_clustered_holm < ALPHA]
-    apart = pairs_apart(len(different), len(section.pairs), "models and criteria")
-    return f"{apart[0].upper()}{apart[1:]}; the clearest: {_sentence(best, level)}."
+    """The answer over all criteria."""
+    return _verdict(section.models, section.pairs, level)
 
 
-def _equal(section: Likert) -> str:
+def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
+    """Of one criterion or several: how many pairs differ, and the clearest of them."""
+    if not pairs:
+        alone = models[0]
+        rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
+        return f"{rated}{_interval(alone.mean.ci_low, alone.mean.ci_high, level)}."
+    tested = [pair for pair in pairs if pair.gap.p_value is not None] or list(pairs)
+    clearest = min(tested, key=_clearness)
+    if all(not pair.gap.estimate for pair in pairs):
+        return _equal(pairs)
+    if len(pairs) == 1:
+        return f"{_sentence(clearest, level)}."
+    criteria = {pair.criterion for pair in pairs}
+    what = "models and criteria" if len(criteria) > 1 else "models"
+    apart = pairs_apart(sum(bool(pair.line.differs) for pair in pairs), len(pairs), what)
+    return f"{apart[0].upper()}{apart[1:]}; the clearest: {_sentence(clearest, level)}."
+
+
+def _clearness(pair: LikertPair) -> tuple[float, float, float]:
+    holm, plain = (1.0 if p is None else p for p in (pair.gap.p_holm, pair.gap.p_value))
+    return holm, plain, -abs(pair.gap.estimate or 0)
+
+
+def _equal(pairs: Sequence[LikertPair]) -> str:
     """Where no mean differs from another: no pair is “the clearest”."""
-    criteria = sorted({pair.criterion for pair in section.pairs})
-    models = sorted({name for pair in section.pairs for name in (pair.model_a, pair.model_b)})
+    criteria = sorted({pair.criterion for pair in pairs})
+    models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
     who, what = ", ".join(models), ", ".join(criteria)
     return f"On average {who} were rated exactly alike on {what}: nothing tells the models apart."
 
 
 def _sentence(pair: LikertPair, level: float) -> str:
-    difference, low, high = pair.difference or 0.0, pair.ci_low, pair.ci_high
-    first, second = pair.model_a, pair.model_b
-    if difference < 0:
-        difference, first, second = -difference, second, first
-        low, high = (None, None) if low is None or high is None else (-high, -low)
+    line = pair.line
     points = "(reversed: more is worse) " if pair.reversed else ""
     return (
-        f"{first} was rated {number_words(difference)} points higher than {second} on {pair.criterion} {points}"
-        f"on average{_interval(low, high, level)}, {deciding_p(pair.p_clustered, pair.p_clustered_holm)}"
+        f"{line.first} was rated {number_words(line.gap)} points higher than {line.second} on {pair.criterion} {points}"
+        f"on average{_interval(line.low, line.high, level)}, {deciding_p(pair.gap.p_value, pair.gap.p_holm)}"
     )
 
 
@@ -258,23 +394,155 @@ def _interval(low: float | None, high: float | None, level: float) -> str:
     return f" ({percent(level)} interval {number_words(low)} to {number_words(high)})"
 
 
-def _remarks(section: Likert, left_out: int) -> list[str]:
-    found = [
-        disagreement(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.p_value, pair.p_clustered)
-        for pair in section.pairs
+def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
+    """Pairs on which the paper's test and the clustered one say otherwise."""
+    said = [
+        disagreement(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper.p_value, pair.gap.p_value)
+        for pair in pairs
     ]
-    turned = sorted({one.criterion for one in section.models if one.reversed})
+    return [remark for remark in said if remark]
+
+
+def _on_models(models: Sequence[LikertModel]) -> Iterator[str]:
+    turned = sorted({row.criterion for row in models if row.reversed})
     if turned:
-        found.append(
-            f"More is worse of {', '.join(turned)}: means are as rated, effective win rates count less as better."
-        )
-    if len({one.model for one in section.models}) == 1:
-        found.append("Only one model was rated: there is nothing to compare.")
-    if any(one.ci_low is None for one in section.models):
-        found.append("Where no interval is given there are too few workers for one, or all of them agree.")
+        yield f"More is worse of {', '.join(turned)}: means are as rated, effective win rates count less as better."
+    if len({row.model for row in models}) == 1:
+        yield "Only one model was rated: there is nothing to compare."
+    if any(row.mean.ci_low is None for row in models):
+        yield "Where no interval is given there are too few workers for one, or all of them agree."
+
+
+def _remarks(section: Likert, left_out: int) -> list[str]:
+    remarks = [*_disagreements(section.pairs), *_on_models(section.models)]
     if left_out:
-        found.append(
+        remarks.append(
             f"{counted(left_out, 'dialogue')} left out of the regression on turns: not of the usual number of turns, or "
             "without final ratings."
         )
-    return [remark for remark in found if remark]
+    return remarks
+
+
+MEANS = Method(
+    name="Mean ratings",
+    text="Means of the ratings at the end, as given, with CR1 intervals clustered by worker (Student's t with "
+    "workers − 1 degrees of freedom).",
+    source="Smith et al. 2022, §3.1.4; Cameron & Miller 2015",
+)
+OF_PAIRS = (
+    Method(
+        name="Difference of two models",
+        text="Mean of A minus mean of B, interval and p clustered by worker; beside it the paper's two-sided t "
+        "test, which takes all dialogues as independent.",
+        source="Smith et al. 2022, App. C.7",
+    ),
+    Method(
+        name="Effective win rate",
+        text="Chance that a rating of A is better than one of B, equal ones counting half, over all pairs of "
+        "ratings; exact, without resampling; interval clustered by worker.",
+        source="Smith et al. 2022, §4.3.1",
+    ),
+)
+TOGETHER = Method(
+    name="Turns and rating together",
+    text="Of each conversation that has both: whether at least half of turns 3–6 were good, and the rating brought to 0–1 "
+    "(turned round where more is worse), weighted 1 : 5 and 1 : 10, with which the paper tells models apart fastest. "
+    "Turns and ratings of one name belong together; where no names are the same, every two.",
+    source="Smith et al. 2022, App. C.8",
+)
+WEIGHTS = Method(
+    name="Weight of turns",
+    text="Least squares of the final rating on the share of criteria found good at each turn, both means over criteria, "
+    "over dialogues of the usual number of turns.",
+    source="Smith et al. 2022, App. C.4 (Figure 7)",
+)
+
+
+# Tables and figures.
+
+LABELS: Labels = {
+    "technique": ("Technique", "text"),
+    "setting": ("Setting", "text"),
+    "metric": ("Metric", "text"),
+    "criterion": ("Criterion", "text"),
+    "model": ("Model", "text"),
+    "n": ("Ratings", "count"),
+    "n_workers": ("Workers", "count"),
+    "mean": ("Mean", "number"),
+    "sd": ("SD", "number"),
+    "minimum": ("Least", "number"),
+    "maximum": ("Most", "number"),
+    "model_a": ("Model A", "text"),
+    "model_b": ("Model B", "text"),
+    "difference": ("A − B", "number"),
+    "p_clustered": ("p, clustered", "p"),
+    "p_clustered_holm": ("p, clustered, Holm", "p"),
+    "p_value": ("p, t test (paper)", "p"),
+    "p_holm": ("p, t test, Holm", "p"),
+    "effective_win_rate": ("Effective win rate of A", "share"),
+    "p_effective": ("p, effective", "p"),
+    "p_effective_holm": ("p, effective, Holm", "p"),
+}
+TERM_LABELS: Labels = {
+    **LABELS,
+    "model": ("Model (none: all)", "text"),
+    "term": ("Term", "text"),
+    "estimate": ("Coefficient", "number"),
+    "paper_low": ("From, classical", "number"),
+    "paper_high": ("To, classical", "number"),
+    "p_value": ("p, classical", "p"),
+    "n": ("Dialogues", "count"),
+}
+COMBO_LABELS: Labels = {
+    **LABELS,
+    "metric": ("Turns", "text"),
+    "criterion": ("Rating", "text"),
+    "w_turn": ("Weight of turns", "number"),
+    "w_dialog": ("of rating", "number"),
+    "mean_a": ("Mean of A", "number"),
+    "mean_b": ("Mean of B", "number"),
+}
+MODELS = "technique setting metric criterion model n n_workers mean ci_low ci_high sd minimum maximum"
+PAIRS = (
+    "technique setting metric criterion model_a model_b difference ci_low ci_high p_clustered p_clustered_holm p_value "
+    "p_holm effective_win_rate effective_low effective_high p_effective p_effective_holm"
+)
+TERMS = "technique setting model term estimate ci_low ci_high p_clustered paper_low paper_high p_value n"
+COMBOS = (
+    "technique setting metric criterion w_turn w_dialog model_a model_b mean_a mean_b difference ci_low ci_high "
+    "p_clustered p_value effective_win_rate effective_low effective_high"
+)
+
+
+def _mean_figure(number: int, models: Sequence[LikertModel]) -> Iterator[IntervalFigure]:
+    """Of the models of one criterion."""
+    first = models[0]
+    known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
+    points = tuple(
+        IntervalPoint(label=row.model, estimate=row.mean.estimate, low=row.mean.ci_low, high=row.mean.ci_high)
+        for row in models
+        if row.mean.estimate is not None
+    )
+    if points:
+        yield IntervalFigure(
+            key=f"likert_means_{number}",
+            title=f"Mean rating, {first.criterion}" + (f" ({known})" if known else ""),
+            x_label="mean rating (more is worse)" if first.reversed else "mean rating",
+            points=points,
+        )
+
+
+def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
+    """A line for each model; that of all together has its band."""
+    turns = [row for row in terms if row.clustered.name.startswith("turn ") and row.clustered.estimate is not None]
+    several = len({(row.technique, row.setting) for row in turns}) > 1
+    for (_, setting, model), rows in groupby(turns, key=lambda row: (row.technique, row.setting, row.model)):
+        name = model or "all models"
+        results = [row.clustered for row in rows]
+        yield Curve(
+            name=f"{name}, {setting}" if several and setting else name,
+            x=tuple(float(result.name.removeprefix("turn ")) for result in results),
+            y=tuple(result.estimate or 0.0 for result in results),
+            low=() if model else tuple(result.ci_low for result in results),
+            high=() if model else tuple(result.ci_high for result in results),
+        )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
 
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.result import Detail, Result
 
 Floats = npt.NDArray[np.float64]
@@ -167,7 +167,7 @@ def strengths_of(
     tie = fit.blocks.get("tie")
     return Strengths(
         models=tuple(models),
-        pairs=tuple(_corrected(pairs)),
+        pairs=tuple(corrected(pairs)),
         positions=()
         if spots is None
         else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
@@ -191,11 +191,6 @@ def nothing_known(
 def _with_chance(result: Result) -> Result:
     chance = None if result.estimate is None else float(expit(result.estimate))
     return result.model_copy(update={"details": {**result.details, "chance": chance}})
-
-
-def _corrected(results: Sequence[Result]) -> list[Result]:
-    family = [result.p_value if result.estimate is not None else None for result in results]
-    return [r.model_copy(update={"p_holm": p}) for r, p in zip(results, holm(family), strict=True)]
 
 
 class _Inference:

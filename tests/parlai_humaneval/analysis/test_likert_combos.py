@@ -32,9 +32,9 @@ def test_combos_of_our_own_records_by_hand():
     for row in rows:
         x, y = (sm_combo(*zip(*scores[model], strict=True), row.w_turn, row.w_dialog) for model in "ab")
         assert (row.n_a, row.n_b, row.mean_a, row.mean_b) == pytest.approx((20, 20, x.mean(), y.mean()))
-        assert row.p_value == pytest.approx(ttest_ind(x, y).pvalue)
-        assert row.effective_win_rate == pytest.approx(mannwhitneyu(x, y).statistic / 400)
-        assert row.ci_low < row.difference < row.ci_high
+        assert row["p_value"] == pytest.approx(ttest_ind(x, y).pvalue)
+        assert row["effective_win_rate"] == pytest.approx(mannwhitneyu(x, y).statistic / 400)
+        assert row["ci_low"] < row["difference"] < row["ci_high"]
     assert "likert_combos" in {table.key for table in section.data_tables()}
     assert any(method.name == "Turns and rating together" for method in section.methods())
     json.loads(section.model_dump_json())

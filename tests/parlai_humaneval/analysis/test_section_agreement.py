@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from krippendorff import alpha as alpha_of
-from make_judgements import make_pairs, make_ranking, make_replay, make_spotting, make_third_party, one_of_each
+from make_judgements import (
+    make_pair,
+    make_pairs,
+    make_ranking,
+    make_replay,
+    make_spotting,
+    make_third_party,
+    one_of_each,
+)
 from make_live_records import make_assessment, make_choice, make_choices, make_rated, make_ticked, make_verdict
 from sklearn.metrics import cohen_kappa_score
 
@@ -26,7 +34,7 @@ def section_of(data, options=FAST):
         assert "NaN" not in section.model_dump_json()
         for table in section.data_tables():
             assert all({column.key for column in table.columns} == set(row) for row in table.rows)
-        assert section.figures() or all(row.alpha is None for row in section.rows)
+        assert section.figures() or all(row.alpha.estimate is None for row in section.rows)
         assert section.headline.endswith(".")
         assert section.methods()
         assert len({(r.source, r.technique, r.setting, r.metric, r.what, r.kind) for r in section.rows}) == len(
@@ -75,9 +83,9 @@ def test_labels_of_several_raters():
     """Four speakers, two raters, from exchange columns only: three alike; α is that of ordered labels."""
     section = section_of(segments_of({"w": ["bot", "human", "unsure", "bot"], "v": ["bot", "human", "bot", "bot"]}))
     row = only(section, source="segments")
-    assert (row.kind, row.n, row.n_raters, row.n_dialogues, row.percent) == ("several", 4, 2, 4, 0.75)
+    assert (row.kind, row.n, row.n_raters, row.n_dialogues, row.same.estimate) == ("several", 4, 2, 4, 0.75)
     expected = alpha_of([[0, 2, 1, 0], [0, 2, 0, 0]], level_of_measurement="ordinal")
-    assert row.alpha == pytest.approx(expected)
+    assert row.alpha.estimate == pytest.approx(expected)
     assert section.headline.startswith("label, several raters: 75 %")
 
 
@@ -97,7 +105,7 @@ def test_how_often_each_was_judged_is_told():
 def test_a_thing_that_one_person_judged_does_not_count():
     """Only two of three speakers have two raters."""
     row = only(section_of(segments_of({"w": ["bot", "human", "unsure"], "v": ["bot", "human", None]})))
-    assert (row.n, row.percent) == (2, 1)
+    assert (row.n, row.same.estimate) == (2, 1)
 
 
 def test_replies_chosen_by_the_own_rater_and_another():
@@ -112,9 +120,9 @@ def test_replies_chosen_by_the_own_rater_and_another():
     own = [x for _ in records for x in (1, 0, 0, 1, 1, 1)]
     other = [x for picked in picks for turn in picked for x in (int("a" in turn), int("b" in turn))]
     assert (row.source, row.technique, row.what, row.n, row.n_raters) == ("turns", "sata", "chosen", 36, 3)
-    assert row.percent == pytest.approx(np.mean(np.array(own) == other))
-    assert row.kappa == pytest.approx(cohen_kappa_score(own, other))
-    assert row.kappa_low <= row.kappa <= row.kappa_high
+    assert row.same.estimate == pytest.approx(np.mean(np.array(own) == other))
+    assert row.kappa.estimate == pytest.approx(cohen_kappa_score(own, other))
+    assert row.kappa.ci_low <= row.kappa.estimate <= row.kappa.ci_high
 
 
 def test_the_own_rater_counts_once_among_several():
@@ -128,7 +136,7 @@ def test_the_own_rater_counts_once_among_several():
     assert one == two
     assert (one.n, one.n_raters) == (16, 6)
     # The first turn: three of three alike, both replies; the second: one of three pairs.
-    assert one.percent == pytest.approx((1 + 1 / 3) / 2)
+    assert one.same.estimate == pytest.approx((1 + 1 / 3) / 2)
     assert only(alone, kind="own") == only(together, kind="own")
 
 
@@ -155,14 +163,21 @@ def test_ticks_verdicts_ranks_and_ratings_of_the_own_rater():
         )
     )
     engaging = only(section, what="engaging", source="turns")
-    assert (engaging.technique, engaging.n, engaging.percent) == ("single_model", 8, 0.5)
+    assert (engaging.technique, engaging.n, engaging.same.estimate) == ("single_model", 8, 0.5)
     fluent = only(section, what="fluent")
-    assert (fluent.technique, fluent.scale, fluent.n, fluent.percent) == ("direct_assessment", "interval", 4, 0.25)
-    assert fluent.alpha == pytest.approx(alpha_of([[60, 61, 62, 63], [62] * 4], level_of_measurement="interval"))
+    assert (fluent.technique, fluent.scale, fluent.n, fluent.same.estimate) == (
+        "direct_assessment",
+        "interval",
+        4,
+        0.25,
+    )
+    assert fluent.alpha.estimate == pytest.approx(
+        alpha_of([[60, 61, 62, 63], [62] * 4], level_of_measurement="interval")
+    )
     verdict = only(section, what="winner", metric="preference")
-    assert (verdict.n, verdict.percent) == (4, 0.5)
+    assert (verdict.n, verdict.same.estimate) == (4, 0.5)
     rank = only(section, what="winner", metric="rank")
-    assert (rank.n, rank.percent, rank.kappa) == (4, 1, None)
+    assert (rank.n, rank.same.estimate, rank.kappa.estimate) == (4, 1, None)
     assert any("cannot be estimated" in text for text in section.remarks)
 
 
@@ -184,9 +199,9 @@ def test_sliders_have_no_kappa():
     ]
     row = only(section_of(Tables(**NOTHING, ratings=typed("ratings", pd.DataFrame(rows)))))
     assert (row.source, row.kappa, row.scale, row.n) == ("ratings", None, "interval", 40)
-    assert row.alpha_low < row.alpha < row.alpha_high
-    assert row.alpha > 0.85
-    assert row.percent < 0.3
+    assert row.alpha.ci_low < row.alpha.estimate < row.alpha.ci_high
+    assert row.alpha.estimate > 0.85
+    assert row.same.estimate < 0.3
 
 
 def test_comparisons_agree_whichever_way_round_their_rows_stand():
@@ -203,7 +218,7 @@ def test_comparisons_agree_whichever_way_round_their_rows_stand():
     frame = pd.DataFrame(rows, columns=names)
     section = section_of(Tables(**{**NOTHING, "comparisons": typed("comparisons", frame)}))
     row = only(section)
-    assert (row.metric, row.scale, row.n, row.percent) == ("preference", "ordinal", 2, 0.5)
+    assert (row.metric, row.scale, row.n, row.same.estimate) == ("preference", "ordinal", 2, 0.5)
 
 
 def test_our_own_studies_have_their_rows():
@@ -216,7 +231,121 @@ def test_our_own_studies_have_their_rows():
     ):
         section = section_of(tables(records))
         assert {row.source for row in section.rows} == sources
-        assert all(row.percent is None or 0 <= row.percent <= 1 for row in section.rows)
+        assert all(row.same.estimate is None or 0 <= row.same.estimate <= 1 for row in section.rows)
+
+
+def replays(pairs):
+    """Own and third-party choices of one-turn dialogues, each by its own two people."""
+    return [
+        make_replay(f"j{i}", make_choice(f"d{i}", [own], worker=f"own{i}"), [third], worker=f"t{i % 4}")
+        for i, (own, third) in enumerate(pairs)
+    ]
+
+
+def test_how_often_each_said_yes():
+    """Choices of a and b by both raters, and their shares of yes beside the agreement."""
+    pairs = [(("a",), ("a",)), (("a",), ("a", "b")), ((), ("b",)), (("a", "b"), ("a", "b"))]
+    section = section_of(tables(replays(pairs)))
+    row = only(section, kind="own")
+    own = [int(name in picked) for picked, _ in pairs for name in "ab"]
+    third = [int(name in picked) for _, picked in pairs for name in "ab"]
+    assert (row.what, row.n, row.n_dialogues) == ("chosen", 8, 4)
+    assert (row.own_mean, row.other_mean, row.difference) == (np.mean(own), np.mean(third), None)
+    assert row.same.estimate == np.mean(np.array(own) == np.array(third))
+    assert "agreement_with_own_rater" in {table.key for table in section.data_tables()}
+
+
+def test_turn_by_turn_and_setting_by_setting():
+    """Turn 1 always agrees, turn 2 never; another setting stands apart; of one turn there is nothing to tell."""
+    records = [
+        make_replay(f"j{i}", make_choice(f"d{i}", [("a",), ("a",)], setting=setting), [("a",), ("b",)], worker=f"t{i}")
+        for i, setting in enumerate(["sata_user", "sata_user", "soba"])
+    ]
+    section = section_of(tables(records))
+    assert [(row.technique, row.setting, row.n_dialogues) for row in section.rows] == [
+        ("sata", "sata_user", 2),
+        ("sata", "soba", 1),
+    ]
+    turns = [(row.turn, row.n, row.same.estimate) for row in section.by_turn if row.setting == "sata_user"]
+    assert turns == [(1, 4, 1.0), (2, 4, 0.0)]
+    assert section_of(tables(replays([(("a",), ("b",))] * 3))).by_turn == []
+
+
+def test_equal_replies_and_turns_without_a_question_do_not_count():
+    """A reply shown under another's card is one answer; where nothing was asked there is none."""
+    live = make_choice("d1", [("a", "b"), ("a",)])
+    live.turns[0].candidates[1].same_as = live.turns[0].candidates[0].candidate_id
+    live.turns[1].automatic = True
+    row = only(section_of(tables([make_replay("j1", live, [("a", "b"), ("b",)])])))
+    assert (row.n, row.same.estimate) == (1, 1.0)
+
+
+def test_ratings_of_both_are_compared():
+    """The third party is 10 lower throughout: a difference, which is told, and no equal rating."""
+    records = [
+        make_replay(
+            f"j{i}", make_rated(f"d{i}", "a", {"fluent": value}), final={"fluent": value - 10 - i % 2}, worker=f"t{i}"
+        )
+        for i, value in enumerate([20.0, 40.0, 60.0, 80.0])
+    ]
+    section = section_of(tables(records))
+    row = only(section)
+    assert (row.n, row.own_mean, row.other_mean, row.same.estimate) == (4, 50, 39.5, 0)
+    assert row.difference.estimate == pytest.approx(-10.5)
+    assert row["p_difference"] < 0.001
+    assert 0.5 < row.alpha.estimate < 1
+    assert any(
+        text.startswith("Who rated once more rates fluent lower by 10.50 on average (p") for text in section.remarks
+    )
+
+
+def test_verdicts_agree_by_partner_not_by_name():
+    """a–a, b–a, tie–tie of partners that change sides."""
+    given = [("a", "a", ("x", "y")), ("b", "a", ("y", "x")), ("tie", "tie", ("x", "y"))]
+    records = [
+        make_replay(f"j{i}", make_verdict(f"d{i}", own, models=models), verdict=third, worker=f"t{i}")
+        for i, (own, third, models) in enumerate(given)
+    ]
+    row = only(section_of(tables(records)))
+    assert (row.what, row.n, row.same.estimate) == ("winner", 3, pytest.approx(2 / 3))
+    assert row.own_mean is None
+
+
+def test_a_replay_that_was_left_does_not_count():
+    """Its answers are in the table; the section waits for the whole item."""
+    good = replays([(("a",), ("a",))] * 3)
+    left = make_replay("left", make_choice("dx", [("a",), ("a",)]), [("b",)], end="left")
+    assert section_of(tables(good)) == section_of(tables([*good, left]))
+
+
+def test_perfect_agreement_that_chance_explains_is_not_called_agreement():
+    """Both always chose both: 100 %, and κ cannot be estimated, which is told."""
+    section = section_of(tables(replays([(("a", "b"), ("a", "b"))] * 4)))
+    row = only(section)
+    assert (row.same.estimate, row.kappa.estimate) == (1.0, None)
+    assert any("agreement beyond chance cannot be estimated" in text for text in section.remarks)
+
+
+def test_pairs_of_dialogues_that_several_judged():
+    """Two items alike, one not, one judged once; whichever side the winner stood on."""
+    chosen = [("i1", "a", "b", "first"), ("i1", "b", "a", "second"), ("i2", "a", "b", "second")]
+    chosen += [("i2", "a", "b", "second"), ("i3", "a", "b", "first"), ("i3", "a", "b", "second")]
+    chosen += [("i4", "a", "b", "first")]
+    records = [
+        make_pair(f"j{i}", left, right, side, worker=f"w{i}", item=item)
+        for i, (item, left, right, side) in enumerate(chosen)
+    ]
+    row = only(section_of(tables(records)))
+    assert (row.kind, row.n, row.same.estimate) == ("several", 3, pytest.approx(2 / 3))
+
+
+def test_one_number_of_draws_and_one_seed():
+    """All bootstraps are those of the options, as the rows and the method say."""
+    section = section_of(tables(make_spotting({"a": 0.6, "b": 0.4})), Options(draws=120, seed=5, level=0.9))
+    for row in section.rows:
+        for result in (row.kappa, row.alpha):
+            assert (result.details["draws"], result.details["seed"], result.level) == (120, 5, 0.9)
+    assert any("120 bootstraps over whole dialogues, seed 5" in method.text for method in section.methods())
 
 
 def test_raters_and_their_order_do_not_matter():
@@ -227,5 +356,7 @@ def test_raters_and_their_order_do_not_matter():
     other = data.segments.sample(frac=1, random_state=0)
     other = other.assign(worker_id=other["worker_id"].map({"u": "x", "v": "a", "w": "m"}))
     one, two = (only(section_of(Tables(**NOTHING, segments=frame))) for frame in (data.segments, other))
-    assert (one.percent, one.kappa, one.alpha) == pytest.approx((two.percent, two.kappa, two.alpha))
-    assert (one.percent_low, one.percent_high) == pytest.approx((two.percent_low, two.percent_high))
+    assert (one.same.estimate, one.kappa.estimate, one.alpha.estimate) == pytest.approx(
+        (two.same.estimate, two.kappa.estimate, two.alpha.estimate)
+    )
+    assert (one.same.ci_low, one.same.ci_high) == pytest.approx((two.same.ci_low, two.same.ci_high))

@@ -6,15 +6,17 @@ import json
 
 import pytest
 from make_comparisons import comparisons_frame, exchange_tables
-from make_judgements import make_pairs
+from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
 from parlai_humaneval.report.cells import laid_out
 from parlai_humaneval.report.rows import CUT, part_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
+from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.strengths.tables import comparison_strengths
 from parlai_humaneval.statistics.wording import p_words
+from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.from_records import Tables, tables
 
 CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.35}
@@ -36,9 +38,9 @@ def test_tables_from_elsewhere(exchanged):
     found = json.loads(section.model_dump_json())
     assert KEYS | {"p_clustered"} <= set(found["pairs"][0])
     for pair in section.pairs:
-        assert pair.ci_low < pair.win_rate_a < pair.ci_high
+        assert pair.win_rate.ci_low < pair.win_rate.estimate < pair.win_rate.ci_high
         assert pair.n == pair.wins_a + pair.wins_b + pair.ties == 120
-        assert pair.p_clustered_holm >= pair.p_clustered
+        assert pair.win_rate.p_decides >= pair.win_rate.p_value
     assert "apple won" in section.headline
     assert "95 % interval" in section.headline
 
@@ -49,7 +51,8 @@ def test_what_is_shown_holds_together(exchanged):
     for table in section.data_tables():
         keys = [column.key for column in table.columns]
         assert all(list(row) == keys for row in table.rows)
-    assert {table.key for table in section.data_tables()} == {"comparisons_pairs", "comparisons_models"}
+    names = {table.key for table in section.data_tables()}
+    assert names == {"comparisons_pairs", "comparisons_models", "comparisons_reuse"}
     heat = next(figure for figure in section.figures() if figure.kind == "heat")
     for i in range(3):
         assert heat.values[i][i] is None
@@ -67,10 +70,10 @@ def test_strengths_agree_with_the_fit_of_the_rows(exchanged):
         expected = comparison_strengths(rows[(rows["metric"] == metric).to_numpy()])
         by_name = dict(zip(("apple", "pear", "plum"), expected.models, strict=True))
         own = [model for model in section.models if model.metric == metric]
-        assert sum(model.strength for model in own) == pytest.approx(0, abs=1e-9)
+        assert sum(model.strength.estimate for model in own) == pytest.approx(0, abs=1e-9)
         for model in own:
-            assert model.strength == pytest.approx(by_name[model.model].estimate)
-            assert model.strength_low == pytest.approx(by_name[model.model].ci_low)
+            assert model.strength.estimate == pytest.approx(by_name[model.model].estimate)
+            assert model.strength.ci_low == pytest.approx(by_name[model.model].ci_low)
 
 
 def test_our_own_records():
@@ -99,8 +102,8 @@ def test_only_ties(tmp_path):
     """Nothing decided: said in words, None in the numbers."""
     frame = comparisons_frame({("a", "b"): 0.5}, n=20).assign(winner="tie")
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
-    assert section.pairs[0].win_rate_a is None
-    assert section.pairs[0].p_value == section.pairs[0].p_clustered == 1.0
+    assert section.pairs[0].win_rate.estimate is None
+    assert section.pairs[0].paper.p_value == section.pairs[0].win_rate.p_value == 1.0
     assert "ties" in section.headline
     assert not section.figures()
 
@@ -110,8 +113,8 @@ def test_one_worker(tmp_path):
     frame = comparisons_frame({("a", "b"): 0.8}, n=30, workers=1)
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair.win_rate_a is not None
-    assert (pair.ci_low, pair.p_clustered) == (None, None)
+    assert pair.win_rate.estimate is not None
+    assert (pair.win_rate.ci_low, pair.win_rate.p_value) == (None, None)
     assert any("too few workers" in remark for remark in section.remarks)
     assert "no interval can be given" in section.headline
 
@@ -123,7 +126,7 @@ def test_independent_and_clustered_answers_that_disagree(tmp_path):
     frame["winner"] = ["b" if i % 3 == 0 else "a" for i in range(90)]
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair.p_value < 0.05 < pair.p_clustered
+    assert pair.paper.p_value < 0.05 < pair.win_rate.p_value
     assert any("Believe the second" in remark for remark in section.remarks)
 
 
@@ -136,7 +139,7 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     frame["winner"] = ["a" if name in ("a0", "a1") else "b" for name in of_a]
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair.p_clustered < 0.05 < pair.p_dialogue
+    assert pair.win_rate.p_value < 0.05 < pair.by_dialogue.p_value
     assert any("might come out differently" in remark for remark in section.remarks)
 
 
@@ -144,10 +147,10 @@ def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
     """Of three models: how often each won, which pairs differ, and Holm's p, not the smaller one without it."""
     frame = comparisons_frame({("a", "b"): 0.8, ("a", "c"): 0.72, ("b", "c"): 0.5}, n=90, workers=15)
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
-    rates = {one.model: one.win_rate for one in section.models}
+    rates = {one.model: one.win_rate.estimate for one in section.models}
     order = sorted(rates, key=rates.get, reverse=True)
     assert ", ".join(f"{name} {100 * rates[name]:.0f} %" for name in order) in section.headline
-    apart = [pair for pair in section.pairs if pair.p_clustered_holm < 0.05]
+    apart = [pair for pair in section.pairs if pair.win_rate.p_decides < 0.05]
     assert apart
     assert all(f"{pair.model_a} from {pair.model_b}" in section.headline for pair in apart)
     middle = build(
@@ -157,9 +160,9 @@ def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
         ),
         Options(),
     )
-    best = min(middle.pairs, key=lambda pair: pair.p_clustered_holm)
-    assert best.p_clustered_holm > best.p_clustered
-    assert f"{p_words(best.p_clustered_holm)} after Holm's correction ({p_words(best.p_clustered)} without)" in (
+    best = min(middle.pairs, key=lambda pair: pair.win_rate.p_decides)
+    assert best.win_rate.p_decides > best.win_rate.p_value
+    assert f"{p_words(best.win_rate.p_decides)} after Holm's correction ({p_words(best.win_rate.p_value)} without)" in (
         middle.headline
     )
 
@@ -206,3 +209,172 @@ def test_cells_of_shares_are_cut():
 class Ends(Part):
     x: float
     y: float
+
+
+def verdicts(given, models=("m1", "m2"), prefix="d"):
+    """A verdict of each of several workers, in a round."""
+    return [
+        make_verdict(f"{prefix}{i}", verdict, worker=f"w{i % 12}", models=models) for i, verdict in enumerate(given)
+    ]
+
+
+def judged(winners, *, left="a", right="b", prefix="j", **fields):
+    """A judgement of two finished dialogues by each of several workers, in a round; ``winners``: first, second or tie."""
+    return [
+        make_pair(f"{prefix}{i}", left, right, side, worker=f"w{i % 10}", item=f"{prefix}-item{i}", **fields)
+        for i, side in enumerate(winners)
+    ]
+
+
+def test_verdicts_by_hand():
+    """9 for m1, 3 for m2, 2 ties, 1 both bad: 9 of 12 decided; m1 always stood first."""
+    section = build(tables(verdicts(["a"] * 9 + ["b"] * 3 + ["tie"] * 2 + ["both_bad"])), Options())
+    (pair,) = section.pairs
+    assert (pair.wins_a, pair.wins_b, pair.ties, pair.both_bad, pair.n) == (9, 3, 3, 1, 15)
+    assert (pair.win_rate.estimate, pair.win_rate.n) == (0.75, 12)
+    assert pair.paper.p_value == binomial_p(9, 12)
+    (first,) = section.first_shown
+    assert (first.result.estimate, first.result.n) == (0.75, 12)
+
+
+def test_sides_are_told_from_models():
+    """Half of the time m2 stands left, and is “a”: m1 wins all, and the side says nothing."""
+    section = build(tables(verdicts(["a"] * 6) + verdicts(["b"] * 6, models=("m2", "m1"), prefix="e")), Options())
+    (pair,) = section.pairs
+    assert (pair.model_a, pair.wins_a, pair.wins_b) == ("m1", 12, 0)
+    assert (section.first_shown[0].result.estimate, section.first_shown[0].result.n) == (0.5, 12)
+
+
+def test_the_side_that_is_always_chosen_is_told():
+    """Always the left one, whoever that is: no model is better, and the side is all that counts."""
+    section = build(tables(judged(["first"] * 15) + judged(["first"] * 15, left="b", right="a", prefix="k")), Options())
+    assert section.pairs[0].win_rate.estimate == 0.5
+    assert (section.first_shown[0].result.estimate, section.first_shown[0].result.n) == (1.0, 30)
+    assert any("the one shown first won 100 % of decided comparisons" in remark for remark in section.remarks)
+
+
+def test_metrics_and_settings_are_apart():
+    """A group each; of a form with three metrics each is counted once."""
+    asked = dict(zip(METRICS, ("first", "second", "first"), strict=True))
+    section = build(tables(judged([asked] * 4) + judged(["second"] * 3, prefix="h", setting="human_bot")), Options())
+    assert {(pair.setting, pair.metric): (pair.wins_a, pair.wins_b) for pair in section.pairs} == {
+        ("human_bot", "preference"): (0, 3),
+        ("self_chat", "humanness"): (0, 4),
+        ("self_chat", "interestingness"): (4, 0),
+        ("self_chat", "preference"): (4, 0),
+    }
+
+
+def test_a_family_is_the_pairs_of_one_setting_and_metric():
+    """Three pairs of self-chats are one family, the pair of human–bot dialogues is alone; both are named, with counts."""
+    records = make_pairs({"a": 1, "b": 2, "c": 4}) + make_pairs({"a": 1, "b": 1}, setting="human_bot")
+    section = build(tables(records), Options())
+    (alone,) = (pair for pair in section.pairs if pair.setting == "human_bot")
+    together = [pair for pair in section.pairs if pair.setting == "self_chat"]
+    assert (alone.win_rate.p_decides, alone["family_tests"]) == (alone.win_rate.p_value, 1)
+    for tests in ([pair.win_rate for pair in together], [pair.paper for pair in together]):
+        smallest = min(tests, key=lambda test: test.p_value)
+        assert smallest.p_holm == pytest.approx(min(1, 3 * smallest.p_value))
+    assert {pair["family"] for pair in together} == {"pw_dialog, self_chat, preference, finished dialogues"}
+    assert {pair["family_tests"] for pair in together} == {3}
+    (method,) = (method for method in section.methods() if method.name == "Holm's correction")
+    assert "pw_dialog, self_chat, preference, finished dialogues (3 tests)" in method.text
+
+
+def test_a_model_is_summed_over_its_opponents():
+    """Wins of all models are as many as comparisons that were decided."""
+    records = verdicts(["a", "b", "a"] * 4) + verdicts(["a"] * 7 + ["b"] * 5, models=("m2", "m3"), prefix="e")
+    section = build(tables(records), Options())
+    (m2,) = (model for model in section.models if model.model == "m2")
+    assert (m2.wins, m2.losses) == (4 + 7, 8 + 5)
+    assert sum(model.wins for model in section.models) == sum(pair.wins_a + pair.wins_b for pair in section.pairs)
+
+
+def test_reuse_counts_how_often_each_dialogue_was_judged():
+    """a-1 three times, a-2 once, against four of b."""
+    ids = [("a-1", "b-1"), ("a-1", "b-2"), ("a-1", "b-3"), ("a-2", "b-4")]
+    records = [make_pair(f"j{i}", "a", "b", "first", worker=f"w{i}", dialogues=pair) for i, pair in enumerate(ids)]
+    section = build(tables(records), Options())
+    rows = {row.model: (row.dialogues, row.judgements, row.mean, row.most) for row in section.reuse}
+    assert rows == {"a": (2, 4, 2.0, 3), "b": (4, 4, 1.0, 1)}
+    assert [row["model"] for row in section.data_tables()[-1].rows] == ["a"], "only what was shown again"
+
+
+def test_attention_checks_and_unfinished_judgements_change_no_number():
+    """Those that were left are told; a check has no answer of its own."""
+    good = judged(["first"] * 9 + ["second"] * 3)
+    more = [
+        make_pair("g1", "x", "y", "second", expected={"preference": "first"}, worker="w1"),
+        make_pair("u1", "a", "b", "second", end="left"),
+        make_pair("u2", "a", "b", "second", end="failed"),
+    ]
+    one, other = build(tables(good), Options()), build(tables(good + more), Options())
+    assert one == other
+    answered = make_pair("u3", "a", "b", "second").model_copy(update={"status": "failed"})
+    left = build(tables([*good, answered]), Options())
+    assert left.pairs == one.pairs
+    assert left.remarks[-1].startswith("1 comparison left out")
+
+
+def test_a_verdict_that_was_not_given_is_none():
+    """An unfinished dialogue has none; one that was given before the dialogue was left does not count."""
+    nothing = make_verdict("d1", "a").model_copy(update={"verdict": None, "verdict_model": None, "status": "partial"})
+    assert build(tables([nothing]), Options()) is None
+    given = tables([make_verdict("d1", "a", status="partial")])
+    assert build(given, Options()) is None
+    assert build(taken_as_finished(given), Options()).pairs[0].n == 1, "unless it is asked for"
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        (
+            verdicts(["a"] * 22 + ["b"] * 2),
+            "m1 won 92 % of the comparisons with m2 that were decided, preference (arena,",
+        ),
+        (judged(["first", "second"] * 12), "a won 50 % of the comparisons with b that were decided"),
+        (verdicts(["tie", "both_bad"]), "All 2 comparisons are ties: nothing tells the models apart."),
+        (judged(["first"]), "; no interval can be given, p cannot be estimated."),
+    ],
+)
+def test_the_headline_claims_no_more_than_the_data(records, words):
+    """Clear, equal, all ties, one worker."""
+    assert words in build(tables(records), Options()).headline
+
+
+def test_the_summary_is_the_rows(exchanged):
+    """One of each metric; its models and pairs are the very numbers of the rows, with the leader first."""
+    section = build(exchanged, Options())
+    summaries = section.summary()
+    assert [summary.metric for summary in summaries] == ["humanness", "preference"]
+    for summary in summaries:
+        rows = {(row.model_a, row.model_b): row for row in section.pairs if row.metric == summary.metric}
+        assert len(summary.pairs) == len(rows) == 3
+        for line in summary.pairs:
+            row = rows.get((line.first, line.second)) or rows[line.second, line.first]
+            assert line.first == (row.model_a if row.wins_a >= row.wins_b else row.model_b)
+            assert line.gap == abs(row["lead_a"]) == pytest.approx(abs(2 * row.win_rate.estimate - 1))
+            assert line.low < line.gap < line.high
+            assert (line.p_paper, line.p_decides) == (row["p_value"], row["p_clustered_holm"])
+            assert (line.family, line.family_tests) == (str(row.group), 3)
+        rates = {row.model: row["win_rate"] for row in section.models if row.metric == summary.metric}
+        assert {line.model: line.estimate for line in summary.models} == rates
+        assert summary.verdict.startswith("Won against all others")
+    assert {summaries[0].model_table, summaries[0].pair_table} <= {table.key for table in section.data_tables()}
+
+
+def test_the_summary_of_two_models_has_both():
+    """Each is the mirror of the other; the better one first."""
+    (summary,) = build(tables(judged(["second"] * 9 + ["first"] * 3)), Options()).summary()
+    assert [(line.model, line.estimate, line.n, line.unit) for line in summary.models] == [
+        ("b", 0.75, 12, "decided judgements"),
+        ("a", 0.25, 12, "decided judgements"),
+    ]
+    assert summary.models[0].low == pytest.approx(1 - summary.models[1].high)
+
+
+def test_turns_that_another_section_tells_are_not_summed_up_twice():
+    """Choices of turns stand in the summary of turns; judged dialogues only here."""
+    assert build(tables(make_choices({"a": 0.7, "b": 0.4})), Options()).summary() == []
+    both = build(tables([*make_pairs({"a": 0.7, "b": 0.4}), *make_choices({"a": 0.7, "b": 0.4})]), Options())
+    assert [summary.technique for summary in both.summary()] == ["pw_dialog"]

@@ -15,7 +15,7 @@ from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build
 from parlai_humaneval.statistics.likert import likert_rows
 from parlai_humaneval.tables.columns import TableError, from_rows, typed
-from parlai_humaneval.tables.counting import on_sliders
+from parlai_humaneval.tables.counting import on_sliders, taken_as_finished
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import Tables, tables
 
@@ -92,9 +92,9 @@ def test_the_published_study_comes_out(published):
     for model in section.models:
         assert model.n_ratings == expected["n_ratings"][model.model]
         z, raw = expected["z"][model.model], expected["raw"][model.model]
-        assert {"overall": model.overall, **model.criteria} == pytest.approx(z, abs=6e-5)
-        assert {"overall": model.raw_overall, **model.raw} == pytest.approx(raw, abs=6e-4)
-        assert model.overall_low < model.overall < model.overall_high
+        assert {"overall": model["overall"], **model["criteria"]} == pytest.approx(z, abs=6e-5)
+        assert {"overall": model["raw_overall"], **model["raw"]} == pytest.approx(raw, abs=6e-4)
+        assert model.overall.ci_low < model.overall.estimate < model.overall.ci_high
     assert [model.model for model in section.models][:3] == ["A", "B", "A_p"]
     assert [model.rank for model in section.models] == list(range(1, 11))
     assert section.basis.reversed == sorted(REVERSED)
@@ -111,7 +111,7 @@ def test_the_published_correlations_and_opinions_come_out(published):
     assert shares["like"] == pytest.approx((0.839, 0.886), abs=6e-4)
     assert shares["dislike"] == pytest.approx((0.087, 0.077), abs=6e-4)
     assert [row.opinion for row in section.opinions] == ["like", "ambivalent", "dislike"]
-    by_workers = {row.workers: row.median for row in section.rater_pairs}
+    by_workers = {row.workers: row.middle.estimate for row in section.rater_pairs}
     assert by_workers["passed"] > by_workers["failed"] + 0.1
 
 
@@ -132,8 +132,8 @@ def test_order_and_names_do_not_matter():
     shuffled = rows.sample(frac=1, random_state=1)
     renamed = shuffled.assign(model=shuffled["model"].map({"a": "z", "b": "y", "c": "x", "qc": "qc"}))
     one, other = section_of(exchange(rows)), section_of(exchange(renamed))
-    assert [m.overall for m in one.models] == pytest.approx([m.overall for m in other.models])
-    assert [m.overall_low for m in one.models] == pytest.approx([m.overall_low for m in other.models])
+    assert [m["overall"] for m in one.models] == pytest.approx([m["overall"] for m in other.models])
+    assert [m["overall_low"] for m in one.models] == pytest.approx([m["overall_low"] for m in other.models])
     assert {m.model for m in other.models} == {"x", "y", "z"}
 
 
@@ -145,7 +145,7 @@ def test_the_significance_matrix_holds_both_directions():
     assert p[0][1] < 1e-3 < 0.99 < p[1][0]
     assert section.significance.p_clustered[0][1] == section.significance.p_clustered[1][0] < 1e-3
     (pair,) = section.pairs
-    assert (pair.model_a, pair.p_clustered_holm) == ("a", pair.p_clustered)
+    assert (pair.model_a, pair.difference.p_decides) == ("a", pair.difference.p_value)
     assert "they differ" in section.headline
 
 
@@ -201,8 +201,8 @@ def test_one_worker_has_scores_without_intervals():
     """Nothing says how other workers would rate."""
     section = section_of(exchange([*rated("w", "a", 40), *rated("w", "b", 60)]))
     best = section.models[0]
-    assert (best.model, best.rank, best.overall_low, best.overall_high) == ("b", 1, None, None)
-    assert section.pairs[0].p_clustered is None
+    assert (best.model, best.rank, best.overall.ci_low, best.overall.ci_high) == ("b", 1, None, None)
+    assert section.pairs[0].difference.p_value is None
     assert "cannot be tested" in section.headline
 
 
@@ -210,7 +210,7 @@ def test_constant_ratings_have_no_z():
     """Raw scores stand, standardised ones cannot be had, and the section says so."""
     rows = [(f"{m}", "w", m, name, 50, 0) for m in "ab" for name in SLIDERS]
     section = section_of(exchange(rows))
-    assert [(m.rank, m.overall, m.raw_overall) for m in section.models] == [(None, None, 50), (None, None, 50)]
+    assert [(m.rank, m["overall"], m["raw_overall"]) for m in section.models] == [(None, None, 50), (None, None, 50)]
     assert section.workers.constant == 1
     assert "no score can be standardised" in section.headline
 
@@ -245,8 +245,8 @@ def test_two_settings_are_a_replication():
     section = section_of(tables([*free, *again]))
     (row,) = section.replications
     assert (row.run_a, row.run_b, row.n_models) == ("free", "icebreaker", 3)
-    assert row.r["overall"] > 0.99
-    assert row.same_at_05 == 1
+    assert row["r"]["overall"] > 0.99
+    assert row["same_at_05"] == 1
     assert any("taken together: free, icebreaker" in text for text in section.remarks)
 
 
@@ -263,7 +263,7 @@ def test_two_tasks_of_one_setting_are_a_replication():
     elsewhere = Tables(**NOTHING, ratings=typed("ratings", ratings))
     (other,) = section_of(elsewhere).replications
     assert (other.run_a, other.run_b) == ("1", "2")
-    assert other.r == pytest.approx(row.r)
+    assert other["r"] == pytest.approx(row["r"])
     assert section_of(tables(first)).replications == []
 
 
@@ -278,7 +278,7 @@ def test_disagreement_of_tests_is_said():
                 value = float(np.clip(50 + lift + rng.normal(0, 8), 0, 100))
                 rows += [(f"{number}-{repeat}-{model}", f"w{number}", model, name, value, 0) for name in SLIDERS[:5]]
     section = section_of(exchange(rows))
-    assert section.pairs[0].p_value < 0.05 < section.pairs[0].p_clustered
+    assert section.pairs[0].paper.p_value < 0.05 < section.pairs[0].difference.p_value
     assert any(text.startswith("a against b: significant if every answer were independent") for text in section.remarks)
 
 
@@ -296,7 +296,7 @@ def spread(models, workers=12):
 def test_the_answer_names_the_pairs_that_differ():
     """The better one first, with the p that decides."""
     section = section_of(exchange(spread({"good": 80, "low": 30, "also_good": 80.5})))
-    apart = [pair for pair in section.pairs if pair.p_clustered_holm < 0.05]
+    apart = [pair for pair in section.pairs if pair.difference.p_decides < 0.05]
     assert {frozenset((pair.model_a, pair.model_b)) for pair in apart} == {
         frozenset(("good", "low")),
         frozenset(("also_good", "low")),
@@ -313,3 +313,102 @@ def test_two_models_need_no_matrices():
     assert kinds.count("heat") == 0
     three = [figure.kind for figure in section_of(exchange(spread({"good": 80, "low": 30, "mid": 50}))).figures()]
     assert three.count("heat") == 3
+
+
+QUALITY = {"good": 75, "fair": 60, "poor": 45, "qc": 15}
+
+
+def careless(worker):
+    """Rates the degraded model best."""
+    levels = {"good": 20, "fair": 40, "poor": 30, "qc": 90}
+    return [
+        make_rated(
+            f"{worker}-{model}",
+            model,
+            {name: level + i for i, name in enumerate(SLIDERS)},
+            worker=worker,
+            session=worker,
+        )
+        for model, level in levels.items()
+    ]
+
+
+def test_the_scores_rest_on_workers_who_passed():
+    """A worker who likes the degraded model best stands beside, in the scores of everyone, and by name."""
+    section = section_of(tables([*make_assessment(QUALITY), *careless("x")]))
+    assert (section.workers.total, section.workers.passed, section.workers.left_out) == (13, 12, ["x"])
+    (failed,) = [check for check in section.checks if not check.passed]
+    assert (failed.worker, failed.p > 0.9, len(section.checks)) == ("x", True, 13)
+    assert [row.model for row in section.models] == ["good", "fair", "poor"]
+    assert [(row.n_dialogues, row["n_dialogues_everyone"]) for row in section.models] == [(12, 13)] * 3
+    assert section.models[0]["everyone"] < section.models[0]["overall"]
+    assert "12 of 13 workers (92 %) passed the check." in section.remarks
+    assert section.headline.startswith("good is rated best by 12 workers who passed the check: overall z ")
+    assert section_of(tables(make_assessment(QUALITY))).models[0].everyone is None, "nobody was left out"
+
+
+def test_overall_is_the_mean_of_the_criteria():
+    """Raw ratings with the reversed ones turned round."""
+    records = make_assessment(QUALITY)
+    best = section_of(tables(records)).models[0]
+    for overall, criteria in ((best.raw_overall, best.raw), (best.overall, best.z)):
+        assert overall.estimate == pytest.approx(np.mean([result.estimate for result in criteria.values()]))
+    given = [record.final_ratings["robotic"] for record in records if record.models[0].name == "good"]
+    assert best.raw["robotic"].estimate == pytest.approx(100 - np.mean(given))
+
+
+def test_pairs_go_from_better_to_worse_and_are_one_family():
+    """Three pairs, Holm's correction of both tests, the paper's one-sided test beside."""
+    pairs = section_of(tables(make_assessment(QUALITY))).pairs
+    assert [(pair.model_a, pair.model_b) for pair in pairs] == [("good", "fair"), ("good", "poor"), ("fair", "poor")]
+    assert all(pair.difference.estimate > 0 and pair.a_higher.p_value < 0.05 for pair in pairs)
+    for tests in ([pair.difference for pair in pairs], [pair.paper for pair in pairs]):
+        assert min(test.p_holm for test in tests) == pytest.approx(3 * min(test.p_value for test in tests))
+    assert {(pair["family"], pair["family_tests"]) for pair in pairs} == {
+        ("direct_assessment, free, preference, overall", 3)
+    }
+
+
+def test_constant_scores_do_not_pass_and_have_no_z():
+    """They are told, and named among those who failed."""
+    constant = [make_rated(f"c-{model}", model, worker="c", session="c") for model in QUALITY]
+    section = section_of(tables([*make_assessment(QUALITY), *constant]))
+    assert (section.workers.constant, section.workers.passed) == (1, 12)
+    assert [check.worker for check in section.checks if check.constant] == ["c"]
+    assert any("gave one and the same rating throughout" in remark for remark in section.remarks)
+
+
+def test_unfinished_conversations_count_when_they_are_asked_for():
+    """A conversation that was cut off was rated all the same."""
+    records = make_assessment(QUALITY)
+    records[0].status = "partial"
+    left, whole = section_of(tables(records)), section_of(taken_as_finished(tables(records)))
+    assert (left.dialogues.total, whole.dialogues.total) == (35, 36)
+
+
+def test_each_setting_stands_by_itself_too():
+    """Free topics and ice-breakers of one task: the scores of each, best first; of one setting there is nothing more."""
+    records = make_assessment(QUALITY)
+    for record in records:
+        record.setting = "icebreaker" if record.worker in ("w0", "w1", "w2", "w3") else "free"
+    section = section_of(tables(records))
+    assert [(row.setting, row.model, row.n_dialogues) for row in section.settings] == [
+        *(("free", model, 8) for model in ("good", "fair", "poor")),
+        *(("icebreaker", model, 4) for model in ("good", "fair", "poor")),
+    ]
+    assert "direct_assessment_settings" in {table.key for table in section.data_tables()}
+    assert section_of(tables(make_assessment(QUALITY))).settings == []
+
+
+def test_the_summary_is_the_rows():
+    """Overall z of each model with its number of dialogues, and the pairs with the better one first."""
+    section = section_of(tables(make_assessment(QUALITY)))
+    (summary,) = section.summary()
+    assert [(line.model, line.estimate, line.low, line.n) for line in summary.models] == [
+        (row.model, row["overall"], row["overall_low"], row.n_dialogues) for row in section.models
+    ]
+    assert [(line.first, line.second, line.gap, line.p_decides) for line in summary.pairs] == [
+        (row.model_a, row.model_b, row["difference"], row["p_clustered_holm"]) for row in section.pairs
+    ]
+    assert (summary.verdict, summary.setting, summary.metric) == (section.headline, "free", "preference")
+    assert {summary.model_table, summary.pair_table} <= {table.key for table in section.data_tables()}

@@ -66,9 +66,9 @@ def test_trueskill_in_the_order_in_which_dialogues_began():
     expected = trueskill([_points(name) for name in "wyxzuv"], MODELS)
     for row in section.models:
         skill = expected[row.model]
-        assert (row.mu, row.sigma, row.score) == pytest.approx((skill.mu, skill.sigma, skill.score), abs=1e-5)
+        assert (row["mu"], row["sigma"], row["score"]) == pytest.approx((skill.mu, skill.sigma, skill.score), abs=1e-5)
         assert row.points == sum(_points(name)[row.model] for name in PICKS)
-        assert row.dialogues == 6
+        assert row["dialogues"] == 6
     assert [row.rank for row in section.models] == [1, 2, 3]
     assert not any("not known when" in text for text in section.remarks)
 
@@ -77,7 +77,7 @@ def test_without_times_the_table_orders():
     """And it says so."""
     section = build(_tables(PICKS), OPTIONS)
     expected = trueskill([_points(name) for name in PICKS], MODELS)
-    assert {row.model: row.score for row in section.models} == pytest.approx(
+    assert {row.model: row["score"] for row in section.models} == pytest.approx(
         {model: skill.score for model, skill in expected.items()}, abs=1e-5
     )
     assert any("not known when" in text for text in section.remarks)
@@ -88,7 +88,7 @@ def test_an_unanswered_turn_is_nobodys_point():
     with_hole = {**{k: list(v) for k, v in PICKS.items()}, "x": ["a", None, "a", "b"]}
     one, other = build(_tables(PICKS), OPTIONS), build(_tables(with_hole), OPTIONS)
     assert [(row.model, row.points) for row in one.models] == [(row.model, row.points) for row in other.models]
-    assert [row.score for row in one.models] == pytest.approx([row.score for row in other.models])
+    assert [row["score"] for row in one.models] == pytest.approx([row["score"] for row in other.models])
 
 
 def test_strengths_and_pairs_are_those_of_the_turns():
@@ -103,12 +103,14 @@ def test_strengths_and_pairs_are_those_of_the_turns():
     by_model = {row.model: row for row in section.models}
     for model, result in zip(MODELS, expected.models, strict=True):
         row = by_model[model]
-        assert (row.strength, row.strength_low, row.strength_high) == pytest.approx(
+        assert (row["strength"], row["strength_low"], row["strength_high"]) == pytest.approx(
             (result.estimate, result.ci_low, result.ci_high), abs=1e-7
         )
     assert [row.models for row in section.tests] == [["a", "b"], ["a", "c"], ["b", "c"]]
-    assert [row.p_holm for row in section.tests] == pytest.approx([r.p_holm for r in expected.pairs], rel=1e-5)
-    assert [row.pull for row in section.positions] == pytest.approx([r.estimate for r in expected.positions], abs=1e-7)
+    assert [row["p_holm"] for row in section.tests] == pytest.approx([r.p_holm for r in expected.pairs], rel=1e-5)
+    assert [row["pull"] for row in section.positions] == pytest.approx(
+        [r.estimate for r in expected.positions], abs=1e-7
+    )
     assert "interval" in section.headline
 
 
@@ -122,12 +124,62 @@ def test_our_own_tables():
     section = build(tables(records), OPTIONS)
     expected = trueskill([{"a": 1, "b": 1, "c": 0}, {"a": 2, "b": 1, "c": 0}], MODELS)
     assert {row.model: row.points for row in section.models} == {"a": 3, "b": 2, "c": 0}
-    assert {row.model: row.mu for row in section.models} == pytest.approx({m: s.mu for m, s in expected.items()})
+    assert {row.model: row["mu"] for row in section.models} == pytest.approx({m: s.mu for m, s in expected.items()})
     never = next(row for row in section.models if row.model == "c")
-    assert never.strength is None
+    assert never["strength"] is None
     text = " ".join(section.remarks)
     assert "1 unfinished dialogue" in text
     assert "strength of c cannot be estimated" in text
+
+
+def test_points_ranks_and_ties_by_hand():
+    """Points a, b, c: 2, 1, 0 and then 1, 1, 0: mean ranks 1, 1.5, 3; a won 3 of 5 turns; one dialogue has two firsts."""
+    records = [
+        make_choice("d1", [("a",), ("b",), ("a",)], models="abc", worker="w1", started=START + 50, **FFA),
+        make_choice("d2", [("a",), ("b",)], models="abc", worker="w2", started=START, **FFA),
+    ]
+    section = build(tables(records), OPTIONS)
+    rows = {row.model: row for row in section.models}
+    assert [rows[model].points for model in "abc"] == [3, 2, 0]
+    assert [rows[model]["mean_rank"] for model in "abc"] == [1, 1.5, 3]
+    assert (rows["a"]["point_share"], rows["a"]["turns"]) == (pytest.approx(3 / 5), 5)
+    assert section.groups[0].tied_dialogues == 1
+    assert any("Several models share the first rank in 1 dialogue." in text for text in section.remarks)
+
+
+def test_points_sum_to_the_turns():
+    """One pick a turn, no ties."""
+    section = build(tables(make_choices({"a": 4, "b": 3, "c": 2, "d": 1}, one_pick=True, **FFA)), OPTIONS)
+    assert sum(row.points for row in section.models) == section.groups[0].n_turns == 120
+
+
+def test_rows_in_another_order_give_the_same():
+    """The order of dialogues is that of their start, not of the table."""
+    records = [
+        make_choice(f"d{i}", [("abc"[i % 3],), ("abc"[i % 2],)], models="abc", worker=f"w{i}", started=START - i, **FFA)
+        for i in range(6)
+    ]
+    data = tables(records)
+    other = Tables(data.turns[::-1], data.dialogues, data.comparisons, data.ratings, data.points[::-1])
+    one, two = build(data, OPTIONS), build(other, OPTIONS)
+    assert [row["mu"] for row in one.models] == [row["mu"] for row in two.models]
+    assert one.headline == two.headline
+
+
+def test_the_summary_holds_the_numbers_of_the_rows():
+    """Models by TrueSkill score with the bootstrap interval, pairs by strengths, corrected in one named family."""
+    data = _tables({f"d{i}": list(picks) for i, picks in enumerate(["abc", "aab", "bca", "cab", "aba", "bbc"] * 5)})
+    section = build(data, OPTIONS)
+    (answer,) = section.summary()
+    assert [(line.model, line.estimate, line.low, line.high) for line in answer.models] == [
+        (row.model, row["score"], row["bootstrap_low"], row["bootstrap_high"]) for row in section.models
+    ]
+    tests = {frozenset(row.models): row for row in section.tests}
+    for line in answer.pairs:
+        row = tests[frozenset((line.first, line.second))]
+        assert (line.gap, line.p_decides, line.p_paper) == (abs(row["estimate"]), row["p_holm"], row["p_independent"])
+        assert (line.family, line.family_tests) == ("free_for_all, preference", 3)
+    assert section.headline == f"preference: {answer.verdict}"
 
 
 def test_other_sets_of_models_belong_together():
@@ -138,10 +190,10 @@ def test_other_sets_of_models_belong_together():
     ]
     section = build(tables(records), OPTIONS)
     expected = trueskill([{"a": 2, "b": 0}, {"b": 1, "c": 2}], MODELS)
-    assert {row.model: row.score for row in section.models} == pytest.approx(
+    assert {row.model: row["score"] for row in section.models} == pytest.approx(
         {model: skill.score for model, skill in expected.items()}
     )
-    assert {row.model: row.dialogues for row in section.models} == {"a": 1, "b": 2, "c": 1}
+    assert {row.model: row["dialogues"] for row in section.models} == {"a": 1, "b": 2, "c": 1}
 
 
 def test_several_metrics_are_kept_apart():
@@ -179,11 +231,11 @@ def test_one_worker_and_all_ties():
     """Estimates without intervals, and no strengths at all: honest words in both."""
     one = _tables(PICKS)
     one.turns["worker_id"] = "w"
-    one.dialogues["worker_id"] = "w"
+    one["dialogues"]["worker_id"] = "w"
     section = build(one, OPTIONS)
-    assert section.models[0].bootstrap_low is None
-    assert section.models[0].strength_low is None
+    assert section.models[0]["bootstrap_low"] is None
+    assert section.models[0]["strength_low"] is None
     assert "no interval" in section.headline
     only = build(_tables(dict.fromkeys(PICKS, "aaa")), OPTIONS)
     assert "cannot be estimated" in only.headline
-    assert all(row.strength is None for row in only.models)
+    assert all(row["strength"] is None for row in only.models)

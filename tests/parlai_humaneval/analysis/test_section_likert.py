@@ -22,7 +22,7 @@ def test_tables_from_elsewhere(tmp_path):
         (criterion, model) for criterion in ("engaging", "human") for model in "abc"
     ]
     assert [(pair.model_a, pair.model_b) for pair in section.pairs] == [("a", "b"), ("a", "c"), ("b", "c")] * 2
-    assert all(pair.p_clustered_holm >= pair.p_clustered for pair in section.pairs)
+    assert all(pair["p_clustered_holm"] >= pair["p_clustered"] for pair in section.pairs)
     assert not section.regression
     assert "a was rated" in section.headline
     assert "interval" in section.headline
@@ -37,7 +37,7 @@ def test_tables_from_elsewhere(tmp_path):
 def test_our_own_records_have_turn_weights():
     """Ticks and ratings of one study: a coefficient a turn, for all models and for each."""
     section = build(tables(tick_study([0.2, 0.5, 1.0])), Options())
-    terms = {(term.model, term.term): term.estimate for term in section.regression}
+    terms = {(term.model, term["term"]): term["estimate"] for term in section.regression}
     assert terms[("", "turn 3")] == pytest.approx(1.0)
     assert {model for model, _ in terms} == {"", "a", "b"}
     figure = next(figure for figure in section.figures() if figure.key == "likert_turn_weights")
@@ -55,8 +55,8 @@ def test_one_model_of_one_worker():
     """Nothing to compare and no interval: both are said, and no number is made up."""
     section = build(tables([make_ticked(f"d{i}", ratings={"engaging": 4.0}) for i in range(3)]), Options())
     assert not section.pairs
-    assert section.models[0].mean == 4.0
-    assert section.models[0].ci_low is None
+    assert section.models[0]["mean"] == 4.0
+    assert section.models[0]["ci_low"] is None
     assert any("Only one model" in remark for remark in section.remarks)
     assert "no interval can be given" in section.headline
 
@@ -74,10 +74,46 @@ def test_all_alike_is_said_so(tmp_path):
 def test_the_p_of_the_answer_is_the_one_that_decides(tmp_path):
     """Holm's, with the other beside it."""
     section = build(exchange_tables(tmp_path, {"ratings": ratings_frame({"a": 3.4, "b": 3.1, "c": 3.1})}), Options())
-    best = min(section.pairs, key=lambda pair: (pair.p_clustered_holm, pair.p_clustered))
-    assert best.p_clustered_holm > best.p_clustered
-    assert deciding_p(best.p_clustered, best.p_clustered_holm) in section.headline
+    best = min(section.pairs, key=lambda pair: (pair["p_clustered_holm"], pair["p_clustered"]))
+    assert best["p_clustered_holm"] > best["p_clustered"]
+    assert deciding_p(best["p_clustered"], best["p_clustered_holm"]) in section.headline
     assert deciding_p(0.004, 0.0112) == "p = .011 after Holm's correction (p = .004 without)"
     assert pairs_apart(0, 3, "models") == "none of 3 pairs of models differs after Holm's correction"
     assert pairs_apart(2, 3, "models") == "2 of 3 pairs of models differ after Holm's correction"
     assert (deciding_p(0.004, 0.004), deciding_p(None, None)) == ("p = .004", "p cannot be estimated")
+
+
+def test_ratings_by_hand():
+    """Means, sd with n − 1, n and the ends of the scale, beyond which no interval reaches."""
+    ratings = [("a", "w1", 5, 3), ("a", "w2", 4, 3), ("b", "w1", 2, 3), ("b", "w3", 3, 4)]
+    records = [
+        make_ticked(f"d{i}", model=model, worker=worker, ratings={"engaging": engaging, "humanlike": human})
+        for i, (model, worker, engaging, human) in enumerate(ratings)
+    ]
+    section = build(tables(records), Options())
+    rows = {(row.criterion, row.model): row for row in section.models}
+    engaging = rows["engaging", "a"]
+    assert (engaging["mean"], engaging["n"], engaging.minimum, engaging.maximum) == (4.5, 2, 1, 5)
+    assert engaging.sd == pytest.approx(0.5**0.5)
+    assert {pair.criterion for pair in section.pairs} == {"engaging", "humanlike"}
+    for row in section.models:
+        assert row["ci_low"] is None or 1 <= row["ci_low"] <= row["ci_high"] <= 5
+    for pair in section.pairs:
+        assert pair["ci_low"] is None or -4 <= pair["ci_low"] <= pair["ci_high"] <= 4
+
+
+def test_each_criterion_has_its_answer(tmp_path):
+    """Models from the highest mean down, pairs with the one rated higher first; Holm over the pairs of the criterion."""
+    frame = ratings_frame({"c": 3.0, "a": 4.2, "b": 3.1})
+    section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
+    answers = section.summary()
+    assert [answer.question for answer in answers] == ["engaging", "human"]
+    for answer in answers:
+        rows = {row.model: row for row in section.models if row.criterion == answer.question}
+        assert [line.model for line in answer.models] == sorted(rows, key=lambda model: -rows[model]["mean"])
+        pairs = [pair for pair in section.pairs if pair.criterion == answer.question]
+        for line, pair in zip(answer.pairs, pairs, strict=True):
+            assert (line.gap, line.family_tests) == (abs(pair["difference"]), 3)
+            assert (line.p_paper, line.p_decides) == (pair["p_value"], pair["p_clustered_holm"])
+            assert answer.question in line.family
+    assert any("(3 tests)" in method.text for method in section.methods())

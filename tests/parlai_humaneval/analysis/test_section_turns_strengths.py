@@ -63,13 +63,13 @@ def test_strengths_and_pulls_of_places_stand_beside_the_turns(tmp_path, ticked):
     (group,) = choice_groups(tables)
     expected = turn_strengths(group)
     for row, result in zip(section.strengths, expected.models, strict=True):
-        assert (row.strength, row.ci_low, row.ci_high) == (result.estimate, result.ci_low, result.ci_high)
-        assert (row.p_clustered, row.p_all_equal) == (result.p_value, expected.equal.p_value)
+        assert (row["strength"], row["ci_low"], row["ci_high"]) == (result.estimate, result.ci_low, result.ci_high)
+        assert (row["p_clustered"], row["p_all_equal"]) == (result.p_value, expected.equal.p_value)
     assert [row.model for row in section.strengths] == ["a", "b", "c"]
-    assert section.strengths[0].ci_low > section.strengths[2].ci_high
+    assert section.strengths[0]["ci_low"] > section.strengths[2]["ci_high"]
     assert [row.position for row in section.positions] == ["1", "2", "3"]
-    assert [row.pull for row in section.positions] == [result.estimate for result in expected.positions]
-    assert {row.p_no_effect for row in section.positions} == {expected.no_position_effect.p_value}
+    assert [row["pull"] for row in section.positions] == [result.estimate for result in expected.positions]
+    assert {row["p_no_effect"] for row in section.positions} == {expected.no_position_effect.p_value}
     assert {"turns_strengths", "turns_pulls"} <= {table.key for table in section.data_tables()}
     assert any(figure.key.startswith("turns_strengths") for figure in section.figures())
     assert any(method.name == "Strengths" for method in section.methods())
@@ -97,10 +97,10 @@ def test_win_rates_have_a_bootstrap_interval(tmp_path, ticked):
         chosen = ticked.loc[ticked["model"] == row.model]
         sums = cluster_sums(chosen["selected"], np.ones(len(chosen)), chosen["worker_id"])
         plain = cluster_bootstrap(sums, seed=9, draws=4000)
-        assert (row.boot_low, row.boot_high) == pytest.approx(plain, abs=0.02)
-        assert (row.boot_low, row.boot_high) == (same.boot_low, same.boot_high)
-        assert row.boot_low < row.win_rate < row.boot_high
-    assert [row.boot_low for row in other.models] != [row.boot_low for row in section.models]
+        assert (row["boot_low"], row["boot_high"]) == pytest.approx(plain, abs=0.02)
+        assert (row["boot_low"], row["boot_high"]) == (same["boot_low"], same["boot_high"])
+        assert row["boot_low"] < row["win_rate"] < row["boot_high"]
+    assert [row["boot_low"] for row in other.models] != [row["boot_low"] for row in section.models]
 
 
 def compared(wins: int, losses: int, ties: int, *, metric="preference", **more) -> pd.DataFrame:
@@ -132,13 +132,13 @@ def test_pw_combo_of_turns_and_self_chats(tmp_path):
     (row,) = section.combos
     assert (row.pair, row.metric, row.n_turns, row.n_dialogs) == (["a", "b"], "preference", 60, 50)
     assert (row.lin_turns_2_6, row.win_rate_dialog) == pytest.approx((0.8, 0.6))
-    assert row.combo == pytest.approx(combo(0.8, 0.6)) == pytest.approx((0.8 + 5 * 0.6) / 6)
-    assert row.ci_low < row.combo < row.ci_high
-    assert not row.notes or "self-chats" not in row.notes[-1]
+    assert row["combo"] == pytest.approx(combo(0.8, 0.6)) == pytest.approx((0.8 + 5 * 0.6) / 6)
+    assert row["ci_low"] < row["combo"] < row["ci_high"]
+    assert not row["notes"] or "self-chats" not in row["notes"][-1]
     assert "turns_combos" in {table.key for table in section.data_tables()}
     assert any(method.name == "PW combo" for method in section.methods())
     _, unsaid = of(tmp_path, turns=turns, comparisons=compared(30, 20, 10))
-    assert any("does not say" in note for note in unsaid.combos[0].notes)
+    assert any("does not say" in note for note in unsaid.combos[0]["notes"])
     for missing in (compared(30, 20, 0, setting="human_bot"), compared(30, 20, 0, metric="humanness")):
         assert of(tmp_path, turns=turns, comparisons=missing)[1].combos == []
 
@@ -166,7 +166,7 @@ def test_lin_pools_the_turns_of_all_dialogues(tmp_path):
     chosen = [[1, 0]] * 9 + [[1, 1]] + [[0, 1]] + [[1, 1]] * 9
     _, section = of(tmp_path, turns=turns_of(chosen, ["a", "b"]))
     pair = next(row for row in section.pairs if row.first_turn == 1)
-    assert (pair.lin, pair.sqr, pair.wta) == pytest.approx((0.9, 0.5, 0.5))
+    assert (pair["lin"], pair["sqr"], pair["wta"]) == pytest.approx((0.9, 0.5, 0.5))
 
 
 def test_remarks_on_one_turn_end_with_one_full_stop(tmp_path):

@@ -102,7 +102,7 @@ def test_one_model_is_no_choice():
     others = [{**row, "dialogue_id": f"e{row['dialogue_id']}"} for row in rows_of(6, 3)]
     section = section_of([*alone, *others])
     assert {row.kind for row in section.models} == {"one"}
-    assert {row.n for row in section.models} == {18}
+    assert {row["n"] for row in section.models} == {18}
     assert any("one model only" in remark for remark in section.remarks)
     itself = rows_of(6, 3, ("big", "big"))
     assert oddities(from_rows("turns", itself)) == []

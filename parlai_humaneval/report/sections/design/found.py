@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.sections.direct_assessment.rows import assessed
 from parlai_humaneval.statistics.likert import likert_groups
 from parlai_humaneval.statistics.measures import (
     Answers,
@@ -20,6 +19,7 @@ from parlai_humaneval.statistics.measures import (
     separate_gaps,
 )
 from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.slider_scores import assessed
 from parlai_humaneval.statistics.standardised_scores import overall_parts
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.counting import finished

@@ -1,0 +1,515 @@
+"""Section ``comparisons``: who won against whom, over turns, verdicts and finished dialogues (Smith et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, TypeVar
+
+import pandas as pd
+from pydantic import Field
+
+from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.won_pairs import WonPair, matrix_of
+from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.pair_wins import (
+    GROUP,
+    PairWins,
+    counted_comparisons,
+    first_shown,
+    model_wins,
+    oriented,
+    wins_of_pairs,
+)
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.tables import oriented_strengths
+from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.tables.from_records import Tables
+
+KEY = "comparisons"
+KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
+UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
+NAMED = 6
+"""As many pairs, or models, as are told one by one."""
+BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
+
+
+class ComparedRow(Row):
+    """Comparisons of one technique, setting, kind (turn, verdict or dialogue) and metric; "" where there is none."""
+
+    technique: str
+    setting: str
+    kind: str
+    metric: str
+
+    @property
+    def group(self) -> Family:
+        return Family(self.technique, self.setting, self.metric, KINDS.get(self.kind, self.kind))
+
+
+class ComparedPair(WonPair, ComparedRow):
+    """Two models under one metric.
+
+    ``win_rate`` and ``score`` (ties count half) are clustered by worker, ``p_sign_flip`` is of workers too;
+    ``by_dialogue``: the win rate clustered by the dialogues of A and of B. ``paper``: the binomial test. ``both_bad``:
+    None where raters could not say so.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **WonPair.FROM,
+        "dialogue_low": "by_dialogue.ci_low",
+        "dialogue_high": "by_dialogue.ci_high",
+        "p_dialogue": "by_dialogue.p_value",
+        "p_dialogue_holm": "by_dialogue.p_decides",
+        **ends("score", "score_a", "score"),
+        "notes": "win_rate.notes",
+    }
+
+    n: int
+    n_workers: int
+    n_dialogues: int
+    both_bad: int | None
+    tie_rate: float | None
+    p_sign_flip: float | None
+    by_dialogue: Result
+    score: Result
+
+
+class ComparedModel(ComparedRow):
+    """One model against all its opponents; ``strength`` is that of Bradley and Terry, relative to the mean."""
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("win_rate", "win_rate"),
+        **ends("strength", "strength", "strength"),
+    }
+
+    model: str
+    wins: int
+    losses: int
+    ties: int
+    win_rate: Result
+    strength: Result | None
+
+
+class FirstShown(ComparedRow):
+    """How often the reply or dialogue that was shown first won, of decided comparisons; tested against one half."""
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("result", "share"),
+        "n": "result.n",
+        "p_clustered": "result.p_value",
+    }
+
+    result: Result
+
+
+class Reuse(ComparedRow):
+    """How often the finished dialogues of a model were judged: in all, in the ``mean``, and the ``most`` of them."""
+
+    model: str
+    dialogues: int
+    judgements: int
+    mean: float
+    most: int
+
+
+R = TypeVar("R", bound=ComparedRow)
+
+
+class Comparisons(Section):
+    """Win rates of every two models that were compared. ``told_elsewhere``: groups of turns that another section tells."""
+
+    TITLE: ClassVar[str] = "Models compared two at a time"
+
+    pairs: list[ComparedPair]
+    models: list[ComparedModel]
+    first_shown: list[FirstShown]
+    reuse: list[Reuse]
+    told_elsewhere: list[Family] = Field(default_factory=list, exclude=True)
+
+    def summary(self) -> list[Summary]:
+        """A summary of each group, but of turns that the section on them tells."""
+        summaries: list[Summary] = []
+        of_groups = {remark for pairs in grouped(self.pairs) for remark in self._remarks_of(pairs)}
+        general = [remark for remark in self.remarks if remark not in of_groups]
+        for pairs in grouped(self.pairs):
+            group = pairs[0].group
+            if group in self.told_elsewhere:
+                continue
+            models = [model for model in self.models if model.group == group]
+            summaries.append(
+                Summary(
+                    section=KEY,
+                    technique=group.technique,
+                    setting=group.setting,
+                    metric=group.metric,
+                    question=group.question,
+                    what="win rate against the other models, ties left out",
+                    verdict=_answer(pairs, models),
+                    models=_model_lines(pairs, models),
+                    pairs=[pair.line() for pair in pairs],
+                    reference=0.5,
+                    model_table="comparisons_models" if models else "comparisons_pairs",
+                    pair_table="comparisons_pairs",
+                    remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
+                )
+            )
+        return summaries
+
+    def _remarks_of(self, pairs: Sequence[ComparedPair]) -> list[str]:
+        return list(_remarks(pairs, [row for row in self.first_shown if row.group == pairs[0].group]))
+
+    def data_tables(self) -> list[DataTable]:
+        notes = (
+            "Win rates leave ties out. Intervals are clustered by worker, unless another is named; each stands by itself, "
+            "not corrected for several pairs, as Holm's p are.",
+        )
+        reused = [row for row in self.reuse if row.most > 1]
+        few = "The more often the same dialogues are shown, the less is known of others of the models."
+        tables = [
+            part_table("comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), self.pairs, notes),
+            part_table("comparisons_models", "Each model against all others", (*_GROUP, *_MODELS), self.models),
+            part_table(
+                "comparisons_first_shown",
+                "Is the one shown first chosen more often?",
+                (*_GROUP, *_FIRST),
+                self.first_shown,
+            ),
+            part_table("comparisons_reuse", "How often a dialogue was judged", (*_GROUP, *_REUSE), reused, (few,)),
+        ]
+        return [table for table in tables if table.rows]
+
+    def figures(self) -> list[Figure]:
+        """Win rates with intervals of each group, and for more than two models the matrix of who beats whom."""
+        return [
+            figure
+            for place, pairs in enumerate(grouped(self.pairs), 1)
+            for figure in _figures(self.models, pairs, place)
+        ]
+
+    def methods(self) -> list[Method]:
+        strengths = any(model.strength is not None for model in self.models)
+        return [*_METHODS, *holm_methods(pair.win_rate for pair in self.pairs), *([_STRENGTH] if strengths else [])]
+
+
+def build(tables: Tables, options: Options) -> Comparisons | None:
+    """Win rates of all pairs, by technique, setting, kind and metric; None where nothing was compared.
+
+    Comparisons of a rater who rated somebody else's dialogue again are left to the section on agreement.
+    """
+    rows = counted_comparisons(tables)
+    if rows.empty:
+        return None
+    rows = oriented(rows)
+    section = Comparisons(pairs=[], models=[], first_shown=[], reuse=[], told_elsewhere=_turns_of(tables))
+    for key, of_group in rows.groupby(list(GROUP), sort=True):
+        group = dict(zip(GROUP, map(str, key), strict=True))
+        family = ComparedRow(**group).group
+        wins = wins_of_pairs(of_group, family=family, level=options.level, seed=options.seed)
+        section.pairs += [_pair(pair, group) for pair in wins]
+        section.models += _models(of_group, group, options)
+        section.reuse += _reuse(of_group, group)
+        result = first_shown(of_group, level=options.level)
+        section.first_shown += [FirstShown(**group, result=result)] if result.n else []
+    section.headline = _headline(section)
+    groups = [remark for pairs in grouped(section.pairs) for remark in section._remarks_of(pairs)]
+    section.remarks = [*groups, *_left_out(len(tables.comparisons) - len(rows))]
+    return section
+
+
+def _turns_of(tables: Tables) -> list[Family]:
+    asked = tables.turns[["technique", "setting", "metric"]].fillna("").astype(str).drop_duplicates()
+    return [Family(technique, setting, metric, KINDS["turn"]) for technique, setting, metric in asked.to_numpy()]
+
+
+def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
+    n = pair.wins_a + pair.wins_b + pair.ties
+    # Only a verdict has a button for it; of turns in which no reply was chosen it is not known why.
+    both_bad = pair.both_bad if pair.both_bad or group["kind"] == "verdict" else None
+    return ComparedPair(**group, **{**vars(pair), "both_bad": both_bad}, n=n, tie_rate=pair.ties / n if n else None)
+
+
+def _models(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[ComparedModel]:
+    standings = model_wins(rows, level=options.level)
+    if len(standings) < 3:
+        return []
+    strengths = _strengths(rows, [standing.model for standing in standings], options.level)
+    return [
+        ComparedModel(**group, **vars(standing), strength=strength)
+        for standing, strength in zip(standings, strengths, strict=True)
+    ]
+
+
+def _strengths(rows: pd.DataFrame, models: list[str], level: float) -> list[Result | None]:
+    """Bradley and Terry's, of the models in their order. Pairs that stem from turns of more models are no such pairs:
+    their replies were chosen from all of them at once."""
+    if not (rows["n_models"].fillna(2) == 2).all():
+        return [None] * len(models)
+    return list(oriented_strengths(rows, models=models, level=level).models)
+
+
+def _reuse(rows: pd.DataFrame, group: dict[str, str]) -> list[Reuse]:
+    if group["kind"] != "dialogue":
+        return []
+    sides = [rows[[f"model_{side}", f"dialogue_{side}"]].set_axis(["model", "dialogue"], axis=1) for side in "ab"]
+    times = pd.concat(sides).groupby(["model", "dialogue"]).size().groupby(level="model")
+    return [
+        Reuse(
+            **group,
+            model=str(model),
+            dialogues=len(judged),
+            judgements=int(judged.sum()),
+            mean=float(judged.mean()),
+            most=int(judged.max()),
+        )
+        for model, judged in times
+    ]
+
+
+def grouped(rows: Iterable[R]) -> list[list[R]]:
+    """Rows of each group together, in the order in which they stand."""
+    groups: dict[Family, list[R]] = {}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+    return list(groups.values())
+
+
+def group_words(row: ComparedRow) -> str:
+    """“preference (pw_dialog, self_chat, finished dialogues)”."""
+    group = row.group
+    return f"{group.metric} ({', '.join(filter(None, (group.technique, group.setting, group.question)))})"
+
+
+def _headline(section: Comparisons) -> str:
+    """The answer over all groups; where turns were told already, that these are the same."""
+    answer = _answer(section.pairs, section.models)
+    clearest = _clearest(section.pairs)
+    if clearest is None or clearest.group not in section.told_elsewhere:
+        return answer
+    return f"{answer} These are the choices told under “Turn by turn” once more, without those that favour neither."
+
+
+def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
+    """The one with the smallest p that decides; of equal ones the one furthest from one half. None where all are tied."""
+    decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
+    return min(decided, key=_clearness, default=None)
+
+
+def _clearness(pair: ComparedPair) -> tuple[float, float, float]:
+    p_decides, p = (1.0 if p is None else p for p in (pair.win_rate.p_decides, pair.win_rate.p_value))
+    return p_decides, p, -abs((pair.win_rate.estimate or 0.0) - 0.5)
+
+
+def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
+    """Who wins, in which order, and which pairs differ."""
+    clearest = _clearest(pairs)
+    if clearest is None:
+        return f"All {counted(sum(pair.n for pair in pairs), 'comparison')} are ties: nothing tells the models apart."
+    sentence = clearest.sentence(group_words(clearest))
+    if len(pairs) == 1:
+        return f"{sentence}."
+    different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
+    one_group = len({pair.group for pair in pairs}) == 1
+    named = f" ({_named(different)})" if different and one_group else ""
+    apart = pairs_apart(len(different), len(pairs), "models")
+    return f"{_order(models, clearest)}{apart[0].upper()}{apart[1:]}{named}; the clearest: {sentence}."
+
+
+def _named(pairs: Sequence[ComparedPair]) -> str:
+    """“a from b, c from b”, the winner first."""
+    names = ", ".join(f"{pair.leader} from {pair.other}" for pair in pairs[:NAMED])
+    return names + (f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else "")
+
+
+def _order(models: Sequence[ComparedModel], clearest: ComparedPair) -> str:
+    """How often each model won against all others, where there are more than two."""
+    ranked = [model for model in models if model.group == clearest.group and model.win_rate.estimate is not None]
+    if len(ranked) < 3:
+        return ""
+    ranked.sort(key=lambda model: (-(model.win_rate.estimate or 0.0), model.model))
+    rates = ", ".join(f"{model.model} {percent(model.win_rate.estimate)}" for model in ranked[:NAMED])
+    more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+    return f"Won against all others, of what was decided, {group_words(clearest)}: {rates}{more}. "
+
+
+def _model_lines(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> list[ModelLine]:
+    unit = f"decided {UNITS.get(pairs[0].kind, pairs[0].kind)}s"
+    if not models:
+        return [line for pair in pairs for line in pair.model_lines(unit)]
+    return [ModelLine.of(model.model, model.win_rate, unit, share=True) for model in models]
+
+
+def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iterator[str]:
+    """What a reader must know of one group."""
+    where = group_words(pairs[0])
+    for pair in pairs:
+        told = disagreement(f"{pair.names()}, {where}", pair.paper.p_decides, pair.win_rate.p_decides)
+        yield from (sentence for sentence in (told, _few_dialogues(pair)) if sentence)
+    yield from filter(None, map(_habit, first))
+    undecided = [pair.names() for pair in pairs if pair.win_rate.estimate is None]
+    if undecided:
+        yield f"{where}: only ties, so no win rate: {', '.join(undecided)}."
+    few = [pair.names() for pair in pairs if pair.win_rate.estimate is not None and pair.win_rate.ci_low is None]
+    if few:
+        yield f"{where}: too few workers for an interval: {', '.join(few)}."
+    bad = sum(pair.both_bad or 0 for pair in pairs)
+    if bad:
+        yield f"{where}: both were called bad {counted(bad, 'time')}; counted as ties."
+
+
+def _few_dialogues(pair: ComparedPair) -> str | None:
+    """A difference of two handfuls of dialogues may be no difference of their models."""
+    by_worker, by_dialogue = pair.win_rate.p_value, pair.by_dialogue.p_value
+    if by_worker is None or by_dialogue is None or by_worker >= ALPHA or by_dialogue < ALPHA:
+        return None
+    return (
+        f"{pair.names()}, {group_words(pair)}: significant when the answers of a worker are taken "
+        f"together ({p_words(by_worker)}), but not when those on the same dialogue are ({p_words(by_dialogue)}): with "
+        "other dialogues of the same models it might come out differently."
+    )
+
+
+def _habit(row: FirstShown) -> str | None:
+    if row.result.p_value is None or row.result.estimate is None or row.result.p_value >= ALPHA:
+        return None
+    return (
+        f"{group_words(row)}: the one shown first won {percent(row.result.estimate)} of decided comparisons "
+        f"({p_words(row.result.p_value)}); as sides are drawn by chance this favours no model, but costs precision."
+    )
+
+
+def _left_out(comparisons: int) -> list[str]:
+    if not comparisons:
+        return []
+    return [
+        f"{counted(comparisons, 'comparison')} left out: nothing was asked, the rating was not finished, or somebody "
+        "rated again what its own rater had rated."
+    ]
+
+
+def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int) -> Iterator[Figure]:
+    title = group_words(pairs[0])
+    points = tuple(
+        IntervalPoint(
+            label=f"{pair.model_a} over {pair.model_b}",
+            estimate=pair.win_rate.estimate,
+            low=pair.win_rate.ci_low,
+            high=pair.win_rate.ci_high,
+        )
+        for pair in pairs
+        if pair.win_rate.estimate is not None
+    )
+    if points:
+        yield IntervalFigure(
+            key=f"comparisons_win_rates_{place}",
+            title=f"Win rates, {title}{BY_ITSELF if len(points) > 1 else ''}",
+            x_label="win rate of the first-named model, clustered interval",
+            points=points,
+            reference=0.5,
+            share=True,
+        )
+    strengths = [(row.model, row.strength) for row in all_models if row.group == pairs[0].group and row.strength]
+    strong = tuple(
+        IntervalPoint(label=model, estimate=strength.estimate, low=strength.ci_low, high=strength.ci_high)
+        for model, strength in strengths
+        if strength.estimate is not None
+    )
+    if strong:
+        yield IntervalFigure(
+            key=f"comparisons_strengths_{place}",
+            title=f"Strengths, {title}",
+            x_label="log odds against the mean of the models, clustered interval",
+            points=strong,
+            reference=0.0,
+        )
+    models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
+    if len(models) > 2:
+        rates = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
+        yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column, {title}", models, rates)
+
+
+_GROUP: Columns = (
+    ("technique", "Technique", "text"),
+    ("setting", "Setting", "text"),
+    ("kind", "Compared", "text"),
+    ("metric", "Metric", "text"),
+)
+_PAIRS: Columns = (
+    ("model_a", "Model A", "text"),
+    ("model_b", "Model B", "text"),
+    ("wins_a", "A won", "count"),
+    ("wins_b", "B won", "count"),
+    ("ties", "Ties", "count"),
+    ("both_bad", "Both bad", "count"),
+    ("win_rate_a", "Win rate of A", "share"),
+    ("ci_low", "From", "share"),
+    ("ci_high", "To", "share"),
+    ("p_clustered", "p, clustered", "p"),
+    ("p_clustered_holm", "p, clustered, Holm", "p"),
+    ("p_sign_flip", "p, sign flip", "p"),
+    ("dialogue_low", "From, by dialogue", "share"),
+    ("dialogue_high", "To, by dialogue", "share"),
+    ("p_dialogue", "p, by dialogue", "p"),
+    ("p_dialogue_holm", "p, by dialogue, Holm", "p"),
+    ("p_value", "p, binomial (paper)", "p"),
+    ("p_holm", "p, binomial, Holm", "p"),
+    ("score_a", "Ties as half", "share"),
+    ("score_low", "From, ties as half", "share"),
+    ("score_high", "To, ties as half", "share"),
+    ("n_workers", "Workers", "count"),
+    ("n_dialogues", "Dialogues", "count"),
+)
+_MODELS: Columns = (
+    ("model", "Model", "text"),
+    ("wins", "Won", "count"),
+    ("losses", "Lost", "count"),
+    ("ties", "Ties", "count"),
+    ("win_rate", "Win rate", "share"),
+    ("ci_low", "From", "share"),
+    ("ci_high", "To", "share"),
+    ("strength", "Strength", "number"),
+    ("strength_low", "From, strength", "number"),
+    ("strength_high", "To, strength", "number"),
+)
+_FIRST: Columns = (
+    ("n", "Decided", "count"),
+    ("share", "First one won", "share"),
+    ("ci_low", "From", "share"),
+    ("ci_high", "To", "share"),
+    ("p_clustered", "p, clustered", "p"),
+)
+_REUSE: Columns = (
+    ("model", "Model", "text"),
+    ("dialogues", "Dialogues", "count"),
+    ("judgements", "Judged", "count"),
+    ("mean", "Mean", "number"),
+    ("most", "Most", "count"),
+)
+_METHODS = (
+    Method(
+        name="Win rate",
+        text="Comparisons that a model won, of those that either won; ties are left out and counted beside. Where "
+        "ties count half they are kept. Turns, verdicts and finished dialogues are not taken together.",
+        source="Smith et al. 2022, §3.1.3 and §4.3",
+    ),
+    Method(
+        name="Intervals and clustered p",
+        text="CR1 variance of each worker's sums, Student's t with workers − 1 degrees of freedom, against one half; "
+        "beside it a test that flips the signs of workers' deviations. By dialogue: two-way clustering, as each "
+        "dialogue of A and of B is compared several times.",
+        source="Cameron & Miller 2015; Canay, Romano & Shaikh 2017; Cameron, Gelbach & Miller 2011",
+    ),
+    Method(
+        name="Binomial p",
+        text="The paper's two-sided exact test of the decided comparisons; takes all as independent.",
+        source="Smith et al. 2022, App. C.7",
+    ),
+)
+_STRENGTH = Method(
+    name="Strength",
+    text="Log odds of a model to be chosen over an average one, estimated from all pairs at once, with ties "
+    "and with the advantage of the one shown first where that is known; 0 is the mean of the models.",
+    source="Bradley & Terry 1952; Rao & Kupper 1967",
+)

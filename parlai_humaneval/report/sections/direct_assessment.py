@@ -1,0 +1,918 @@
+"""Section ``direct_assessment``: 0–100 slider ratings by workers who can tell a degraded model (Ji et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from parlai_humaneval.report.deciding import deciding_p, holm_methods
+from parlai_humaneval.report.rows import Columns, Row, ends, part_table, row_table
+from parlai_humaneval.report.section import (
+    ALPHA,
+    ModelLine,
+    Options,
+    PairLine,
+    Part,
+    Section,
+    Summary,
+    disagreement,
+)
+from parlai_humaneval.report.views import (
+    Cell,
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    HeatFigure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+)
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
+from parlai_humaneval.statistics.standardised_scores import OVERALL, ScoreGap, SystemScore, score_gaps, system_scores
+from parlai_humaneval.statistics.wording import ABSENT, counted, p_words, percent, signed, signed_range
+from parlai_humaneval.tables.counting import unique
+from parlai_humaneval.tables.from_records import Tables
+
+PAPER = "Ji et al. 2022"
+OPINIONS = ("like", "liked", "ambivalent", "dislike", "disliked")
+"""In the paper's order; others follow."""
+KEYS = ["dialogue_id", "worker_id"]
+TENTHS = 20
+NAMED = 6
+"""As many disagreements, and pairs that differ, as are told one by one."""
+
+Score = float | None
+
+
+class ModelRow(Row):
+    """One model, ratings turned so that more is better; ``rank``: by ``overall``, 1 the best. Clustered by worker.
+
+    ``overall`` and ``z`` (by criterion) are standardised by worker; ``raw_overall`` and ``raw`` stand on the slider's
+    scale. ``everyone``: overall z of all workers, where those who failed the check are left out of the other numbers.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("overall", "overall", "overall"),
+        **ends("raw_overall", "raw_overall", "raw_overall"),
+        **ends("z.*", "criteria", "criteria"),
+        **ends("raw.*", "raw", "raw"),
+        **ends("everyone", "everyone", "everyone"),
+        "n_dialogues_everyone": "everyone.n",
+    }
+
+    model: str
+    rank: int | None
+    n_ratings: int
+    n_dialogues: int
+    n_workers: int
+    overall: Result
+    raw_overall: Result
+    z: dict[str, Result]
+    raw: dict[str, Result]
+    everyone: Result | None
+
+
+class SettingRow(Row):
+    """Overall z of a model in one setting, where there are several; standardised over all that a worker rated."""
+
+    FROM: ClassVar[Mapping[str, str]] = ends("overall", "overall", "overall")
+
+    setting: str
+    model: str
+    n_dialogues: int
+    overall: Result
+
+
+class WorkerCheck(Part):
+    """One worker's check: ``p`` of the rank-sum test that they rate the degraded model lower."""
+
+    worker: str
+    p: float
+    passed: bool
+    constant: bool
+
+
+class WorkerCount(Part):
+    """``passed``: who rated the degraded model lower; None where there was none, so that nobody could be checked.
+
+    ``counted``: on whom the scores rest. ``constant``: who gave one and the same rating throughout. ``left_out``: ids of
+    those who did not pass and therefore do not count; empty where everybody counts.
+    """
+
+    total: int
+    passed: int | None
+    counted: int
+    constant: int
+    left_out: list[str] = Field(default_factory=list)
+
+
+class DialogueCount(Part):
+    """Rated dialogues without the degraded model's, and how long one took (mean minutes); None: not known.
+
+    ``passed`` and ``failed``: of workers who passed the check, and who did not.
+    """
+
+    total: int
+    passed: int | None
+    minutes: Score
+    minutes_passed: Score
+    minutes_failed: Score
+
+
+class PairRow(Row):
+    """Model A, the one with the better rank, against B by overall z.
+
+    ``difference``: clustered by worker. ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``:
+    two-sided, of both.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("difference", "difference"),
+        "p_a_higher": "a_higher.p_value",
+        "p_b_higher": "b_higher.p_value",
+        "p_value": "paper.p_value",
+        "p_holm": "paper.p_decides",
+        "p_clustered": "difference.p_value",
+        "p_clustered_holm": "difference.p_decides",
+        "family": "difference.details.family",
+        "family_tests": "difference.details.family_tests",
+    }
+
+    model_a: str
+    model_b: str
+    difference: Result
+    a_higher: Result
+    b_higher: Result
+    paper: Result
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the clustered test tells the two apart; None where it cannot be made."""
+        p = self.difference.p_decides
+        return None if p is None else p < ALPHA
+
+
+class Significance(Part):
+    """``p[i][j]``: one-sided rank-sum p that the model of row i is better than that of column j; None on the diagonal.
+
+    ``p_clustered[i][j]``: two-sided, clustered by worker, after Holm's correction.
+    """
+
+    models: list[str]
+    p: list[list[Score]]
+    p_clustered: list[list[Score]]
+
+
+class Correlations(Part):
+    """Of the raw scores of models on each two criteria."""
+
+    criteria: list[str]
+    pearson: list[list[Score]]
+    spearman: list[list[Score]]
+
+
+class OpinionRow(Row):
+    """What raters thought of the topic. ``n``: dialogues, the degraded model's too, as the paper counts them.
+
+    ``share_passed``, ``share_failed``: of the dialogues of these workers. ``overall``: mean z of the dialogues that
+    count, clustered by worker.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("overall", "overall", "overall"),
+        "n_scored": "overall.n",
+    }
+
+    opinion: str
+    n: int
+    share: float
+    share_passed: Score
+    share_failed: Score
+    overall: Result
+
+
+class RaterPairsRow(Row):
+    """Pearson's r of each two ``workers`` (all, passed or failed) who rated the same models: quartiles over pairs.
+
+    ``histogram``: share of pairs with r in tenths, from −1 to 1.
+    """
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        "median": "middle.estimate",
+        "first_quartile": "middle.details.first_quartile",
+        "third_quartile": "middle.details.third_quartile",
+        "n_pairs": "middle.n",
+        "n_workers": "middle.details.n_workers",
+    }
+
+    workers: str
+    middle: Result
+    histogram: list[float]
+
+
+class ReplicationRow(Row):
+    """Two runs of the study: r over models by criterion, and the share of pairs with the same conclusion."""
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        "r": "correlations.*.estimate",
+        "overall_low": f"correlations.{OVERALL}.ci_low",
+        "overall_high": f"correlations.{OVERALL}.ci_high",
+        "same_at_05": "at_05.estimate",
+        "same_at_10": "at_10.estimate",
+    }
+
+    run_a: str
+    run_b: str
+    n_models: int
+    correlations: dict[str, Result]
+    at_05: Result
+    at_10: Result
+
+
+class Basis(Part):
+    """``who``: ``passed`` (workers who passed the check), ``everyone`` (nobody could be checked) or ``nobody_passed``
+    (then the scores are of everyone, and not to be trusted). ``criteria``: in the order of the table."""
+
+    who: str
+    criteria: list[str]
+    reversed: list[str]
+    setting: str
+    metric: str
+
+
+class DirectAssessment(Section):
+    """Slider ratings of each model; models stand from best to worst."""
+
+    TITLE: ClassVar[str] = "Direct assessment"
+
+    basis: Basis
+    models: list[ModelRow]
+    workers: WorkerCount
+    dialogues: DialogueCount
+    pairs: list[PairRow]
+    significance: Significance
+    correlations: Correlations
+    opinions: list[OpinionRow]
+    rater_pairs: list[RaterPairsRow]
+    replications: list[ReplicationRow]
+    settings: list[SettingRow]
+    checks: list[WorkerCheck]
+
+    def summary(self) -> list[Summary]:
+        lines = [
+            ModelLine.of(row.model, row.overall, "dialogues", share=False, n=row.n_dialogues) for row in self.models
+        ]
+        pairs = [
+            PairLine.of(row.model_a, row.model_b, row.difference, row.paper.p_value, share=False) for row in self.pairs
+        ]
+        return [
+            Summary(
+                section="direct_assessment",
+                technique=TECHNIQUE,
+                setting=self.basis.setting,
+                metric=self.basis.metric,
+                question=OVERALL,
+                what="overall z (0: the mean of all that a worker rated)",
+                verdict=self.headline,
+                models=lines,
+                pairs=pairs,
+                reference=0.0,
+                model_table="direct_assessment_z",
+                pair_table="direct_assessment_pairs" if pairs else "",
+                remarks=self.remarks,
+            )
+        ]
+
+    def data_tables(self) -> list[DataTable]:
+        tables = [
+            *_scores_tables(self.models, self.basis.criteria),
+            _workers_table(self.workers, self.dialogues),
+            part_table("direct_assessment_pairs", "Pairs of models by overall z", _PAIRS, self.pairs),
+            part_table("direct_assessment_settings", "Overall z by setting", _SETTINGS, self.settings),
+            _correlations_table(self.correlations, several=len(self.models) > 1),
+            part_table(
+                "direct_assessment_opinions",
+                "What raters thought of their topics",
+                _OPINIONS,
+                self.opinions,
+                ("Counts are of all rated dialogues, the degraded model's too; scores are without them.",),
+            ),
+            part_table(
+                "direct_assessment_raters",
+                "Agreement of two raters of the same models (Pearson's r)",
+                _RATERS,
+                self.rater_pairs,
+            ),
+            _replications_table(self.replications, self.basis.criteria),
+        ]
+        always = ("direct_assessment_z", "direct_assessment_raw")
+        return [table for table in tables if table.rows or table.key in always]
+
+    def figures(self) -> list[Figure]:
+        """Scores with intervals, p of all pairs, correlations of criteria, and agreement of raters."""
+        return [*_score_figures(self.models), *_heats(self), *_agreement_figures(self.rater_pairs)]
+
+    def methods(self) -> list[Method]:
+        """Of what is shown, and of nothing else."""
+        return [
+            *([_CHECK] if self.workers.passed is not None else []),
+            *_SCORES,
+            *([_SIGNIFICANCE] if self.pairs else []),
+            *holm_methods(pair.difference for pair in self.pairs),
+            _CORRELATION,
+            *([_AGREEMENT] if self.rater_pairs else []),
+            *([_REPLICATION] if self.replications else []),
+        ]
+
+
+def build(tables: Tables, options: Options) -> DirectAssessment | None:
+    """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions.
+
+    Raises:
+        TableError: a rating is beyond the ends of its scale.
+    """
+    data = assessed(tables)
+    if data is None:
+        return None
+    criteria = list(dict.fromkeys(str(name) for name in data.ratings["criterion"]))
+    setting, metric = (" and ".join(unique(data.ratings[name])) for name in ("setting", "metric"))
+    scores = sorted(system_scores(data.counted, criteria, level=options.level), key=_place)
+    family = Family(TECHNIQUE, setting, metric, OVERALL)
+    gaps = score_gaps(data.counted, [score.model for score in scores], family=family, level=options.level)
+    timed = _with_dialogues(data, tables.dialogues)
+    section = DirectAssessment(
+        basis=Basis(
+            who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
+            criteria=criteria,
+            reversed=unique(data.ratings["criterion"][is_reversed(data.ratings)]),
+            setting=setting,
+            metric=metric,
+        ),
+        models=_model_rows(scores, _of_everyone(data, criteria, options.level)),
+        workers=_workers(data),
+        dialogues=_dialogues(data, timed),
+        pairs=[PairRow(**vars(gap)) for gap in gaps],
+        significance=_significance([score.model for score in scores], gaps),
+        correlations=_correlations(scores, criteria),
+        opinions=_opinions(data, timed, options.level),
+        rater_pairs=list(_rater_pairs(data)),
+        replications=list(_replications(data, tables.dialogues, criteria)),
+        settings=list(_settings(data.counted, criteria, options.level)),
+        checks=_checks(data),
+    )
+    section.headline = _headline(section)
+    section.remarks = [*data.remarks, *_remarks(section)]
+    return section
+
+
+def _place(score: SystemScore) -> float:
+    z = score.z[OVERALL].estimate
+    return np.inf if z is None else -z
+
+
+def _of_everyone(data: Assessed, criteria: Sequence[str], level: float) -> dict[str, Result]:
+    """Overall z over all workers; nothing where they are who counts anyway."""
+    if len(data.counted) == len(data.everyone):
+        return {}
+    return {score.model: score.z[OVERALL] for score in system_scores(data.everyone, criteria, level=level)}
+
+
+def _model_rows(scores: Sequence[SystemScore], everyone: Mapping[str, Result]) -> list[ModelRow]:
+    return [
+        ModelRow(
+            model=score.model,
+            rank=None if score.z[OVERALL].estimate is None else place,
+            n_ratings=score.n_ratings,
+            n_dialogues=score.n_dialogues,
+            n_workers=score.n_workers,
+            overall=score.z[OVERALL],
+            raw_overall=score.raw[OVERALL],
+            z={name: result for name, result in score.z.items() if name != OVERALL},
+            raw={name: result for name, result in score.raw.items() if name != OVERALL},
+            everyone=everyone.get(score.model),
+        )
+        for place, score in enumerate(scores, start=1)
+    ]
+
+
+def _settings(ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> Iterator[SettingRow]:
+    """Of each setting by itself, where there are several; the best first."""
+    if ratings["setting"].nunique() < 2:
+        return
+    for setting, rows in ratings.groupby("setting", sort=True):
+        for score in sorted(system_scores(rows, criteria, level=level), key=_place):
+            yield SettingRow(
+                setting=str(setting), model=score.model, n_dialogues=score.n_dialogues, overall=score.z[OVERALL]
+            )
+
+
+def _checks(data: Assessed) -> list[WorkerCheck]:
+    if not data.checked:
+        return []
+    return [
+        WorkerCheck(worker=str(worker), p=p, passed=passed, constant=constant)
+        for worker, p, passed, constant in data.checks.itertuples(index=False)
+    ]
+
+
+def _workers(data: Assessed) -> WorkerCount:
+    spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
+    return WorkerCount(
+        total=data.n_workers,
+        passed=data.n_passed if data.checked else None,
+        counted=int(data.counted["worker_id"].nunique()),
+        constant=int((spread["min"] == spread["max"]).sum()),
+        left_out=_left_out(data),
+    )
+
+
+def _left_out(data: Assessed) -> list[str]:
+    """Ids of those who failed; nobody's where all count for want of others."""
+    if data.nobody_passed or not data.checked:
+        return []
+    failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
+    return sorted(map(str, failed.unique()))
+
+
+def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
+    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known."""
+    rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
+    known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
+    whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
+    return whole
+
+
+def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
+    models = timed[~timed["degraded"].to_numpy(dtype=bool)]
+    passed = models["passed"].to_numpy(dtype=bool)
+    return DialogueCount(
+        total=len(models),
+        passed=int(passed.sum()) if data.checked else None,
+        minutes=_minutes(models),
+        minutes_passed=_minutes(models[passed]) if data.checked else None,
+        minutes_failed=_minutes(models[~passed]) if data.checked else None,
+    )
+
+
+def _minutes(dialogues: pd.DataFrame) -> Score:
+    seconds = dialogues["seconds"].dropna()
+    return float(seconds.mean()) / 60 if len(seconds) else None
+
+
+def _significance(models: list[str], gaps: Sequence[ScoreGap]) -> Significance:
+    at = {model: place for place, model in enumerate(models)}
+    one_sided: list[list[Score]] = [[None] * len(models) for _ in models]
+    clustered: list[list[Score]] = [[None] * len(models) for _ in models]
+    for gap in gaps:
+        i, j = at[gap.model_a], at[gap.model_b]
+        one_sided[i][j], one_sided[j][i] = gap.a_higher.p_value, gap.b_higher.p_value
+        clustered[i][j] = clustered[j][i] = gap.difference.p_decides
+    return Significance(models=models, p=one_sided, p_clustered=clustered)
+
+
+def _correlations(scores: Sequence[SystemScore], criteria: Sequence[str]) -> Correlations:
+    """Of raw scores, which are those that the paper's Table 8 correlates."""
+    names = [OVERALL, *criteria]
+    table = {score.model: {name: result.estimate for name, result in score.raw.items()} for score in scores}
+    return Correlations(
+        criteria=names,
+        pearson=criteria_correlations(table, names),
+        spearman=criteria_correlations(table, names, "spearman"),
+    )
+
+
+def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[OpinionRow]:
+    known = timed[timed["opinion"].notna().to_numpy(dtype=bool)]
+    passed = known["passed"].to_numpy(dtype=bool)
+    scored = data.counted.groupby(KEYS, sort=False)["z"].mean().reset_index().merge(known[[*KEYS, "opinion"]], on=KEYS)
+    rows = []
+    for name in sorted(unique(known["opinion"]), key=lambda name: (*OPINIONS, name).index(name)):
+        is_it = known["opinion"].eq(name).to_numpy(dtype=bool)
+        of_it = scored[scored["opinion"].eq(name).to_numpy(dtype=bool)]
+        rows.append(
+            OpinionRow(
+                opinion=name,
+                n=int(is_it.sum()),
+                share=float(is_it.mean()),
+                share_passed=float(is_it[passed].mean()) if data.checked and passed.any() else None,
+                share_failed=float(is_it[~passed].mean()) if data.checked and not passed.all() else None,
+                overall=clustered_mean(of_it["z"].to_numpy(dtype=float), of_it["worker_id"], name=name, level=level),
+            )
+        )
+    return rows
+
+
+def _rater_pairs(data: Assessed) -> Iterator[RaterPairsRow]:
+    passed = data.ratings["passed"].to_numpy(dtype=bool)
+    groups = {"passed": passed, "failed": ~passed} if data.checked else {"all": ~passed}
+    for workers, members in groups.items():
+        pairs = rater_pairs(data.ratings[members])
+        if pairs.r.size:
+            counts = np.histogram(pairs.r, bins=TENTHS, range=(-1, 1))[0]
+            histogram = [float(count) / pairs.r.size for count in counts]
+            yield RaterPairsRow(workers=workers, middle=pairs.median(), histogram=histogram)
+
+
+def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
+    """Of each two runs."""
+    run = _runs(data.counted, dialogues)
+    runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
+    if len(runs) < 2:
+        return
+    z = {
+        name: {
+            score.model: {criterion: result.estimate for criterion, result in score.z.items()}
+            for score in system_scores(rows, criteria)
+        }
+        for name, rows in runs.items()
+    }
+    for a, b in combinations(runs, 2):
+        models = sorted(set(z[a]) & set(z[b]))
+        if len(models) < 2:
+            continue
+        first, second = (_one_sided(runs[name], models) for name in (a, b))
+        yield ReplicationRow(
+            run_a=a,
+            run_b=b,
+            n_models=len(models),
+            correlations=replication(z[a], z[b], [OVERALL, *criteria]),
+            at_05=same_conclusions(first, second, alpha=0.05),
+            at_10=same_conclusions(first, second, alpha=0.10),
+        )
+
+
+def _runs(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.Series[str]:
+    """The run of each rating: a column ``run`` names it; else its setting, where there are several; else its task."""
+    if "run" in rows.columns:
+        run = rows["run"]
+    elif rows["setting"].nunique() > 1:
+        run = rows["setting"]
+    else:
+        run = rows["dialogue_id"].map(dialogues.drop_duplicates("dialogue_id").set_index("dialogue_id")["task_name"])
+    named: pd.Series[str] = pd.Series(["" if pd.isna(name) else str(name) for name in run], index=rows.index)
+    return named
+
+
+def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, str], float | None]:
+    p_values: dict[tuple[str, str], float | None] = {}
+    for gap in score_gaps(ratings, models):
+        p_values[gap.model_a, gap.model_b] = gap.a_higher.p_value
+        p_values[gap.model_b, gap.model_a] = gap.b_higher.p_value
+    return p_values
+
+
+def _headline(section: DirectAssessment) -> str:
+    """The best model with its interval, the others, and which of them differ."""
+    if not section.models:
+        return "Only the degraded model has been rated, so nothing can be said about the others."
+    if section.basis.who == "nobody_passed":
+        return (
+            f"None of {counted(section.workers.total, 'worker')} told the degraded model, which is bad on purpose, from "
+            "the others. Who answers at random would not either, so no score can be trusted."
+        )
+    checked = "who passed the check" if section.workers.passed is not None else "(unchecked)"
+    who = f"{counted(section.workers.counted, 'worker')} {checked}"
+    scored = [model for model in section.models if model.overall.estimate is not None]
+    if not scored:
+        return f"No rating of {who} varies, so that no score can be standardised."
+    best, *others = scored
+    interval = signed_range(best.overall.ci_low, best.overall.ci_high)
+    sure = "no interval" if interval == ABSENT else f"{100 * best.overall.level:.0f} % interval {interval}"
+    is_rated = "is rated best" if others else "is rated"
+    named = f"{best.model} {is_rated} by {who}: overall z {signed(best.overall.estimate)} ({sure})"
+    ranked = ", ".join(f"{model.model} {signed(model.overall.estimate)}" for model in others)
+    then = f", then {ranked}" if others else ""
+    verdict = _verdict(section.pairs, section.workers.counted)
+    return f"{named}{then}{f'; {verdict}' if verdict else ''}."
+
+
+def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
+    """How many pairs differ; of one pair, whether it does."""
+    tested = [pair for pair in pairs if pair.differs is not None]
+    if not pairs:
+        return ""
+    if not tested:
+        return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
+    apart = [pair for pair in tested if pair.differs]
+    if len(tested) == 1:
+        p = deciding_p(tested[0].difference.p_value, tested[0].difference.p_holm)
+        return f"they {'differ' if apart else 'cannot be told apart'} (clustered by worker; {p})"
+    if not apart:
+        return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
+    verb = "differs" if len(apart) == 1 else "differ"
+    named = ", ".join(f"{_apart(pair)} ({p_words(pair.difference.p_decides)})" for pair in apart[:NAMED])
+    more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
+    return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
+
+
+def _apart(pair: PairRow) -> str:
+    """“better from worse”."""
+    names = (pair.model_a, pair.model_b)
+    return " from ".join(names if (pair.difference.estimate or 0.0) >= 0 else names[::-1])
+
+
+def _remarks(section: DirectAssessment) -> Iterator[str]:
+    """What a reader must know before using the scores."""
+    yield from _about_workers(section)
+    yield from _about_models(section)
+    disagreeing = [
+        text
+        for pair in section.pairs
+        if (text := disagreement(f"{pair.model_a} against {pair.model_b}", pair.paper.p_value, pair.difference.p_value))
+    ]
+    yield from disagreeing[:NAMED]
+    if len(disagreeing) > NAMED:
+        more = counted(len(disagreeing) - NAMED, "other pair")
+        yield f"The tests that take answers for independent, and the clustered ones, disagree on {more} too."
+    results = [result for model in section.models for result in (model.overall, model.raw_overall)]
+    yield from sorted({f"{note[:1].upper()}{note[1:]}." for result in results if result.n for note in result.notes})
+
+
+def _about_workers(section: DirectAssessment) -> Iterator[str]:
+    workers = section.workers
+    if workers.passed is None:
+        yield "There was no degraded model, so that no worker could be checked: everybody counts."
+    else:
+        share = percent(workers.passed / workers.total)
+        yield f"{workers.passed:,} of {counted(workers.total, 'worker')} ({share}) passed the check."
+    if section.basis.who == "nobody_passed":
+        yield "The scores shown are those of everyone."
+    if workers.constant:
+        n = counted(workers.constant, "worker")
+        yield f"{n} gave one and the same rating throughout: that has no z, and does not pass a check."
+
+
+def _about_models(section: DirectAssessment) -> Iterator[str]:
+    if len(section.models) == 1:
+        yield "There is one model: z says how it stands against the mean of all that a worker rated, not how good it is."
+    lacking = [
+        model.model
+        for model in section.models
+        if any(name not in model.raw or model.raw[name].estimate is None for name in section.basis.criteria)
+    ]
+    if lacking:
+        yield f"Not rated on every criterion: {', '.join(lacking)}. Their overall score is the mean of the others."
+    settings = list(dict.fromkeys(row.setting for row in section.settings))
+    if settings:
+        yield f"Settings are taken together: {', '.join(settings)}."
+    if section.opinions:
+        yield "Opinions of the topic are the raters' own; what they chose to talk about may differ in more than that."
+
+
+def _scores_tables(models: Sequence[ModelRow], criteria: Sequence[str]) -> Iterator[DataTable]:
+    """As the paper's Table 3 (z) and Table 10 (raw)."""
+    note = "Reversed criteria are turned round: more is better. The degraded model is left out."
+    keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
+    everyone: Columns = (
+        ("everyone", "Overall, all workers", "number"),
+        ("n_dialogues_everyone", "Dialogues, all workers", "count"),
+    )
+    columns: Columns = (
+        ("rank", "Rank", "count"),
+        ("model", "Model", "text"),
+        ("n_ratings", "Ratings", "count"),
+        ("overall", "Overall", "number"),
+        ("low", "from", "number"),
+        ("high", "to", "number"),
+        *((key, name, "number") for name, key in keys.items()),
+    )
+    for of, title, overall, by_criterion in (
+        ("z", "Standardised scores (z) by criterion", "overall", "criteria"),
+        ("raw", "Raw scores by criterion", "raw_overall", "raw"),
+    ):
+        rows: list[dict[str, Cell]] = []
+        for model in models:
+            published = model.model_dump()
+            ends_of = {"low": published[f"{overall}_low"], "high": published[f"{overall}_high"]}
+            cells = {keys[name]: score for name, score in published[by_criterion].items()}
+            rows.append({**published, "overall": published[overall], **ends_of, **cells})
+        more = everyone if of == "z" and any(model.everyone for model in models) else ()
+        yield row_table(f"direct_assessment_{of}", title, (*columns, *more), rows, (note,))
+
+
+def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
+    """As the paper's Table 1."""
+    failed = None if workers.passed is None else workers.total - workers.passed
+    lost = None if dialogues.passed is None else dialogues.total - dialogues.passed
+    parts = (
+        ("all", workers.total, dialogues.total, dialogues.minutes),
+        ("passed", workers.passed, dialogues.passed, dialogues.minutes_passed),
+        ("failed", failed, lost, dialogues.minutes_failed),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "workers_are": name,
+            "workers": n_workers,
+            "dialogues": n_dialogues,
+            "seconds": None if minutes is None else 60 * minutes,
+        }
+        for name, n_workers, n_dialogues, minutes in parts
+    ]
+    note = "Dialogues with the degraded model are not counted."
+    return row_table("direct_assessment_workers", "Workers and dialogues", _WORKERS, rows, (note,))
+
+
+def _correlations_table(correlations: Correlations, *, several: bool) -> DataTable:
+    """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
+    names = correlations.criteria
+    rows: list[dict[str, Cell]] = []
+    for i, name in enumerate(names if several else ()):
+        halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
+        rows.append({"criterion": name, **{f"criterion_{j}": r for j, r in enumerate(halves)}})
+    columns: Columns = (
+        ("criterion", "Criterion", "text"),
+        *((f"criterion_{j}", name, "number") for j, name in enumerate(names)),
+    )
+    note = "Upper right half: Pearson's r; lower left: Spearman's ρ; of raw scores."
+    return row_table("direct_assessment_correlations", "Correlation of criteria over models", columns, rows, (note,))
+
+
+def _replications_table(replications: Sequence[ReplicationRow], criteria: Sequence[str]) -> DataTable:
+    """As the last row of the paper's Table 3."""
+    columns: Columns = (
+        ("run_a", "Run", "text"),
+        ("run_b", "against", "text"),
+        ("n_models", "Models", "count"),
+        ("overall", "Overall", "number"),
+        ("overall_low", "from", "number"),
+        ("overall_high", "to", "number"),
+        *((f"criterion_{j}", name, "number") for j, name in enumerate(criteria)),
+        ("same_at_05", "Same conclusions, p < .05", "share"),
+        ("same_at_10", "p < .1", "share"),
+    )
+    keys = {OVERALL: "overall", **{name: f"criterion_{j}" for j, name in enumerate(criteria)}}
+    rows = [
+        {**row.model_dump(exclude={"r"}), **{keys[name]: r.estimate for name, r in row.correlations.items()}}
+        for row in replications
+    ]
+    title = "Replication: correlation of the scores of two runs"
+    return row_table("direct_assessment_replications", title, columns, rows)
+
+
+_WORKERS: Columns = (
+    ("workers_are", "Check", "text"),
+    ("workers", "Workers", "count"),
+    ("dialogues", "Dialogues", "count"),
+    ("seconds", "Mean time a dialogue", "seconds"),
+)
+_PAIRS: Columns = (
+    ("model_a", "A", "text"),
+    ("model_b", "B", "text"),
+    ("difference", "A − B", "number"),
+    ("ci_low", "from", "number"),
+    ("ci_high", "to", "number"),
+    ("p_clustered", "p, clustered", "p"),
+    ("p_clustered_holm", "p, clustered, Holm", "p"),
+    ("p_a_higher", "p that A is higher (paper, one-sided)", "p"),
+    ("p_b_higher", "p that B is higher (paper, one-sided)", "p"),
+)
+_SETTINGS: Columns = (
+    ("setting", "Setting", "text"),
+    ("model", "Model", "text"),
+    ("n_dialogues", "Dialogues", "count"),
+    ("overall", "Overall z", "number"),
+    ("overall_low", "from", "number"),
+    ("overall_high", "to", "number"),
+)
+_OPINIONS: Columns = (
+    ("opinion", "Opinion", "text"),
+    ("n", "Dialogues", "count"),
+    ("share", "Share", "share"),
+    ("share_passed", "of workers who passed", "share"),
+    ("share_failed", "of workers who failed", "share"),
+    ("overall", "Overall z", "number"),
+    ("overall_low", "from", "number"),
+    ("overall_high", "to", "number"),
+)
+_RATERS: Columns = (
+    ("workers", "Workers", "text"),
+    ("n_workers", "In a pair", "count"),
+    ("n_pairs", "Pairs", "count"),
+    ("first_quartile", "First quartile", "number"),
+    ("median", "Median", "number"),
+    ("third_quartile", "Third quartile", "number"),
+)
+
+
+def _score_figures(models: Sequence[ModelRow]) -> Iterator[Figure]:
+    points = tuple(
+        IntervalPoint(
+            label=model.model, estimate=model.overall.estimate, low=model.overall.ci_low, high=model.overall.ci_high
+        )
+        for model in models
+        if model.overall.estimate is not None
+    )
+    if points:
+        yield IntervalFigure(
+            key="direct_assessment_scores",
+            title="Overall score of each model, with its interval",
+            x_label="overall z (0: the mean of all that a worker rated)",
+            points=points,
+            reference=0.0,
+        )
+
+
+def _heats(section: DirectAssessment) -> Iterator[Figure]:
+    """Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are."""
+    if len(section.models) < 3:
+        return
+    models, criteria = tuple(section.significance.models), tuple(section.correlations.criteria)
+    better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
+    yield HeatFigure(
+        key="direct_assessment_significance",
+        title=better,
+        rows=models,
+        columns=models,
+        values=tuple(map(tuple, section.significance.p)),
+        scale="p",
+    )
+    yield HeatFigure(
+        key="direct_assessment_significance_clustered",
+        title="p that the two models differ (clustered by worker, Holm)",
+        rows=models,
+        columns=models,
+        values=tuple(map(tuple, section.significance.p_clustered)),
+        scale="p",
+    )
+    yield HeatFigure(
+        key="direct_assessment_criteria",
+        title="Pearson correlation of criteria over models",
+        rows=criteria,
+        columns=criteria,
+        values=tuple(map(tuple, section.correlations.pearson)),
+        scale="correlation",
+    )
+
+
+def _agreement_figures(raters: Sequence[RaterPairsRow]) -> Iterator[Figure]:
+    width = 2 / TENTHS
+    middles = tuple(round(-1 + width * (place + 0.5), 6) for place in range(TENTHS))
+    curves = tuple(Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in raters)
+    if curves:
+        yield CurveFigure(
+            key="direct_assessment_rater_agreement",
+            title="Agreement of two raters of the same models",
+            x_label="Pearson's r of two raters",
+            y_label="share of pairs",
+            curves=curves,
+            share=True,
+        )
+
+
+_CHECK = Method(
+    name="Worker check",
+    text="One-sided rank-sum test that the worker rates the degraded model lower than the others, all of the worker's "
+    "ratings together, on the criteria where more is better. Passed at p < .05; who gives one and the same rating "
+    "throughout does not pass.",
+    source=f"{PAPER}, §3.2",
+)
+_SCORES = (
+    Method(
+        name="Scores",
+        text="Reversed criteria are turned round (100 − x). z: rating minus the worker's mean, by the worker's standard "
+        "deviation (n − 1), over all criteria and models, the degraded one's too. A model's score is the mean over "
+        "ratings of a criterion; overall is the mean of the criteria. The degraded model is left out.",
+        source=f"{PAPER}, §3.3",
+    ),
+    Method(
+        name="Intervals",
+        text="Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
+        f"freedom; cut where more is not possible, and none from fewer than {MIN_CLUSTERS} workers.",
+        source="Cameron & Miller 2015",
+    ),
+)
+_SIGNIFICANCE = Method(
+    name="Significance",
+    text="The paper's test: one-sided rank-sum on the overall z of dialogues, which takes them as independent. Beside "
+    "it the difference of overall z, clustered by worker.",
+    source=f"{PAPER}, §4.2, Figure 3",
+)
+_CORRELATION = Method(
+    name="Correlation of criteria",
+    text="Pearson's r and Spearman's ρ of raw scores over models.",
+    source=f"{PAPER}, Table 8",
+)
+_AGREEMENT = Method(
+    name="Agreement of raters",
+    text="Pearson's r of each two workers over what both rated, who have at least three models in common. (The paper "
+    "takes pairs of the same HIT.) Pairs share workers, so there is no interval.",
+    source=f"{PAPER}, §4.1, Figure 2",
+)
+_REPLICATION = Method(
+    name="Replication",
+    text="Pearson's r of the scores of two runs over models, with Fisher's interval, and the share of pairs of models "
+    "on which the one-sided tests of both runs conclude the same: A is better, B is better, or neither.",
+    source=f"{PAPER}, §4.2, Table 3",
+)

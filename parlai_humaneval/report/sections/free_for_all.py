@@ -1,0 +1,524 @@
+"""Section ``free_for_all`` (Ma et al. 2023): points, TrueSkill, order-free strengths, and how firm the ranking is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+)
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.rank_stability import (
+    MEMORY,
+    SOURCE,
+    ScoreRange,
+    StabilityPoint,
+    ranking_agreement,
+    score_ranges,
+    stability_curves,
+)
+from parlai_humaneval.statistics.ranks import ranks_of
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
+from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
+from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
+from parlai_humaneval.tables.from_records import Tables
+
+SAMPLES, MOST_LIMITS = 100, 6
+TOLERANCE = 1e-9  # scores are right to 1e-6
+FIRM = 0.95
+"""A ranking that so many samples share needs no remark."""
+
+
+class OfQuestion(Row):
+    """Dialogues that were rated together: of one setting and metric."""
+
+    setting: str
+    metric: str
+
+    @property
+    def where(self) -> str:
+        """“setting, metric”, empty where the table names neither."""
+        return ", ".join(part for part in (self.setting, self.metric) if part)
+
+
+class ModelRow(OfQuestion):
+    """One model. ``score``: μ − 3σ after all dialogues in order; ``rank`` by it, 1 best. ``strength``: Plackett–Luce.
+
+    ``point_share``: of the answered turns that showed it, those that it won; ``mean_rank``: over dialogues, 1 best, equal
+    points share the better rank. Both are clustered by worker.
+    """
+
+    FROM = published(
+        {name: f"skill.{name}" for name in ("mu", "sigma", "score")},
+        {name: f"ranges.{name}" for name in ("order_low", "order_high", "bootstrap_low", "bootstrap_high")},
+        {name: f"ranges.{name}" for name in ("rank_low", "rank_high")},
+        ends("strength", "strength", "strength"),
+        ends("point_share", "point_share", "point_share"),
+        ends("mean_rank", "mean_rank", "mean_rank"),
+        turns="point_share.n",
+    )
+
+    model: str
+    rank: int
+    points: int
+    dialogues: int
+    skill: Skill
+    ranges: ScoreRange
+    strength: Result
+    point_share: Result
+    mean_rank: Result
+
+
+class PairRow(OfQuestion):
+    """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second."""
+
+    FROM = published(
+        {name: f"test.{name}" for name in ("name", "statistic", "p_value", "p_holm", "method")},
+        {name: f"test.details.{name}" for name in ("p_independent", "chance", "family", "family_tests")},
+        ends("test"),
+    )
+
+    models: list[str]
+    test: Result
+
+    @property
+    def p_independent(self) -> float | None:
+        p = self.test.details.get("p_independent")
+        return None if p is None else float(p)
+
+
+class PositionRow(OfQuestion):
+    """Pull of a position, in log-odds against the mean of all."""
+
+    FROM = published(ends("pull", "pull"), p_value="pull.p_value")
+
+    position: str
+    pull: Result
+
+
+class StabilityRow(OfQuestion):
+    """See :class:`~parlai_humaneval.statistics.rank_stability.StabilityPoint`; ``turns`` None: all."""
+
+    FROM = published({name: f"point.{name}" for name in StabilityPoint.model_fields})
+
+    point: StabilityPoint
+
+
+class GroupRow(OfQuestion):
+    """Dialogues that were rated together; ``tau_b``, ``pearson``: of TrueSkill scores and Plackett–Luce strengths.
+
+    ``p_equal``: are all strengths equal? ``tied_dialogues``: those in which several models share the first rank.
+    """
+
+    FROM = published(
+        p_equal="equal.p_value",
+        p_no_position_effect="no_position_effect.p_value",
+        tau_b="agreement_tau_b.estimate",
+        pearson="agreement_pearson.estimate",
+    )
+
+    n_dialogues: int
+    n_turns: int
+    n_workers: int
+    tied_dialogues: int
+    equal: Result
+    no_position_effect: Result | None
+    agreement_tau_b: Result
+    agreement_pearson: Result
+    draws: int
+    seed: int
+
+
+class FreeForAllSection(Section):
+    """See the classes of its rows; all lists are sorted by setting and metric, models by rank."""
+
+    TITLE: ClassVar[str] = "Free-for-all"
+
+    groups: list[GroupRow] = Field(default_factory=list)
+    models: list[ModelRow] = Field(default_factory=list)
+    tests: list[PairRow] = Field(default_factory=list)
+    positions: list[PositionRow] = Field(default_factory=list)
+    stability: list[StabilityRow] = Field(default_factory=list)
+    summaries: list[Summary] = Field(default_factory=list, exclude=True)
+
+    def summary(self) -> list[Summary]:
+        """Models by TrueSkill, as the paper ranks them; pairs by strengths, which can be tested."""
+        return self.summaries
+
+    def data_tables(self) -> list[DataTable]:
+        return [
+            _table(
+                "free_for_all_models",
+                "Points and TrueSkill, dialogues in the order in which they began",
+                MODELS,
+                self.models,
+                "Order: range over random orders of the same dialogues; it is no sampling interval.",
+                "Bootstrap: workers resampled, in random order. Strength: Plackett–Luce, log-odds against the mean.",
+            ),
+            _table("free_for_all_tests", "Pairs: difference of strengths in log-odds", TESTS, self.tests),
+            _table("free_for_all_positions", "Pull of the position", POSITIONS, self.positions),
+            _table("free_for_all_stability", "Rankings from fewer dialogues", STABILITY, self.stability),
+        ]
+
+    def figures(self) -> list[Figure]:
+        return [figure for number, group in enumerate(self.groups, start=1) for figure in self._of_group(group, number)]
+
+    def _of_group(self, group: GroupRow, number: int) -> Iterator[Figure]:
+        key = f"_{number}" if number > 1 else ""
+        where = f": {group.where}" if len(self.groups) > 1 else ""
+        models = [row for row in self.models if row.where == group.where]
+        scores = [(row.model, row.skill.score, row.ranges) for row in models]
+        yield IntervalFigure(
+            key=f"free_for_all_scores{key}",
+            title=f"TrueSkill scores with bootstrap intervals{where}",
+            x_label="μ − 3σ",
+            points=tuple(_point(name, score, of.bootstrap_low, of.bootstrap_high) for name, score, of in scores),
+        )
+        yield IntervalFigure(
+            key=f"free_for_all_orders{key}",
+            title=f"Order sensitivity: range of the scores over random orders{where}",
+            x_label="μ − 3σ",
+            points=tuple(_point(name, score, of.order_low, of.order_high) for name, score, of in scores),
+        )
+        strengths = [(row.model, row.strength) for row in models]
+        points = [_point(n, s.estimate, s.ci_low, s.ci_high) for n, s in strengths if s.estimate is not None]
+        if points:
+            yield IntervalFigure(
+                key=f"free_for_all_strengths{key}",
+                title=f"Plackett–Luce strengths, clustered by worker{where}",
+                x_label="log-odds against the mean",
+                points=tuple(points),
+                reference=0.0,
+            )
+        stability = [row.point for row in self.stability if row.where == group.where]
+        if stability:
+            yield CurveFigure(
+                key=f"free_for_all_stability{key}",
+                title=f"Share of samples with the ranking of all dialogues{where}",
+                x_label="dialogues",
+                y_label="same ranking",
+                curves=tuple(_curve(stability, limit) for limit in dict.fromkeys(point.turns for point in stability)),
+                share=True,
+            )
+
+    def methods(self) -> list[Method]:
+        return [*METHODS, *holm_methods(row.test for row in self.tests)]
+
+
+def build(tables: Tables, options: Options) -> FreeForAllSection | None:
+    """From the turns of technique ``free_for_all``; ``dialogues`` say in which order they began, where they do."""
+    section = FreeForAllSection()
+    for group in free_for_all_dialogues(tables):
+        _add(section, group, options)
+    answers = list(zip(section.groups, section.summaries, strict=True))
+    section.headline = " ".join(_titled(row, answer.verdict) for row, answer in answers)
+    section.remarks = [_titled(row, text) for row, answer in answers for text in answer.remarks]
+    return section if section.groups else None
+
+
+def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None:
+    """Put a group into the section."""
+    where = {"setting": group.setting, "metric": group.metric}
+    mu, sigma = free_for_all_ratings(group.points, tolerance=TOLERANCE)
+    skills = [Skill(float(m), float(s)) for m, s in zip(mu[0], sigma[0], strict=True)]
+    scores = np.array([skill.score for skill in skills])
+    ranges = score_ranges(group.points, group.workers, seed=options.seed, draws=options.draws, level=options.level)
+    strengths = plackett_luce(
+        group.chosen, group.turn_workers, positions=group.positions, models=group.models, level=options.level
+    )
+    agreement = ranking_agreement(
+        dict(zip(group.models, scores.tolist(), strict=True)),
+        {m: r.estimate for m, r in zip(group.models, strengths.models, strict=True)},
+    )
+    # A model that did not take part has no points, and a rank that nobody asks for.
+    dialogue_ranks = np.where(np.isnan(group.points), np.nan, ranks_of(np.nan_to_num(group.points, nan=-1.0)))
+    models = [
+        ModelRow(
+            **where,
+            model=group.models[i],
+            rank=int(rank),
+            points=int(np.nansum(group.points[:, i])),
+            dialogues=int((~np.isnan(group.points[:, i])).sum()),
+            skill=skills[i],
+            ranges=ranges[i],
+            strength=strengths.models[i],
+            point_share=_point_share(group, i, options.level),
+            mean_rank=clustered_mean(
+                dialogue_ranks[:, i],
+                group.workers,
+                name=f"mean rank of {group.models[i]}",
+                limits=(1, len(group.models)),
+                level=options.level,
+            ),
+        )
+        for i, rank in enumerate(ranks_of(scores[None])[0])
+    ]
+    models.sort(key=lambda row: (row.rank, row.model))
+    limits, cube = group.points_in_first_turns(MOST_LIMITS)
+    curves = stability_curves(cube, scores, turns=limits, samples=SAMPLES, seed=options.seed)
+    row = GroupRow(
+        **where,
+        n_dialogues=len(group.points),
+        n_turns=len(group.chosen),
+        n_workers=len(set(group.workers)),
+        tied_dialogues=int(((dialogue_ranks == 1).sum(axis=1) > 1).sum()),
+        equal=strengths.equal,
+        no_position_effect=strengths.no_position_effect,
+        agreement_tau_b=agreement["tau_b"],
+        agreement_pearson=agreement["pearson"],
+        draws=ranges[0].draws,
+        seed=options.seed,
+    )
+    family = Family(TECHNIQUE, group.setting, group.metric)
+    pairs = corrected(strengths.pairs, [family] * len(strengths.pairs))
+    tests = [
+        PairRow(**where, models=list(names), test=test)
+        for test, names in zip(pairs, combinations(group.models, 2), strict=True)
+    ]
+    section.groups.append(row)
+    section.models += models
+    section.tests += tests
+    section.positions += [
+        PositionRow(**where, position=pull.name.removeprefix("pull of position "), pull=pull)
+        for pull in strengths.positions
+    ]
+    section.stability += [StabilityRow(**where, point=point) for point in curves]
+    section.summaries.append(
+        _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
+    )
+
+
+def _point_share(group: Dialogues, model: int, level: float) -> Result:
+    chosen = group.chosen[:, model]
+    sums = cluster_sums(chosen, np.ones_like(chosen), group.turn_workers)
+    share = clustered_share(sums, name=f"turns won by {group.models[model]}", level=level)
+    return share.model_copy(update={"statistic": None, "p_value": None})
+
+
+# Words.
+
+
+def _titled(group: GroupRow, text: str) -> str:
+    return f"{group.where}: {text}" if group.where else text
+
+
+def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], remarks: list[str]) -> Summary:
+    return Summary(
+        section="free_for_all",
+        technique=TECHNIQUE,
+        setting=group.setting,
+        metric=group.metric,
+        question="",
+        what="TrueSkill score μ − 3σ, bootstrapped over workers",
+        verdict=_verdict(group, models, tests),
+        models=[
+            ModelLine(
+                model=row.model,
+                n=row.dialogues,
+                unit="dialogues",
+                estimate=row.skill.score,
+                low=row.ranges.bootstrap_low,
+                high=row.ranges.bootstrap_high,
+                share=False,
+            )
+            for row in models
+        ],
+        pairs=[_line(row) for row in tests],
+        reference=None,
+        model_table="free_for_all_models",
+        pair_table="free_for_all_tests",
+        remarks=[
+            "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
+            *remarks,
+        ],
+    )
+
+
+def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
+    """Who leads by TrueSkill, and by how much the strongest differs from the next, with its interval."""
+    basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
+    first = models[0]
+    orders = signed_range(first.ranges.order_low, first.ranges.order_high)
+    leads = (
+        f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} has the highest TrueSkill score "
+        f"({signed(first.skill.score)}; {orders} over random orders)"
+    )
+    return f"{leads}; {_strongest(models, tests)}."
+
+
+def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
+    known = [row for row in models if row.strength.estimate is not None]
+    if len(known) < 2:
+        return "strengths that do not depend on the order cannot be estimated"
+    strongest = {row.model for row in sorted(known, key=lambda row: -(row.strength.estimate or 0.0))[:2]}
+    (pair,) = [row for row in tests if set(row.models) == strongest]
+    line, p = _line(pair), pair.test.p_decides
+    interval = (
+        "no interval"
+        if line.low is None
+        else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
+    )
+    told = "" if p is None else f", Holm {p_words(p)}{'' if p < ALPHA else ': not told apart'}"
+    return (
+        f"free of the order, {line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
+    )
+
+
+def _line(pair: PairRow) -> PairLine:
+    first, second = pair.models
+    return PairLine.of(first, second, pair.test, pair.p_independent, share=False)
+
+
+def _remarks(
+    group: Dialogues,
+    row: GroupRow,
+    strengths: Strengths,
+    tests: Sequence[PairRow],
+    first: ScoreRange,
+    curves: Sequence[StabilityPoint],
+) -> Iterator[str]:
+    """What a reader must know before using the numbers."""
+    yield from _left_out(group)
+    if row.tied_dialogues:
+        yield f"Several models share the first rank in {counted(row.tied_dialogues, 'dialogue')}."
+    yield from strengths.notes
+    for pair in tests:
+        yield from filter(None, [disagreement(pair.test.name, pair.p_independent, pair.test.p_value)])
+    moved = row.no_position_effect
+    if moved is not None and moved.p_value is not None and moved.p_value < ALPHA:
+        yield (
+            f"Where a reply stood mattered ({p_words(moved.p_value)}); the strengths are free of it, points and TrueSkill "
+            "are not."
+        )
+    yield from (f"Bootstrap of TrueSkill: {note}." for note in first.notes)
+    rough = dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note)
+    yield from (f"Strengths: {note}." for note in rough)
+    whole = [point for point in curves if point.turns is None]
+    if whole and whole[-1].same < FIRM:
+        yield (
+            f"Of random samples of {counted(whole[-1].dialogues, 'dialogue')} in random order, "
+            f"{percent(whole[-1].same)} give the same ranking as all dialogues in their order."
+        )
+
+
+def _left_out(group: Dialogues) -> Iterator[str]:
+    if group.automatic_turns:
+        yield f"{counted(group.automatic_turns, 'turn')} with equal replies only were not asked and do not count."
+    if group.failed_replies:
+        yield f"{counted(group.failed_replies, 'reply')} failed and could not be chosen.".replace("replys", "replies")
+    if group.unfinished_dialogues:
+        yield f"{counted(group.unfinished_dialogues, 'unfinished dialogue')} do not count."
+    if not group.started_known:
+        yield "It is not known when each dialogue began; TrueSkill takes them in the order of the table."
+
+
+METHODS = [
+    Method(
+        name="Points and TrueSkill",
+        text="A reply that was chosen is a point; an unanswered turn is nobody's. The points of a dialogue rank its "
+        "models, equal points tie. TrueSkill (μ 25, σ 25/3, β 25/6, τ 25/300, draw chance .10) goes through the "
+        "dialogues in the order in which they began; the score is μ − 3σ.",
+        source="Ma et al. 2023, §2; Herbrich et al. 2006",
+    ),
+    Method(
+        name="Order sensitivity",
+        text="The central range of the scores over random orders of the same dialogues. It is no sampling interval: it "
+        "does not shrink with more dialogues, and says nothing of what other raters would have chosen.",
+        source="Ma et al. 2023, §4.2",
+    ),
+    Method(
+        name="Bootstrap of TrueSkill",
+        text="The central range of scores and ranks over resamples of workers with all their dialogues, each in a random "
+        f"order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range stops shrinking "
+        "there; the strengths below do not.",
+        source="Cameron, Gelbach & Miller 2008",
+    ),
+    Method(
+        name="Strengths",
+        text="A conditional logit: each reply shown is chosen in proportion to exp(strength + pull of its position). "
+        "Strengths and pulls are log-odds against their mean and do not depend on the order of dialogues. Intervals and "
+        "p: CR1 covariance clustered by worker, Student's t. Where several replies were chosen in a turn, the likelihood "
+        "is conditional on how many.",
+        source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Cameron & Miller 2015",
+    ),
+    Method(
+        name="Stability",
+        text="TrueSkill of random samples of n dialogues, or of only their first turns: how often the ranking is that of "
+        "all dialogues in their order, and how near it is (Kendall's τ-b).",
+        source=SOURCE,
+    ),
+]
+
+
+# Tables and figures.
+
+LABELS: Labels = {
+    "setting": ("Setting", "text"),
+    "metric": ("Metric", "text"),
+    "rank": ("Rank", "count"),
+    "model": ("Model", "text"),
+    "points": ("Points", "count"),
+    "point_share": ("Turns won", "share"),
+    "turns": ("Turns", "count"),
+    "mean_rank": ("Mean rank", "number"),
+    "dialogues": ("Dialogues", "count"),
+    "mu": ("μ", "number"),
+    "sigma": ("σ", "number"),
+    "score": ("μ − 3σ", "number"),
+    "rank_low": ("Rank, from", "count"),
+    "strength": ("Strength", "number"),
+    "name": ("Pair", "text"),
+    "estimate": ("Difference", "number"),
+    "chance": ("Chosen over the second", "share"),
+    "statistic": ("t", "number"),
+    "p_value": ("p, clustered", "p"),
+    "p_holm": ("p, Holm", "p"),
+    "p_independent": ("p, independent turns", "p"),
+    "position": ("Position", "text"),
+    "pull": ("Pull", "number"),
+    "same": ("Same ranking", "share"),
+    "tau_b": ("τ-b, mean", "number"),
+    "samples": ("Samples", "count"),
+}
+MODELS = (
+    "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_low order_high "
+    "bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low mean_rank_high strength strength_low "
+    "strength_high"
+)
+TESTS = "name estimate ci_low ci_high chance statistic p_value p_holm p_independent"
+POSITIONS = "position pull ci_low ci_high p_value"
+STABILITY = "dialogues turns same tau_b samples"
+
+
+def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -> DataTable:
+    """Setting and metric stand first where they tell rows apart."""
+    listed = columns(LABELS, f"setting metric {names}")
+    return part_table(key, title, listed, rows, notes, telling=("setting", "metric"))
+
+
+def _point(label: str, estimate: float, low: float | None, high: float | None) -> IntervalPoint:
+    return IntervalPoint(label=label, estimate=estimate, low=low, high=high)
+
+
+def _curve(points: Sequence[StabilityPoint], limit: int | None) -> Curve:
+    shown = [point for point in points if point.turns == limit]
+    name = "all turns" if limit is None else "first turn" if limit == 1 else f"first {limit} turns"
+    return Curve(name=name, x=tuple(float(point.dialogues) for point in shown), y=tuple(point.same for point in shown))

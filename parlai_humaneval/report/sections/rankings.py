@@ -1,0 +1,310 @@
+"""Section ``rankings``: all replies of a turn ranked by a third party (Ma et al. 2023, preference ranking)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
+from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.won_pairs import WonPair
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import counted, signed, signed_range
+from parlai_humaneval.tables.counting import finished
+from parlai_humaneval.tables.from_records import Tables
+
+PAPER = "Ma et al. 2023"
+QUESTION = "better place"
+_GROUP = ["technique", "setting", "metric"]
+
+
+class RankedRow(Row):
+    """Rankings of one technique, setting and metric; "" where there is none."""
+
+    technique: str
+    setting: str
+    metric: str
+
+    @property
+    def group(self) -> Family:
+        return Family(self.technique, self.setting, self.metric, QUESTION)
+
+
+class RankedModel(RankedRow):
+    """A model's places, 1 the best, clustered by worker. ``best``: share of rankings in which no reply stood above it;
+    ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
+
+    FROM: ClassVar[Mapping[str, str]] = {
+        **ends("mean_rank", "mean_rank", "mean_rank"),
+        **ends("best", "best", "best"),
+    }
+
+    model: str
+    n: int
+    mean_rank: Result
+    best: Result
+    own_picked: float | None
+
+
+class RankedPair(WonPair, RankedRow):
+    """Two models: who got the better place, the same place being a tie."""
+
+    n_workers: int
+
+
+class Ranking(RankedRow):
+    """All rankings of a group. ``tau``: mean over rankings of Kendall's τ-b with the own rater's picks, clustered by
+    worker; ``tau_of_models``: of the models' mean places with how often they were picked."""
+
+    FROM: ClassVar[Mapping[str, str]] = {**ends("tau", "tau", "tau"), "n_tau": "tau.n"}
+
+    n_rankings: int
+    n_turns: int
+    n_workers: int
+    tau: Result
+    tau_of_models: float | None
+
+
+class Rankings(Section):
+    """Who stands where when all replies to the same are ranked at once; models of a group stand from best to worst."""
+
+    TITLE: ClassVar[str] = "Rankings of the replies of a turn"
+
+    rankings: list[Ranking]
+    models: list[RankedModel]
+    pairs: list[RankedPair]
+
+    def of_group(self, ranking: Ranking) -> tuple[list[RankedModel], list[RankedPair]]:
+        """Its models and pairs."""
+        models = [row for row in self.models if row.group == ranking.group]
+        return models, [row for row in self.pairs if row.group == ranking.group]
+
+    def summary(self) -> list[Summary]:
+        summaries = []
+        for ranking in self.rankings:
+            models, pairs = self.of_group(ranking)
+            summaries.append(
+                Summary(
+                    section="rankings",
+                    technique=ranking.technique,
+                    setting=ranking.setting,
+                    metric=ranking.metric,
+                    question=QUESTION,
+                    what="mean place, 1 is the best",
+                    verdict=_answer(ranking, models, pairs),
+                    models=[ModelLine.of(row.model, row.mean_rank, "rankings", share=False) for row in models],
+                    pairs=[pair.line() for pair in pairs],
+                    reference=None,
+                    model_table="rankings_models",
+                    pair_table="rankings_pairs" if pairs else "",
+                    remarks=_remarks(pairs),
+                )
+            )
+        return summaries
+
+    def data_tables(self) -> list[DataTable]:
+        note = "Intervals are clustered by worker."
+        tables = [
+            part_table(
+                "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)
+            ),
+            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note,)),
+            part_table("rankings_tau", "Rankings and the own rater's picks", (*_NAMES, *_TAU), self.rankings, (note,)),
+        ]
+        return [table for table in tables if table.rows]
+
+    def figures(self) -> list[Figure]:
+        return [
+            IntervalFigure(
+                key=f"rankings_places_{place}",
+                title=f"Mean place, {_where(ranking)}",
+                x_label="mean place (1 is the best)",
+                points=tuple(
+                    IntervalPoint(
+                        label=row.model,
+                        estimate=row.mean_rank.estimate,
+                        low=row.mean_rank.ci_low,
+                        high=row.mean_rank.ci_high,
+                    )
+                    for row in self.of_group(ranking)[0]
+                    if row.mean_rank.estimate is not None
+                ),
+            )
+            for place, ranking in enumerate(self.rankings, start=1)
+        ]
+
+    def methods(self) -> list[Method]:
+        return [*_METHODS, *holm_methods(pair.win_rate for pair in self.pairs)]
+
+
+def build(tables: Tables, options: Options) -> Rankings | None:
+    """Of all turns whose replies were ranked by somebody who did not talk; None where none were."""
+    turns, pairs = (
+        frame[finished(frame)].assign(**{name: frame[name].fillna("") for name in _GROUP})
+        for frame in (tables.turns, tables.comparisons)
+    )
+    turns = turns[turns["rank"].notna().to_numpy(dtype=bool)]
+    pairs = pairs[pairs["rank_a"].notna().to_numpy(dtype=bool)]
+    if turns.empty:
+        return None
+    section = Rankings(rankings=[], models=[], pairs=[])
+    for key, rows in turns.groupby(_GROUP, sort=True):
+        group = dict(zip(_GROUP, map(str, key), strict=True))
+        of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
+        compared = oriented(pairs[of_group])
+        models = _models(rows, group, options.level)
+        section.models += models
+        section.pairs += _pairs(compared, group, options)
+        section.rankings.append(_ranking(rows, compared, models, group, options.level))
+    section.headline = " ".join(_answer(ranking, *section.of_group(ranking)) for ranking in section.rankings)
+    section.remarks = [remark for ranking in section.rankings for remark in _remarks(section.of_group(ranking)[1])]
+    return section
+
+
+def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[RankedModel]:
+    last = int(rows["rank"].max())
+    models = []
+    for model, ranked in rows.groupby("model", sort=True):
+        workers = ranked["worker_id"].to_numpy(dtype=object)
+        first = ranked["selected"].to_numpy(dtype=float)
+        best = clustered_share(
+            cluster_sums(first, np.ones_like(first), workers), name=f"{model} ranked best", level=level
+        )
+        places, name = ranked["rank"].to_numpy(dtype=float), f"mean place of {model}"
+        picked = ranked["own_selected"].dropna()
+        models.append(
+            RankedModel(
+                **group,
+                model=str(model),
+                n=len(ranked),
+                mean_rank=clustered_mean(places, workers, name=name, limits=(1, last), level=level),
+                best=best.model_copy(update={"p_value": None, "statistic": None}),
+                own_picked=float(picked.mean()) if len(picked) else None,
+            )
+        )
+    return sorted(models, key=lambda row: row.mean_rank.estimate or 0.0)
+
+
+def _pairs(compared: pd.DataFrame, group: dict[str, str], options: Options) -> list[RankedPair]:
+    family = RankedRow(**group).group
+    wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
+    names = [name for name in RankedPair.model_fields if name not in group]
+    return [RankedPair(**group, **{name: getattr(pair, name) for name in names}) for pair in wins]
+
+
+def _ranking(
+    rows: pd.DataFrame, compared: pd.DataFrame, models: Sequence[RankedModel], group: dict[str, str], level: float
+) -> Ranking:
+    picked = [row for row in models if row.own_picked is not None]
+    places, shares = [-(row.mean_rank.estimate or 0.0) for row in picked], [row.own_picked or 0.0 for row in picked]
+    return Ranking(
+        **group,
+        n_rankings=len(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])),
+        n_turns=len(rows.drop_duplicates(["dialogue_id", "turn"])),
+        n_workers=int(rows["worker_id"].nunique()),
+        tau=_tau(compared, level),
+        tau_of_models=kendall_tau_b(places, shares),
+    )
+
+
+def _tau(compared: pd.DataFrame, level: float) -> Result:
+    """Over rankings of turns in which the own rater was asked and picked some of the replies, but not all."""
+    asked = compared[compared["own_winner"].notna().to_numpy(dtype=bool)]
+    picked = (asked["own_winner"] == asked["model_a"]).to_numpy(dtype=float)
+    picked = picked - (asked["own_winner"] == asked["model_b"]).to_numpy(dtype=float)
+    ranked = asked["item_id"] + "\x00" + asked["turn"].astype(str) + "\x00" + asked["worker_id"]
+    workers = asked.assign(ranking=ranked).drop_duplicates("ranking")["worker_id"].to_numpy(dtype=object)
+    tau = tau_b_of_pairs(asked["outcome"].to_numpy(dtype=float), picked, ranked.to_numpy(dtype=object))
+    return clustered_mean(tau, workers, name="Kendall's τ-b with the own rater's picks", limits=(-1, 1), level=level)
+
+
+def _where(ranking: Ranking) -> str:
+    return ", ".join(filter(None, (ranking.technique, ranking.setting, ranking.metric)))
+
+
+def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
+    """The order of the models, which of them differ, and how the rankings agree with the own raters' picks."""
+    order = ", ".join(f"{row.model} {signed(row.mean_rank.estimate)}" for row in models)
+    told = f"Mean place in {counted(ranking.n_rankings, 'ranking')} ({_where(ranking)}): {order}."
+    tested = [pair for pair in pairs if pair.differs is not None]
+    if len(tested) == 1:
+        told += f" {tested[0].sentence('by their places')}."
+    elif tested:
+        apart = pairs_apart(sum(bool(pair.differs) for pair in tested), len(tested), "models")
+        told += f" {apart[:1].upper()}{apart[1:]}, clustered by {counted(ranking.n_workers, 'worker')}."
+    if ranking.tau.estimate is not None:
+        limits = f" ({signed_range(ranking.tau.ci_low, ranking.tau.ci_high)})" if ranking.tau.ci_low is not None else ""
+        picks = f"picks of {counted(ranking.tau.n, 'turn')}"
+        told += f" Kendall's τ-b with the own raters' {picks}: {signed(ranking.tau.estimate)}{limits}."
+    return told
+
+
+def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
+    told = [disagreement(f"{pair.names()}, places", pair.paper.p_decides, pair.win_rate.p_decides) for pair in pairs]
+    notes = sorted({f"{note[:1].upper()}{note[1:]}." for pair in pairs for note in pair.win_rate.notes})
+    return [*filter(None, told), *notes]
+
+
+_NAMES: Columns = (
+    ("technique", "Technique", "text"),
+    ("setting", "Setting", "text"),
+    ("metric", "Metric", "text"),
+)
+_MODELS: Columns = (
+    ("model", "Model", "text"),
+    ("n", "Rankings", "count"),
+    ("mean_rank", "Mean place", "number"),
+    ("mean_rank_low", "from", "number"),
+    ("mean_rank_high", "to", "number"),
+    ("best", "Best", "share"),
+    ("best_low", "from", "share"),
+    ("best_high", "to", "share"),
+    ("own_picked", "Picked by the own rater", "share"),
+)
+_PAIRS: Columns = (
+    ("model_a", "Model A", "text"),
+    ("model_b", "Model B", "text"),
+    ("wins_a", "A won", "count"),
+    ("wins_b", "B won", "count"),
+    ("ties", "Ties", "count"),
+    ("win_rate_a", "Win rate of A", "share"),
+    ("ci_low", "from", "share"),
+    ("ci_high", "to", "share"),
+    ("p_clustered", "p, clustered", "p"),
+    ("p_clustered_holm", "p, clustered, Holm", "p"),
+    ("p_value", "p, binomial", "p"),
+    ("p_holm", "p, binomial, Holm", "p"),
+)
+_TAU: Columns = (
+    ("n_rankings", "Rankings", "count"),
+    ("n_turns", "Turns", "count"),
+    ("n_workers", "Workers", "count"),
+    ("tau", "Kendall's τ-b", "number"),
+    ("tau_low", "from", "number"),
+    ("tau_high", "to", "number"),
+    ("tau_of_models", "τ-b over models", "number"),
+)
+_METHODS = (
+    Method(
+        name="Places",
+        text="Place 1 is the best. Of two replies the better place wins; ties are left out of win rates. Clustered: CR1 t "
+        "over workers. The binomial p takes all rankings as independent.",
+        source=f"{PAPER}, App. A; Cameron & Miller 2015",
+    ),
+    Method(
+        name="Kendall's τ-b",
+        text="Of each ranking with what the dialogue's own rater picked in the turn, where neither ties all replies; the "
+        "mean over rankings. Over models: of mean places with how often each was picked.",
+        source=f"{PAPER}, §3.3",
+    ),
+)

@@ -26,6 +26,7 @@ BENCHMARKS = {
     "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),
     "report": ("benchmarks.report_speed", "a report of 10,000 dialogues"),
     "false_positives": ("benchmarks.false_positives", "differences found between equal models (about ten minutes)"),
+    "startup": ("benchmarks.startup", "from a command to its answer, or to its first word"),
     "launch": ("benchmarks.launch", "from the launch command to a page that answers"),
 }
 """Name → module with ``run(quick) -> list[Figure]``, and one line on it."""

@@ -193,6 +193,19 @@ def technique(name: str) -> Technique:
     return known[name]
 
 
+def picking(picks: Picks, *, always: bool = True) -> frozenset[str]:
+    """Names of techniques and of settings with which so many replies of a turn are chosen.
+
+    ``always``: leave out techniques that have a setting in which it is otherwise.
+    """
+    return frozenset(
+        setting or name
+        for name, entry in techniques().items()
+        for setting, theirs in entry.picks.items()
+        if theirs == picks and (setting or not always or set(entry.picks.values()) == {picks})
+    )
+
+
 def recorded_as(name: str) -> str:
     """The technique that records of a task name: its own name but for a few."""
     entry = techniques().get(name)

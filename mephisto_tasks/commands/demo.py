@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import threading
 import time
@@ -15,12 +14,15 @@ import click
 
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import (
+    LOADING,
+    LOADING_MODELS,
     TechniqueCommand,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
+    waiting_for,
 )
 from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.techniques import Technique, technique
@@ -110,7 +112,7 @@ def demo(
         *overrides,
     ]
     with clear_errors():
-        with collector_off():
+        with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
         how_many = _how_many(technique(task), dialogues)
@@ -120,7 +122,7 @@ def demo(
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
@@ -204,15 +206,13 @@ def _simulate(
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    from mephisto_tasks.commands.report import report_of
-    from parlai_humaneval.analysis.reports.study import render
+    from mephisto_tasks.commands.documents import Wanted
+    from mephisto_tasks.commands.report import answers_of
 
-    report = report_of(run.data_dir, run.task_name)
+    tables, known = answers_of(run.data_dir, run.task_name)
+    Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
     if as_json:
-        click.echo(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False))
         return
-    render(report, console())
-    click.echo(
-        f"\nThe answers as tables:  parlai-humaneval export --task-name {run.task_name} "
-        f"--data-dir {run.data_dir} --out tables"
-    )
+    where = f"--task-name {run.task_name} --data-dir {run.data_dir}"
+    click.echo(f"\nThe whole report:       parlai-humaneval report {where} --full")
+    click.echo(f"The answers as tables:  parlai-humaneval export {where} --out tables")

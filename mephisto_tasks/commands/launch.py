@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import TechniqueCommand, clear_errors, console, data_dir_of, data_dir_option
+from mephisto_tasks.commands.options import (
+    LOADING,
+    LOADING_MODELS,
+    TechniqueCommand,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    waiting_for,
+)
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
@@ -48,7 +57,7 @@ def launch(
     overridden as SETTING=VALUE.
     """
     with clear_errors():
-        with collector_off():
+        with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
         if list_confs:
@@ -63,7 +72,7 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         config = settings.compose_config(task, conf, overrides)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
             announce(run)
             follow(run, stop)
     click.echo(f"See the results:  parlai-humaneval report --task-name {run.task_name} --data-dir {run.data_dir}")

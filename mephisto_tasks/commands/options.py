@@ -61,6 +61,22 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
 
 
+@contextmanager
+def waiting_for(what: str) -> Iterator[None]:
+    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        out.print(what)
+        yield
+        return
+    with out.status(what):
+        yield
+
+
+LOADING = "Loading ParlAI and Mephisto…"
+LOADING_MODELS = "Loading the models…"
+
+
 EXPECTED = (
     "ConfigError",
     "CheckError",

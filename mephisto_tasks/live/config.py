@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from mephisto_tasks.engine.rating import RatingConfig
-from parlai_humaneval.protocol.asked.questions import question_for
 from parlai_humaneval.protocol.several_models import History
 from parlai_humaneval.showing.reply_settings import ReplySettings
+from parlai_humaneval.techniques import picking, technique
 
 VARIABLE = frozenset(
     {
@@ -123,7 +123,7 @@ class InteractiveConfig(RatingConfig):
             for setting in self.settings():
                 self.of(setting)
         else:
-            self.question = self.question or question_for(self.technique, self.metric, self.settings()[0])
+            self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
             _check_rules(self)
         return self
 
@@ -234,8 +234,8 @@ def _choices(config: InteractiveConfig) -> None:
     if config.group_size < 2:
         raise ValueError(f"{config.technique} needs at least two replies to choose from: group_size must be 2 or more")
     most = config.group_size if config.max_choices is None else config.max_choices
-    if config.technique == "pw_turn" and (config.min_choices, most) != (1, 1):
-        raise ValueError("pw_turn asks for exactly one reply: leave min_choices and max_choices at 1")
+    if config.technique in picking("one") and (config.min_choices, most) != (1, 1):
+        raise ValueError(f"{config.technique} asks for exactly one reply: leave min_choices and max_choices at 1")
     if most < config.min_choices:
         raise ValueError("max_choices is smaller than min_choices")
     if most > config.group_size:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,15 @@ class Launched:
 
 
 @contextmanager
-def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched]:
+def launched(
+    task: str,
+    config: DictConfig,
+    data_dir: Path,
+    while_loading: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
+
+    ``while_loading`` makes what is entered for as long as models are loaded.
 
     Raises:
         what a blueprint's ``build_study`` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
@@ -103,10 +110,8 @@ def launched(task: str, config: DictConfig, data_dir: Path) -> Iterator[Launched
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         desk = Desk()
-        with (
-            quiet_parlai(),
-            offered(desk),
-        ):  # it logs every option of every model between people and the link they wait for
+        # ParlAI logs every option of every model between people and the link they wait for.
+        with while_loading(), quiet_parlai(), offered(desk):
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None

@@ -24,7 +24,7 @@ _SUBJECT = (
 _JOINS = "and so|and|but|so|because|since|even though|although|though|while"
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
 _SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
-    rf"(?P<sign>\s?[,;:]|\s[–—-])\s{{1,4}}(?P<join>(?:{_JOINS})\s{{1,4}})?"
+    rf"(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
     r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
     rf"|(?<!\beven)\s{{1,4}}(?:(?:{_JOINS}|as)\s{{1,4}}(?={_SUBJECT})|because\s{{1,4}})",
     re.IGNORECASE,
@@ -167,24 +167,25 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
         return _cut_of(text, first, run[1:], after) if len(run) > 1 else None
     if separator == "" or _REMAINS_OPEN.search(text[before.start : before.end]):
         return first.lead, after.start - 1
-    one_word = " " not in text[before.start : before.end]
-    if (
-        len(separator) > len(next_separator) or one_word
-    ):  # “Sorry, but as an AI, I” keeps its “but”; “Well, I'm an AI, so I”
+    # “Sorry, but as an AI, I can't” keeps its “but”, and “Well, I'm an AI, so I don't” its “Well”.
+    if len(separator) > len(next_separator) or " " not in text[before.start : before.end]:
         return first.start, after.start
     return first.lead, last.end
 
 
 def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
     """The masks outside of ``cuts``, and one for each cut."""
-    widened: list[Mask] = []
-    at = 0
+    joined: list[tuple[int, int]] = []
     for start, end in sorted(cuts):
-        start = max(start, at)
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif start < end:
+            joined.append((start, end))
+    widened: list[Mask] = []
+    for start, end in joined:
         within = [mask for mask in masks if start <= mask.start < end]
         if not within:
             continue
-        at = end
         begins = start == 0 or text[:start].rstrip(' "“(')[-1:] in (".", "!", "?", "…", "\n", "")
         masked = any(mask.start == end for mask in masks)
         capital = begins and text[start].isupper() and text[end : end + 1].islower() and not masked

@@ -11,8 +11,8 @@ A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are o
 Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
 
 Talk of being a program (:mod:`~parlai_humaneval.showing.ai_talk`) and instructions that are repeated (“You are a helpful
-assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a
-program is hidden, marks are left only where they cannot be helped (:mod:`~parlai_humaneval.showing.clean_cuts`).
+assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a program is hidden, marks are left
+only where they cannot be helped (:mod:`~parlai_humaneval.showing.clean_cuts`).
 """
 
 from __future__ import annotations

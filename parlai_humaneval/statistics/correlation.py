@@ -99,7 +99,7 @@ def criteria_correlations(scores: Scores, criteria: Sequence[str], kind: Kind = 
     >>> [[round(r, 3) for r in row] for row in criteria_correlations(scores, ['fun', 'fluent'])]
     [[1.0, 0.933], [0.933, 1.0]]
     """
-    columns = [[own.get(name) for own in scores.values()] for name in criteria]
+    columns = [[of_model.get(name) for of_model in scores.values()] for name in criteria]
     matrix: list[list[float | None]] = [[None] * len(criteria) for _ in criteria]
     for i, x in enumerate(columns):
         for j, y in enumerate(columns[: i + 1]):
@@ -124,8 +124,8 @@ def kendall_tau_b(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     pairs = np.array(list(combinations(range(a.size), 2)), dtype=int).reshape(-1, 2)
     first, second = pairs[:, 0], pairs[:, 1]
-    found = tau_b_of_pairs(a[first] - a[second], b[first] - b[second], np.zeros(len(pairs), dtype=int))
-    return float(found[0]) if found.size and not np.isnan(found[0]) else None
+    tau = tau_b_of_pairs(a[first] - a[second], b[first] - b[second], np.zeros(len(pairs), dtype=int))
+    return float(tau[0]) if tau.size and not np.isnan(tau[0]) else None
 
 
 def tau_b_of_pairs(lead_x: npt.ArrayLike, lead_y: npt.ArrayLike, groups: npt.ArrayLike) -> Floats:
@@ -201,17 +201,17 @@ def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cell
     models = pd.factorize(table.columns.get_level_values("model"))[0]
     met = _met(known, models)
     x = np.where(known > 0, x - 50.0, 0.0)  # near the middle, so that sums of squares do not cancel
-    found, paired = [], np.zeros(len(x), dtype=bool)
+    correlations, paired = [], np.zeros(len(x), dtype=bool)
     for start in range(0, len(x), _WORKERS_AT_ONCE):
         rows = slice(start, start + _WORKERS_AT_ONCE)
         r = _correlations(x[rows], known[rows], x, known, min_cells)
         r[met[rows] @ met.T < min_models] = np.nan
         r[np.arange(len(x))[None, :] <= np.arange(start, start + len(r))[:, None]] = np.nan  # each pair once
         there = ~np.isnan(r)
-        found.append(r[there])
+        correlations.append(r[there])
         paired[rows] |= there.any(axis=1)
         paired |= there.any(axis=0)
-    return RaterPairs(np.concatenate(found) if found else np.zeros(0), int(paired.sum()))
+    return RaterPairs(np.concatenate(correlations) if correlations else np.zeros(0), int(paired.sum()))
 
 
 def _met(known: Floats, models: npt.NDArray[np.int_]) -> Floats:

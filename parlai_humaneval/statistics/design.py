@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import fdtrc, fdtri, ndtr, ndtri, stdtrit
 
 from parlai_humaneval.statistics.result import Result
@@ -22,6 +21,13 @@ NEGATIVE = (
 )
 _BEYOND = 1e6
 GAP_SOURCE = "Bloom 1995, Minimum detectable effects"
+
+
+def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
+    """Number the clusters in the order of their first observations."""
+    import pandas as pd  # planning takes the design effect from here, and would wait for pandas
+
+    return pd.factorize(clusters)[0]
 
 
 def design_effect(m: float, icc: float) -> float:
@@ -75,7 +81,7 @@ def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
     >>> observations_per_cluster(['w1', 'w1', 'w1', 'w2'])
     2.5
     """
-    sizes = np.bincount(pd.factorize(np.asarray(clusters, dtype=object))[0]).astype(float)
+    sizes = np.bincount(_codes(np.asarray(clusters, dtype=object))).astype(float)
     return float((sizes**2).sum() / sizes.sum()) if sizes.sum() else None
 
 
@@ -145,7 +151,7 @@ def intraclass_correlation(
     """
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
-    y, codes = y[known], pd.factorize(np.asarray(clusters, dtype=object)[known])[0]
+    y, codes = y[known], _codes(np.asarray(clusters, dtype=object)[known])
     sizes = np.bincount(codes).astype(float)
     base = Result(
         name=name,

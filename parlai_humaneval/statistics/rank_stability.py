@@ -277,7 +277,7 @@ def _resamples(rng: np.random.Generator, codes: npt.NDArray[np.int64], rows: int
     groups = int(codes.max()) + 1
     weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=rows)[:, codes]
     drawn = (np.repeat(np.arange(len(codes)), row) for row in weights)
-    orders: Ints = np.stack([np.resize(rng.permutation(own), length) for own in drawn]).astype(np.int64)
+    orders: Ints = np.stack([np.resize(rng.permutation(dialogues), length) for dialogues in drawn]).astype(np.int64)
     return orders
 
 

@@ -35,10 +35,10 @@ class RaterClock:
         dialogues = tables.dialogues
         keys = pd.MultiIndex.from_frame(dialogues[["dialogue_id", "worker_id"]])
         seconds = dialogues["seconds"].to_numpy(dtype=float, na_value=np.nan)
-        own: pd.Series[Any] = pd.Series(seconds, index=keys)
+        conversations: pd.Series[Any] = pd.Series(seconds, index=keys)
         turns = _time_of_turns(tables.turns)
-        self._talk = _by_both_names(own)
-        self._seconds = _by_both_names(own.dropna().combine_first(_sums(turns)))
+        self._talk = _by_both_names(conversations)
+        self._seconds = _by_both_names(conversations.dropna().combine_first(_sums(turns)))
         self._turns = _by_both_names(turns)
         self._started = _by_both_names(pd.Series(_epoch(dialogues["started"]), index=keys))
         self._rows = {
@@ -48,7 +48,7 @@ class RaterClock:
         judged = tables.judgements
         self._judged: pd.Series[Any] = pd.Series(_epoch(judged["started"]), index=judged["judgement_id"])
         # Who held a dialogue does not matter when its pair is judged.
-        self._of_dialogue = own.groupby(level=0).mean()
+        self._of_dialogue = conversations.groupby(level=0).mean()
 
     def seconds(self, dialogues: Keys, workers: Keys) -> Floats:
         """Of whole conversations: their own time, else that of their turns together."""
@@ -65,8 +65,8 @@ class RaterClock:
         keys = pd.MultiIndex.from_arrays([dialogues, workers])
         codes, names = pd.factorize(keys)
         spread = _found(self._talk, keys) / np.bincount(codes, minlength=len(names))[codes]
-        own = _found(self._turns, pd.MultiIndex.from_arrays([dialogues, workers, turns]))
-        return np.where(np.isnan(spread), own, spread)
+        of_turn = _found(self._turns, pd.MultiIndex.from_arrays([dialogues, workers, turns]))
+        return np.where(np.isnan(spread), of_turn, spread)
 
     def order(self, dialogues: Keys, workers: Keys, turns: Floats | None = None) -> Ints:
         """By when conversations began, as far as it is said, then by the rows of the table; turns of one in their order.
@@ -90,11 +90,11 @@ class RaterClock:
 
 def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
     """By dialogue, worker and turn: each reply's row holds the time of its whole turn."""
-    own = turns[turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)]
-    own = own.drop_duplicates(["dialogue_id", "worker_id", "turn"])
-    keys = pd.MultiIndex.from_arrays([own["dialogue_id"], own["worker_id"], own["turn"].to_numpy(dtype=float)])
-    found: pd.Series[Any] = pd.Series(own["seconds"].to_numpy(dtype=float), index=keys)
-    return found
+    timed = turns[turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)]
+    timed = timed.drop_duplicates(["dialogue_id", "worker_id", "turn"])
+    keys = pd.MultiIndex.from_arrays([timed["dialogue_id"], timed["worker_id"], timed["turn"].to_numpy(dtype=float)])
+    seconds: pd.Series[Any] = pd.Series(timed["seconds"].to_numpy(dtype=float), index=keys)
+    return seconds
 
 
 def _sums(turns: pd.Series[Any]) -> pd.Series[Any]:
@@ -106,8 +106,8 @@ def _first_rows(rows: pd.DataFrame) -> pd.Series[Any]:
     """At which row a dialogue of a worker begins."""
     first = ~rows.duplicated(["dialogue_id", "worker_id"]).to_numpy(dtype=bool)
     keys = pd.MultiIndex.from_frame(rows[["dialogue_id", "worker_id"]][first])
-    found: pd.Series[Any] = pd.Series(np.flatnonzero(first).astype(float), index=keys)
-    return found
+    first_rows: pd.Series[Any] = pd.Series(np.flatnonzero(first).astype(float), index=keys)
+    return first_rows
 
 
 def _by_both_names(known: pd.Series[Any]) -> pd.Series[Any]:
@@ -117,8 +117,8 @@ def _by_both_names(known: pd.Series[Any]) -> pd.Series[Any]:
     names = pd.Index(dialogues.to_numpy(dtype=object) + " by " + workers.to_numpy(dtype=object))
     other = known.set_axis(pd.MultiIndex.from_arrays([names, workers, *more]))
     both: pd.Series[Any] = pd.concat([known, other])
-    found: pd.Series[Any] = both[~both.index.duplicated()]
-    return found
+    named: pd.Series[Any] = both[~both.index.duplicated()]
+    return named
 
 
 def _found(known: pd.Series[Any], keys: pd.Index[Any]) -> Floats:
@@ -175,13 +175,14 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
     """
     clock, groups = RaterClock(tables), choice_groups(tables)
     compared = list(_comparisons(tables, clock))
-    known = {_question(one.metric, one.model_a, one.model_b) for one in compared if one.kind == "turn"}
-    turns = (one for one in _turns(groups, clock) if _question(one.metric, one.model_a, one.model_b) not in known)
+    known = {_question(answers) for answers in compared if answers.kind == "turn"}
+    turns = (answers for answers in _turns(groups, clock) if _question(answers) not in known)
     return [*compared, *turns, *_ticks(groups, clock), *_ratings(tables, clock)]
 
 
-def _question(metric: str, *models: str) -> tuple[str, ...]:
-    return metric, *models
+def _question(answers: TimedAnswers) -> tuple[str, str, str]:
+    """What the answers are about."""
+    return answers.metric, answers.model_a, answers.model_b
 
 
 def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
@@ -195,20 +196,20 @@ def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
         talk=clock.seconds(rows["dialogue_a"], rows["worker_id"]),
         row=_rows(rows),
     ).sort_values(["at", "row", "turn"], kind="stable")
-    for key, own in rows.groupby([*GROUP, "model_a", "model_b"], sort=True):
+    for key, comparisons in rows.groupby([*GROUP, "model_a", "model_b"], sort=True):
         technique, setting, kind, metric, a, b = (str(part) for part in key)
-        seconds = own["seconds"].to_numpy(dtype=float, na_value=np.nan)
+        seconds = comparisons["seconds"].to_numpy(dtype=float, na_value=np.nan)
         if kind != "dialogue":
             # Raters talk to be able to answer: the whole conversation is spent on its answers.
-            answers = own.groupby(["dialogue_a", "worker_id"])["turn"].transform("size").to_numpy(dtype=float)
-            talk = own["talk"].to_numpy(dtype=float) / answers
+            answers = comparisons.groupby(["dialogue_a", "worker_id"])["turn"].transform("size").to_numpy(dtype=float)
+            talk = comparisons["talk"].to_numpy(dtype=float) / answers
             seconds = np.where(np.isnan(talk), seconds, talk)
         filled = _filled(seconds)
         if filled is None:
             continue
-        collection, each = _collection(own, kind, setting, clock)
-        values = (own["outcome"].to_numpy(dtype=float) + 1) / 2
-        workers = own["worker_id"].to_numpy(dtype=object)
+        collection, each = _collection(comparisons, kind, setting, clock)
+        values = (comparisons["outcome"].to_numpy(dtype=float) + 1) / 2
+        workers = comparisons["worker_id"].to_numpy(dtype=object)
         yield TimedAnswers(technique, setting, kind, metric, a, b, values, None, filled, workers, collection, each)
 
 
@@ -235,7 +236,7 @@ def _filled(seconds: Floats) -> Floats | None:
 
 def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     """Every two models whose replies stood side by side, in whichever company: 1 where only A's was chosen, ½ a tie."""
-    found: dict[tuple[str, ...], list[_Turns]] = {}
+    by_pair: dict[tuple[str, ...], list[_Turns]] = {}
     for group in groups:
         if group.kind == "single":
             continue
@@ -246,8 +247,8 @@ def _turns(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAn
             both = ~np.isnan(values)
             columns = (values, seconds, turns.turns, turns.dialogues, turns.workers)
             part = _Turns(*(column[both] for column in columns))
-            found.setdefault((*group.family, group.models[i], group.models[j]), []).append(part)
-    for (technique, setting, metric, a, b), parts in found.items():
+            by_pair.setdefault((*group.family, group.models[i], group.models[j]), []).append(part)
+    for (technique, setting, metric, a, b), parts in by_pair.items():
         values, seconds, numbers, dialogues, workers = (np.concatenate(column) for column in zip(*parts, strict=True))
         filled = _filled(seconds)
         if filled is None:
@@ -332,7 +333,9 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
     units = units[units["seconds"].notna().to_numpy(dtype=bool)]
     units = units.assign(**{name: units[name].fillna("") for name in ("technique", "setting")})
     groups = units.groupby(["technique", "setting", "unit"], sort=True)
-    return [_row(own, str(technique), str(setting), str(unit), level) for (technique, setting, unit), own in groups]
+    return [
+        _row(of_unit, str(technique), str(setting), str(unit), level) for (technique, setting, unit), of_unit in groups
+    ]
 
 
 def _row(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> dict[str, Any]:
@@ -356,8 +359,8 @@ def _units(tables: Tables) -> Iterator[pd.DataFrame]:
     if len(tables.dialogues):
         yield _named(tables.dialogues, "dialogue")
     elif len(tables.turns):
-        own = tables.turns[tables.turns["judgement_id"].isna().to_numpy(dtype=bool)]
-        yield _named(own.drop_duplicates(["dialogue_id", "worker_id", "setting", "metric", "turn"]), "turn")
+        first_hand = tables.turns[tables.turns["judgement_id"].isna().to_numpy(dtype=bool)]
+        yield _named(first_hand.drop_duplicates(["dialogue_id", "worker_id", "setting", "metric", "turn"]), "turn")
     if len(tables.judgements):
         checks = is_set(tables.judgements, "gold")
         yield _named(tables.judgements[~checks], "judgement")
@@ -372,5 +375,5 @@ def _units(tables: Tables) -> Iterator[pd.DataFrame]:
 
 
 def _named(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
-    found: pd.DataFrame = rows[["technique", "setting", "worker_id", "seconds"]].assign(unit=unit)
-    return found
+    units: pd.DataFrame = rows[["technique", "setting", "worker_id", "seconds"]].assign(unit=unit)
+    return units

@@ -39,14 +39,16 @@ def replication(first: Scores, second: Scores, criteria: Sequence[str] | None = 
         raise ValueError(
             f"the runs have no model in common: {', '.join(first) or 'none'} against {', '.join(second) or 'none'}"
         )
-    names = list(criteria) if criteria is not None else list(dict.fromkeys(c for own in first.values() for c in own))
+    names = (
+        list(criteria) if criteria is not None else list(dict.fromkeys(c for scores in first.values() for c in scores))
+    )
     alone = len(set(first) ^ set(second))
-    found = {}
+    results = {}
     for name in names:
         x, y = ([run[model].get(name) for model in models] for run in (first, second))
         result = correlation(x, y, name=f"replication of {name}")
-        found[name] = result.model_copy(update={"source": SOURCE, "details": {"models_of_one_run_only": alone}})
-    return found
+        results[name] = result.model_copy(update={"source": SOURCE, "details": {"models_of_one_run_only": alone}})
+    return results
 
 
 def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result:
@@ -69,9 +71,9 @@ def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha {alpha}: expected more than 0 and less than 1")
-    one, other = _conclusions(first, alpha), _conclusions(second, alpha)
-    pairs = sorted(set(one) & set(other))
-    same = sum(one[pair] == other[pair] for pair in pairs)
+    concluded, concluded_again = _conclusions(first, alpha), _conclusions(second, alpha)
+    pairs = sorted(set(concluded) & set(concluded_again))
+    same = sum(concluded[pair] == concluded_again[pair] for pair in pairs)
     low, high = wilson_interval(same, len(pairs)) or (None, None)
     return Result(
         name=f"pairs with the same conclusion at p < {alpha:g}",
@@ -89,10 +91,10 @@ def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result
 
 def _conclusions(matrix: PairP, alpha: float) -> dict[tuple[str, str], str]:
     """Unordered pair → the better model, or "" where neither is; pairs without a p-value are left out."""
-    found = {}
+    conclusions = {}
     for a, b in {(min(pair), max(pair)) for pair in matrix}:
         ps = [(p, name) for name, other in ((a, b), (b, a)) if (p := matrix.get((name, other))) is not None]
         if ps and a != b:
             p, better = min(ps)
-            found[a, b] = better if p < alpha else ""
-    return found
+            conclusions[a, b] = better if p < alpha else ""
+    return conclusions

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.statistics.wording import number_words, p_words
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Detail = float | int | str | None
 
@@ -99,6 +101,8 @@ def results_table(results: Sequence[Result]) -> pd.DataFrame:
     >>> table[['name', 'estimate', 'n']].iloc[0].tolist()
     ['win rate', 0.6, 10]
     """
+    import pandas as pd  # planning has results too, and would wait for pandas
+
     rows = [{**r.to_dict(), "assumptions": "; ".join(r.assumptions), "notes": "; ".join(r.notes)} for r in results]
     table: pd.DataFrame = pd.DataFrame(rows, columns=list(_COLUMNS))
     nullable: pd.DataFrame = table.astype({**dict.fromkeys(_NUMBERS, "Float64"), "n": "Int64"})

@@ -103,16 +103,16 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     >>> contests[['model_a', 'model_b', 'winner']].iloc[0].tolist()
     ['ada', 'bob', 'ada']
     """
-    one, two = segments["model_0"], segments["model_1"]
-    counted = ((one != two) & (one != HUMAN) & (two != HUMAN)).to_numpy(dtype=bool)
-    own = segments[counted]
-    first = (own["model_0"] < own["model_1"]).to_numpy(dtype=bool)
-    lead = own["lead"].to_numpy(dtype=np.int64)
-    winner = np.where(lead > 0, own["model_0"], own["model_1"]).astype(object)
+    speaker_0, speaker_1 = segments["model_0"], segments["model_1"]
+    counted = ((speaker_0 != speaker_1) & (speaker_0 != HUMAN) & (speaker_1 != HUMAN)).to_numpy(dtype=bool)
+    between_bots = segments[counted]
+    first = (between_bots["model_0"] < between_bots["model_1"]).to_numpy(dtype=bool)
+    lead = between_bots["lead"].to_numpy(dtype=np.int64)
+    winner = np.where(lead > 0, between_bots["model_0"], between_bots["model_1"]).astype(object)
     winner[lead == 0] = TIE
-    contests: pd.DataFrame = own.assign(
-        model_a=np.where(first, own["model_0"], own["model_1"]),
-        model_b=np.where(first, own["model_1"], own["model_0"]),
+    contests: pd.DataFrame = between_bots.assign(
+        model_a=np.where(first, between_bots["model_0"], between_bots["model_1"]),
+        model_b=np.where(first, between_bots["model_1"], between_bots["model_0"]),
         lead_a=np.where(first, lead, -lead),
         winner=winner,
     )
@@ -306,13 +306,13 @@ def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Fl
         .groupby(["model_a", "model_b", "dialogue_id"], sort=True)[["won", "lost"]]
         .sum()
     )
-    found = [
-        ((place[a], place[b]), own["won"].to_numpy(dtype=float), own["lost"].to_numpy(dtype=float))
-        for (a, b), own in counts.groupby(level=[0, 1], sort=True)
+    of_pairs = [
+        ((place[a], place[b]), judged["won"].to_numpy(dtype=float), judged["lost"].to_numpy(dtype=float))
+        for (a, b), judged in counts.groupby(level=[0, 1], sort=True)
     ]
-    pairs = np.array([pair for pair, _, _ in found], dtype=np.int64)
-    sizes = np.array([won.size for _, won, _ in found], dtype=np.int64)
-    return pairs, [won for _, won, _ in found], [lost for _, _, lost in found], sizes
+    pairs = np.array([pair for pair, _, _ in of_pairs], dtype=np.int64)
+    sizes = np.array([won.size for _, won, _ in of_pairs], dtype=np.int64)
+    return pairs, [won for _, won, _ in of_pairs], [lost for _, _, lost in of_pairs], sizes
 
 
 def _curve(pairs: Ints, rates: Floats, models: Sequence[str], left_out: int | None, numbers: Ints) -> StabilityCurve:

@@ -16,6 +16,7 @@ import pandas as pd
 from parlai_humaneval.tables.columns import TableError, TableName, refuse
 from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.schema import TIE
+from parlai_humaneval.techniques import picking
 
 LEAST: Mapping[TableName, Mapping[str, int]] = {
     "turns": {"turn": 1, "position": 0, "seconds": 0, "latency_s": 0, "rank": 1},
@@ -27,9 +28,6 @@ LEAST: Mapping[TableName, Mapping[str, int]] = {
     "judgements": {"seconds": 0},
 }
 """Table → column → smallest value that it may have."""
-
-ONE_PICK, ANY_PICK = frozenset({"soba", "pw_turn"}), frozenset({"sata_random", "sata_user"})
-"""Techniques and settings in which one reply of a turn is chosen, and in which any number of them are."""
 
 _DIALOGUES = {"dialogue_a": "model_a", "dialogue_b": "model_b"}
 _TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn", "judgement_id"]
@@ -207,7 +205,8 @@ def _refuse_several(frame: pd.DataFrame, turn: pd.Series[int], several: pd.Serie
 def picks_one(turns: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Rows of turns whose technique, or its setting, has one reply of a turn chosen."""
     technique, setting = turns["technique"], turns["setting"]
-    return (_named(technique, ONE_PICK) | _named(setting, ONE_PICK)) & ~_named(setting, ANY_PICK)
+    one = picking("one")
+    return (_named(technique, one) | _named(setting, one)) & ~_named(setting, picking("any"))
 
 
 def _named(column: pd.Series[Any], names: frozenset[str]) -> npt.NDArray[np.bool_]:

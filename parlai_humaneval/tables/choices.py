@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.checking import ANY_PICK, ONE_PICK, picks_one
+from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
+from parlai_humaneval.techniques import picking
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
-ONE_PICKED = ONE_PICK | {"free_for_all"}
-"""Where one reply is picked unless the data say otherwise: free-for-all has a variant with several."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = [
@@ -159,9 +158,9 @@ def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
 
 def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], selected: Floats, n: int) -> Floats:
     position = rows["position"].to_numpy(dtype=int)
-    own = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
+    first_of_place = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
     places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
-    places[codes[own], position[own] - 1] = selected[own]
+    places[codes[first_of_place], position[first_of_place] - 1] = selected[first_of_place]
     return places
 
 
@@ -241,8 +240,8 @@ def _choice_groups(tables: Tables) -> tuple[ChoiceGroup, ...]:
     rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
     rows = rows.assign(setting=rows["setting"].fillna(""))
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
-    found = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
-    return tuple(sorted(found, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
+    groups = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
+    return tuple(sorted(groups, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
 
 
 def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
@@ -261,8 +260,8 @@ def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
     if len(pairs) == pairs["dialogue_id"].nunique():
         return rows
-    own = rows["dialogue_id"] + " by " + rows["worker_id"]
-    assigned: pd.DataFrame = rows.assign(dialogue_id=own, rated_dialogue=rows["dialogue_id"])
+    named = rows["dialogue_id"] + " by " + rows["worker_id"]
+    assigned: pd.DataFrame = rows.assign(dialogue_id=named, rated_dialogue=rows["dialogue_id"])
     return assigned
 
 
@@ -291,8 +290,8 @@ def self_comparisons(turns: pd.DataFrame) -> int:
 def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
-    for found in turn_groups(part[several], include_partial=False):
-        yield _of_several(technique, found, part)
+    for turns in turn_groups(part[several], include_partial=False):
+        yield _of_several(technique, turns, part)
     yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
 
 
@@ -307,32 +306,34 @@ def _answered(rows: pd.DataFrame) -> Mask:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _of_several(technique: str, found: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
-    turns = found.counted
+def _of_several(technique: str, turn_group: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
+    turns = turn_group.counted
     group = ChoiceGroup(
         technique=technique,
-        setting=found.setting,
-        metric=found.metric,
-        kind="one" if _picks_one(technique, found) else "any",
+        setting=turn_group.setting,
+        metric=turn_group.metric,
+        kind="one" if _picks_one(technique, turn_group) else "any",
         turns=turns,
         positions=_positions(turns, rows),
-        automatic_turns=found.automatic_turns,
-        failed_replies=found.failed_replies,
-        unfinished_dialogues=found.unfinished_dialogues,
-        unfinished_turns=found.unfinished_turns,
+        automatic_turns=turn_group.automatic_turns,
+        failed_replies=turn_group.failed_replies,
+        unfinished_dialogues=turn_group.unfinished_dialogues,
+        unfinished_turns=turn_group.unfinished_turns,
     )
     # Who must pick one and picked none has not answered.
     return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
 
 
-def _picks_one(technique: str, found: TurnGroup) -> bool:
+def _picks_one(technique: str, turn_group: TurnGroup) -> bool:
     """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
-    names = {technique.lower(), found.setting.lower()}
-    if names & ANY_PICK:
+    names = {technique.lower(), turn_group.setting.lower()}
+    if names & picking("any"):
         return False
     # Equal replies are shown once, and picked together: then places tell, else models.
-    picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (found.counted.by_position, found.counted.chosen)))
-    return bool((picks <= 1).all() if names & ONE_PICKED else (picks == 1).all())
+    picks = np.minimum(
+        *(np.nansum(shown, axis=1) for shown in (turn_group.counted.by_position, turn_group.counted.chosen))
+    )
+    return bool((picks <= 1).all() if names & picking("one", always=False) else (picks == 1).all())
 
 
 def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:

@@ -274,7 +274,7 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
     model_a, model_b = sorted(sides.values())
     verdict = answer.selected[0]
     winner = sides.get(verdict, TIE)
-    own = None if rating.verdict is None else sides.get(rating.verdict, TIE)
+    own_winner = None if rating.verdict is None else sides.get(rating.verdict, TIE)
     yield {
         **comparison(record, model_a, model_b, answer),
         "item_id": record.item_id,
@@ -289,7 +289,7 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
         "both_bad": int(verdict == "both_bad"),
         "question": question.text,
         "own_worker": rating.worker,
-        "own_winner": own,
+        "own_winner": own_winner,
     }
 
 
@@ -368,12 +368,12 @@ def _own_asked(turn: Turn) -> bool:
 
 def _places(turn: Turn, answer: GivenAnswer) -> dict[str, int]:
     """Candidate → place; replies that were shown as one share it."""
-    found = {}
+    places = {}
     for candidate in turn.candidates:
         place = answer.ranks.get(candidate.candidate_id, answer.ranks.get(candidate.same_as or ""))
         if place is not None and not candidate.failed:
-            found[candidate.candidate_id] = place
-    return found
+            places[candidate.candidate_id] = place
+    return places
 
 
 def _better(a: Candidate, b: Candidate, lead_of_a: int) -> str:

@@ -35,7 +35,10 @@ def test_every_benchmark_can_be_loaded(name: str) -> None:
         "bundle",
         "reading",
         "analysis",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("latency", "self_chat", "serving", "report")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("latency", "self_chat", "serving", "report", "startup")
+        ),
     ],
 )
 def test_quick_run_gives_figures(name: str) -> None:

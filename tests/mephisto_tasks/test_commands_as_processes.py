@@ -133,7 +133,14 @@ async def whole_dialogue_at(url: str, worker: str) -> None:
 
 @pytest.mark.slow
 def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
-    """With an empty home and no terminal: every line on standard output belongs to one JSON report."""
+    """With an empty home and no terminal: every line on standard output belongs to one JSON report.
+
+    Standard error says what is waited for; embedded models are not made to wait for torch.
+    """
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, sys\natexit.register(lambda: print('torch' in sys.modules, file=sys.stderr))\n"
+    )
+    home = environment(tmp_path)
     done = subprocess.run(
         arguments(
             tmp_path,
@@ -148,7 +155,7 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
             "--data-dir",
             str(tmp_path / "d"),
         ),
-        env=environment(tmp_path),
+        env={**home, "PYTHONPATH": os.pathsep.join([str(tmp_path), home["PYTHONPATH"]])},
         capture_output=True,
         text=True,
         timeout=120,
@@ -159,6 +166,8 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert isinstance(report, dict)
     assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[:2] == ["Loading ParlAI and Mephisto…", "Loading the models…"]
+    assert done.stderr.splitlines()[-1] == "False", "torch was imported"
     (task,) = task_names(tmp_path / "d")
     assert [record.simulated for record in read_records(tmp_path / "d", task)] == [True] * 3
 
@@ -183,6 +192,9 @@ def test_compat_asks_nothing_and_opens_nothing(tmp_path: Path) -> None:
         "Operator(db)._run_tracker_task.cancel()\n"
         "import logging; logging.getLogger('any').warning('a warning')\n"
         "import mephisto.tools.scripts\n"
+        "assert 'torch' not in sys.modules, 'nobody asked for it'\n"
+        "import torch.multiprocessing; from parlai.utils.misc import round_sigfigs\n"
+        "assert round_sigfigs(torch.tensor(0.12345), 2) == 0.12, 'ParlAI knows tensors still'\n"
         "assert dataclasses.dataclass.__module__ == 'dataclasses', 'the workaround stays in place'\n"
         "print('fine')\n"
     )

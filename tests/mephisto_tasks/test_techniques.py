@@ -8,9 +8,9 @@ import pytest
 import yaml
 from mephisto.operations.registry import get_blueprint_from_type
 
+from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.judging.blueprint import StaticBlueprint
 from mephisto_tasks.live.blueprint import InteractiveBlueprint
-from mephisto_tasks.presets import task_dir
 from mephisto_tasks.study.blueprints import blueprint_of
 from parlai_humaneval.quality.registry import known_checks
 from parlai_humaneval.techniques import Technique, recorded_as, techniques

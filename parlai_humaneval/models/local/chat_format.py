@@ -107,7 +107,7 @@ class ChatFormat(PromptFormat):
         chat = _chat("user", "assistant", "user")
         text = self._render(chat, add_generation_prompt=False)
         between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
-        return tuple(dict.fromkeys(found.strip() for found in MARKER.findall(between)))
+        return tuple(dict.fromkeys(marker.strip() for marker in MARKER.findall(between)))
 
     def _opening_of_reply(self) -> str:
         """What comes before the bot's words, where a template does not write it when asked for a reply; often nothing."""

@@ -72,11 +72,11 @@ def wordless(tokenizer: Any) -> set[int]:
 
 def _longest(pretrained: Pretrained, config: Any) -> int:
     """As the model's makers say, or else a generous reply that leaves half of what it can read to the dialogue."""
-    own = config.max_new_tokens
-    if own is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
-        own = config.max_length - 1  # that counts the token which starts every text
+    longest = config.max_new_tokens
+    if longest is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
+        longest = config.max_length - 1  # that counts the token which starts every text
     room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
-    return int(own or min(DEFAULT_NEW_TOKENS, max(1, room)))
+    return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
 
 
 def _ends(pretrained: Pretrained, config: Any) -> list[int]:
@@ -154,8 +154,12 @@ def _generate(
 def _harmless_padding(pretrained: Pretrained, prompts: Sequence[Sequence[int]]) -> int:
     """A token to pad with. Any will do, as it is masked, but ``generate`` warns of one with which a prompt ends."""
     last = {prompt[-1] for prompt in prompts}
-    own = pretrained.tokenizer.pad_token_id
-    return own if own is not None and own not in last else next(i for i in range(len(last) + 1) if i not in last)
+    padding = pretrained.tokenizer.pad_token_id
+    return (
+        padding
+        if padding is not None and padding not in last
+        else next(i for i in range(len(last) + 1) if i not in last)
+    )
 
 
 def _padded(

@@ -93,10 +93,10 @@ def _controls(tokenizer: Any) -> tuple[str, ...]:
 
 def system_text(prompt: str, played: Played) -> str:
     """The system prompt with the personas: in the place of ``{persona}``, or after it."""
-    own = " ".join(played.own)
-    lines = [prompt.replace(PERSONA_PLACE, own)]
-    if own and PERSONA_PLACE not in prompt:
-        lines.append(f"Your persona: {own}")
+    persona = " ".join(played.own)
+    lines = [prompt.replace(PERSONA_PLACE, persona)]
+    if persona and PERSONA_PLACE not in prompt:
+        lines.append(f"Your persona: {persona}")
     if played.partner:
         lines.append(f"The persona of the person you talk to: {' '.join(played.partner)}")
     return "\n".join(line for line in lines if line.strip())
@@ -110,8 +110,8 @@ def finish(text: str, end: Callable[[str], int | None]) -> str:
 
 def next_turn(text: str) -> int | None:
     """Where the model begins another turn by a label (“Human:”)."""
-    found = NEXT_TURN.search(text, len(text) - len(OWN_LABELS.sub("", text.lstrip())))
-    return found.start() if found else None
+    label = NEXT_TURN.search(text, len(text) - len(OWN_LABELS.sub("", text.lstrip())))
+    return label.start() if label else None
 
 
 def fit(form: PromptFormat, played: Played, dialogue: Sequence[Line], room: int | None) -> list[int]:

@@ -51,14 +51,14 @@ def from_answer(answer: bytes) -> str:
     if len(answer) > MAX_BYTES:
         raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes")
     try:
-        found: Any = json.loads(answer.decode("utf-8"))
+        content: Any = json.loads(answer.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"the answer is not JSON in UTF-8: {shown(answer)}") from error
-    if not isinstance(found, dict) or "text" not in found:
+    if not isinstance(content, dict) or "text" not in content:
         raise BadAnswer(f'the answer is no JSON object with a "text": {shown(answer)}')
-    if not isinstance(found["text"], str):
+    if not isinstance(content["text"], str):
         raise BadAnswer(f'"text" of the answer is not a string: {shown(answer)}')
-    return found["text"]
+    return content["text"]
 
 
 def shown(answer: bytes) -> str:

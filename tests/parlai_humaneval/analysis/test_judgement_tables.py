@@ -17,6 +17,8 @@ from make_judgements import (
 )
 from make_live_records import make_choice, make_ticked, make_verdict
 
+from parlai_humaneval.protocol.records.judgement import HUMAN
+from parlai_humaneval.tables import schema
 from parlai_humaneval.tables.columns import TableError, typed
 from parlai_humaneval.tables.files import read_tables, write_tables
 from parlai_humaneval.tables.from_records import tables
@@ -226,3 +228,8 @@ def test_unknown_labels_are_named_with_their_row(column, value, message):
     frame.loc[1, column] = value
     with pytest.raises(TableError, match=message):
         typed("segments", frame)
+
+
+def test_people_have_the_same_name_in_records_and_tables():
+    """Tables know nothing of records, so that both name a person among the speakers."""
+    assert schema.HUMAN == HUMAN

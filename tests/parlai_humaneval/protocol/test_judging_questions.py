@@ -14,7 +14,7 @@ from parlai_humaneval.protocol.asked.judging_questions import (
     label_questions,
     pair_question,
 )
-from parlai_humaneval.protocol.asked.questions import question_for
+from parlai_humaneval.techniques import technique
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from parlai_humaneval.protocol.asked.questions import question_for
     ],
 )
 def test_pw_dialog_asks_as_smith_et_al_2022_section_3_1_3(metric: str, question: str) -> None:
-    assert pair_question(metric) == question_for("pw_dialog", metric) == question
+    assert pair_question(metric) == technique("pw_dialog").question(metric) == question
 
 
 def test_pw_dialog_has_the_three_metrics_of_the_paper_and_two_answers() -> None:
@@ -72,4 +72,4 @@ def test_unknown_names_are_told_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="no feature 'fluency'; choose one of: fluent, specific, sensible"):
         feature_question("fluency")
     with pytest.raises(ValueError, match="rank, dimensions"):
-        question_for("third_party", "order")
+        technique("third_party").question("order")

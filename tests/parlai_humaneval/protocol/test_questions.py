@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.protocol.asked.questions import question_for
-from parlai_humaneval.techniques import PW_TURN
+from parlai_humaneval.techniques import PW_TURN, technique
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,7 @@ from parlai_humaneval.techniques import PW_TURN
     ],
 )
 def test_pw_turn_asks_as_smith_et_al_2022_section_3_1_2(metric: str, question: str) -> None:
-    assert question_for("pw_turn", metric) == question
+    assert technique("pw_turn").question(metric) == question
 
 
 def test_pw_turn_has_the_three_metrics_of_the_paper() -> None:
@@ -30,8 +29,8 @@ def test_pw_turn_has_the_three_metrics_of_the_paper() -> None:
 
 def test_unknown_metrics_and_techniques_name_those_there_are() -> None:
     with pytest.raises(ValueError, match="preference, humanness, interestingness"):
-        question_for("pw_turn", "engagingness")
+        technique("pw_turn").question("engagingness")
     with pytest.raises(
         ValueError, match=r"no technique 'pw_trun'; choose one of:\n  pw_turn +PW-Turn \(Smith et al. 2022"
     ):
-        question_for("pw_trun", "preference")
+        technique("pw_trun").question("preference")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parlai_humaneval.showing.identity import giveaways, mask_identity, masked_text, unmask
@@ -175,6 +175,7 @@ def test_a_reply_of_spaces_takes_no_longer_than_one_of_words() -> None:
         st.tuples(st.sampled_from(LINES), st.sampled_from([" ", "\n", "  ", ", ", ""])), min_size=1, max_size=7
     ).map(lambda pairs: "".join(line + gap for line, gap in pairs))
 )
+@example("Remember, I'm an AI model! i'm a bot lol As an AI language model, I cannot taste food. ")
 def test_any_mixture_can_be_had_back_and_is_never_empty(text: str) -> None:
     """Masks are in order and apart, the text before is kept, words remain, and what stays was said so."""
     found, masks = mask_identity(text, ZOO, ai_talk=True)

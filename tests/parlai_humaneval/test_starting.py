@@ -1,0 +1,45 @@
+"""Commands answer at once: each imports what it needs, when it needs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+LIBRARIES = (
+    "torch",
+    "parlai",
+    "mephisto",
+    "pandas",
+    "scipy",
+    "numpy",
+    "statsmodels",
+    "sklearn",
+    "matplotlib",
+    "aiohttp",
+)
+
+
+def imported(arguments: list[str], libraries: tuple[str, ...]) -> list[str]:
+    """Those of ``libraries`` that a process has loaded when its command ends."""
+    code = (
+        "import sys\nfrom parlai_humaneval.cli import main\n"
+        f"try: main({arguments!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
+        f"print([name for name in {libraries!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names: list[str] = eval(done.stdout.splitlines()[-1])
+    return names
+
+
+@pytest.mark.parametrize("command", ["", "demo", "launch", "report", "export", "import", "models", "self-chat"])
+def test_help_waits_for_nothing(command: str) -> None:
+    """Guards whoever looks something up: no library that takes longer to load than the text to read."""
+    assert imported([*command.split(), "--help"], LIBRARIES) == []
+
+
+def test_a_plan_needs_numbers_alone() -> None:
+    """Guards a quick start of what is tried with many settings."""
+    assert imported(["plan", "--technique", "pw_turn", "--gap", "0.1"], LIBRARIES) == ["scipy", "numpy"]

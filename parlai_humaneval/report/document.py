@@ -292,6 +292,10 @@ class Document(BaseModel):
         found = next((section.headline for section in self.sections.values() if section.headline), "")
         return found or self.facts.nothing
 
+    def in_short(self) -> list[str]:
+        """What sections that answer no question have to say to the reader of a summary."""
+        return [line for section in self.sections.values() for line in section.in_short()]
+
     def methods(self) -> list[Method]:
         """How the numbers of all sections were made, each once."""
         found = {method.name: method for section in self.sections.values() for method in section.methods()}

@@ -20,8 +20,11 @@ Pair = tuple[str, str]
 """A label and what it says."""
 
 
-def qualifying(facts: Facts, answers: Sequence[Summary]) -> list[str]:
-    """What qualifies the verdict, each once: disagreeing tests, remarks, and what was left out or is unfinished."""
+def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
+    """What qualifies the verdict, each once: disagreeing tests, remarks, and what was left out or is unfinished.
+
+    ``in_short``: what sections say that answer no question.
+    """
     found = [
         disagreements(answers),
         *(remark for answer in answers for remark in answer.remarks),
@@ -32,6 +35,7 @@ def qualifying(facts: Facts, answers: Sequence[Summary]) -> list[str]:
             f"{one.check} failed in {one.units:,} dialogues or judgements that count all the same."
             for one in facts.flagged
         ),
+        *in_short,
         *facts.notes,
     ]
     models = {model.name for model in facts.models}

@@ -175,7 +175,7 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
             answers=[_answer(answer, draw) for answer in answers],
             in_sight=len(answers) <= ANSWERS_IN_SIGHT,
             sentence=sentence_for(document),
-            qualifying=qualifying(facts, answers),
+            qualifying=qualifying(facts, answers, document.in_short()),
             raters_line=raters_line(facts),
             folds=list(_folds(document, draw)),
             data_words=data_words(facts),

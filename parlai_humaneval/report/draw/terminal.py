@@ -39,7 +39,7 @@ def print_summary(document: Document, console: Console) -> None:
         _print_block(answer, console)
     if len(answers) > BLOCKS:
         console.print(Text(f"{len(answers) - BLOCKS:,} more questions: --full shows them.", style="dim"))
-    remarks = qualifying(document.facts, answers)
+    remarks = qualifying(document.facts, answers, document.in_short())
     console.print()
     for remark in remarks[:REMARKS]:
         console.print(Text(f"- {remark}"))
@@ -93,7 +93,7 @@ def print_document(document: Document, console: Console) -> None:
     console.print()
     for label, words in [*data_words(document.facts), *raters_words(document.facts)]:
         console.print(Text.assemble((f"{label}: ", "dim"), words))
-    for remark in qualifying(document.facts, answers):
+    for remark in qualifying(document.facts, answers, document.in_short()):
         console.print(Text(f"- {remark}"))
     if document.facts.excluded is not None:
         _print_table(excluded_table(document.facts.excluded), console)

@@ -45,11 +45,12 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+# A file stays with one process: what its tests share (a launch, a trained model) is made once.
 test-python: install $(SERVER_INSTALLED)
-	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 -m "not browser" $(ARGS)
+	PARLAI_HUMANEVAL_SERVER=$(SERVER) $(BIN)/python -m pytest tests -n 2 --dist loadfile -m "not browser" $(ARGS)
 
 explore: install
-	$(BIN)/python -m pytest tests -n 2 -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
+	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
 
 test-browser: install check-chromium
 	$(BIN)/python -m pytest tests -m browser $(ARGS)

@@ -26,7 +26,7 @@ setup(
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
         "": ["py.typed", "*.pyi"],
-        "parlai_humaneval": ["data/**/*", "opt_presets/**/*", "report/**/templates/*"],
+        "parlai_humaneval": ["data/**/*", "opt_presets/**/*", "report/**/templates/*", "report/*.bib"],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import threading
 import time
@@ -207,15 +206,13 @@ def _simulate(
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    from mephisto_tasks.commands.report import report_of
-    from parlai_humaneval.analysis.reports.study import render
+    from mephisto_tasks.commands.documents import Wanted
+    from mephisto_tasks.commands.report import answers_of
 
-    report = report_of(run.data_dir, run.task_name)
+    tables, known = answers_of(run.data_dir, run.task_name)
+    Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
     if as_json:
-        click.echo(json.dumps(report.model_dump(mode="json"), indent=2, ensure_ascii=False))
         return
-    render(report, console())
-    click.echo(
-        f"\nThe answers as tables:  parlai-humaneval export --task-name {run.task_name} "
-        f"--data-dir {run.data_dir} --out tables"
-    )
+    where = f"--task-name {run.task_name} --data-dir {run.data_dir}"
+    click.echo(f"\nThe whole report:       parlai-humaneval report {where} --full")
+    click.echo(f"The answers as tables:  parlai-humaneval export {where} --out tables")

@@ -14,14 +14,13 @@ import click
 from mephisto_tasks.commands.options import console
 from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
 from parlai_humaneval.report.draw.html import figure_count
-from parlai_humaneval.report.making import make_document, tables_of
+from parlai_humaneval.report.draw.terminal import print_document, print_summary
+from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.titles import default_title
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
-    from parlai_humaneval.analysis.reports.types import Report
-    from parlai_humaneval.report.document import Document
+    from parlai_humaneval.report.document import Document, TaskFacts
     from parlai_humaneval.tables.from_records import Tables
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
@@ -29,12 +28,16 @@ PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial).
 
 @dataclass(frozen=True)
 class Wanted:
-    """``page``: of the report, if one is to be written. ``title``: None: made of what the tables or the task say."""
+    """``page``: of the report, if one is to be written. ``full``: every section is printed, not only the summary.
+
+    ``title``: None: made of what the tables or the task say.
+    """
 
     page: Path | None
     as_json: bool
-    seed: int
-    draws: int
+    seed: int = 0
+    draws: int = 1_000
+    full: bool = False
     title: str | None = None
     include_partial: bool = False
     onboarding: float = 0.0
@@ -52,7 +55,7 @@ class Wanted:
             except OutputError as error:
                 raise click.ClickException(str(error)) from error
 
-    def report_tables(self, folder: Path) -> None:
+    def report_folder(self, folder: Path) -> None:
         """All that is to be said of a folder of tables.
 
         Raises:
@@ -60,31 +63,18 @@ class Wanted:
         """
         with self._progress("Reading tables"):
             tables = tables_of(folder)
-        document = self._document(tables, default_title(tables))
-        # First the files: who reads through `head` closes the pipe while all of it is being printed.
-        written = self._write(document)
-        if not self.as_json:
-            from parlai_humaneval.report.draw.terminal import print_document
+        self.report(tables, default_title(tables))
 
-            print_document(document, console())
+    def report(self, tables: Tables, title: str, task: TaskFacts | None = None) -> None:
+        """All that is to be said of tables: the page, if one is wanted, and the print or JSON."""
+        document = self._document(tables, title, task)
+        # First the files: who reads through `head` closes the pipe while all of it is being printed.
+        written = self._write(document, tables)
+        if not self.as_json:
+            (print_document if self.full else print_summary)(document, console())
         self._tell(document, written)
 
-    def report_task(self, tables: Tables, report: Report) -> None:
-        """All that is to be said of a task: its page, if one is wanted, and the print of its technique's report or JSON."""
-        document, written = None, list[Path]()
-        if self.page is not None or self.as_json:
-            document = self._document(tables, ", ".join(report.tasks) or report.technique, report)
-            written = self._write(document)
-        if not self.as_json:
-            from parlai_humaneval.analysis.reports.study import render
-            from parlai_humaneval.report.draw.terminal import print_replies
-
-            render(report, console())
-            print_replies(tables, console())
-        if document is not None:
-            self._tell(document, written)
-
-    def _document(self, tables: Tables, title: str, report: Report | None = None) -> Document:
+    def _document(self, tables: Tables, title: str, task: TaskFacts | None) -> Document:
         options = Options(
             seed=self.seed,
             draws=self.draws,
@@ -94,14 +84,14 @@ class Wanted:
         )
         notes = (PARTIAL,) if self.include_partial else ()
         with self._progress("Estimating"):
-            return make_document(tables, options, title=self.title or title, report=report, notes=notes)
+            return make_document(tables, options, title=self.title or title, task=task, notes=notes)
 
-    def _write(self, document: Document) -> list[Path]:
+    def _write(self, document: Document, tables: Tables) -> list[Path]:
         """Files of the page; none where none is wanted."""
         if self.page is None:
             return []
         with self._progress("Drawing figures", figure_count(document)) as advance:
-            return write_document(document, self.page, on_figure=advance)
+            return write_document(document, self.page, tables, on_figure=advance)
 
     def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
@@ -110,7 +100,7 @@ class Wanted:
         elif self.page is not None:
             click.echo(f"Report → {self.page}")
             tables = counted(len(written) - 1, "file")
-            click.echo(f"The same as JSON, CSV and LaTeX → {folder_of(self.page)}/ ({tables})")
+            click.echo(f"The same as JSON, CSV and LaTeX, with the answers → {folder_of(self.page)}/ ({tables})")
 
     @contextmanager
     def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:

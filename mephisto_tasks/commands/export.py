@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+
+if TYPE_CHECKING:
+    from parlai_humaneval.protocol.records.rated import Rated
+    from parlai_humaneval.tables.from_records import Tables
 
 EPILOG = """\b
 Examples:
@@ -44,11 +49,9 @@ def export(
     """
     with clear_errors():
         from mephisto_tasks.stored.results import read_records
-        from parlai_humaneval.importing.names import without_names
         from parlai_humaneval.protocol.records.judgement import JudgementRecord
         from parlai_humaneval.statistics.wording import counted
         from parlai_humaneval.tables.files import check_free, save_tables
-        from parlai_humaneval.tables.from_records import tables
 
         folder = Path(out).expanduser()
         check_free(folder, force=force)
@@ -56,7 +59,7 @@ def export(
         chosen = list(dict.fromkeys(tasks))
         records = [record for task in chosen for record in read_records(directory, task)]
         judged = sum(isinstance(record, JudgementRecord) for record in records)
-        clean, changed = without_names(tables(records), _pseudonyms(directory, chosen))
+        clean, changed = pseudonymous(records, directory, chosen)
         written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     live = len(records) - judged
     workers = len({record.worker for record in records})
@@ -69,6 +72,14 @@ def export(
     click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
     if changed:
         click.echo(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
+
+
+def pseudonymous(records: Sequence[Rated], data_dir: Path, tasks: Sequence[str]) -> tuple[Tables, int]:
+    """The tidy tables of ``records``, all of ``tasks``, without workers' names; and in how many texts names stood."""
+    from parlai_humaneval.importing.names import without_names
+    from parlai_humaneval.tables.from_records import tables
+
+    return without_names(tables(records), _pseudonyms(data_dir, tasks))
 
 
 def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:

@@ -12,13 +12,14 @@ import click
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from parlai_humaneval.analysis.reports.types import PracticeCount, Report
     from parlai_humaneval.protocol.records.rated import Rated
+    from parlai_humaneval.report.document import PracticeCount, TaskFacts
     from parlai_humaneval.tables.from_records import Tables
 
 EPILOG = """\b
 Examples:
   parlai-humaneval report --task-name pw-turn-preference
+  parlai-humaneval report --task-name pw-turn-preference --full
   parlai-humaneval report --task-name pw-turn-preference --out report.html
   parlai-humaneval report --tables tables --out report.html --title "Release candidate 2"
   parlai-humaneval report --tables tables --json | jq .turns.models
@@ -42,7 +43,7 @@ Scope = Literal["worker", "dialogue"]
     "--task-name",
     "tasks",
     multiple=True,
-    help="Task to report on; several, of one technique, are reported together. Without it, the tasks are listed.",
+    help="Task to report on; several are reported together. Without it, the tasks are listed.",
 )
 @click.option(
     "--tables",
@@ -59,14 +60,13 @@ Scope = Literal["worker", "dialogue"]
     metavar="TEXT",
     help="Of the page, and of how it is cited. Default: the models and the technique, or the task.",
 )
+@click.option("--full", is_flag=True, help="Print every section, not only the summary.")
 @click.option("--force", is_flag=True, help="Replace a report that stands at --out already.")
 @data_dir_option
 @json_option
 @click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished live dialogues too.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
-@click.option(
-    "--draws", type=click.IntRange(min=100), default=1000, show_default=True, help="Of each bootstrap of the page."
-)
+@click.option("--draws", type=click.IntRange(min=100), default=1000, show_default=True, help="Of each bootstrap.")
 @click.option(
     "--exclude",
     metavar="CHECKS",
@@ -100,6 +100,7 @@ def report(
     tables_dir: str | None,
     out: str | None,
     title: str | None,
+    full: bool,
     force: bool,
     data_dir: str | None,
     as_json: bool,
@@ -112,7 +113,10 @@ def report(
     reuse: int | None,
     everywhere: bool,
 ) -> None:
-    """What the technique's paper prints, with honest intervals, and how many answers it rests on."""
+    """Who is better, how sure that is, and how many answers it rests on.
+
+    Prints a summary of one screen: the answer, the models, the pairs, what was left out. --full prints every section.
+    """
     with clear_errors():
         from mephisto_tasks.commands.documents import Wanted
 
@@ -123,6 +127,7 @@ def report(
             as_json=as_json,
             seed=seed,
             draws=draws,
+            full=full,
             title=title,
             include_partial=include_partial,
             onboarding=onboarding,
@@ -131,7 +136,7 @@ def report(
         if folder is not None:
             _only_tables(tasks, data_dir, exclude, exclude_scope, everywhere)
             wanted.check(force, folder)
-            wanted.report_tables(folder)
+            wanted.report_folder(folder)
             return
         if not tasks:
             if out is not None:
@@ -141,16 +146,14 @@ def report(
         wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
             raise click.ClickException("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
-        tables, result = answers_of(
+        tables, known = answers_of(
             data_dir_of(data_dir),
             tasks,
-            include_partial=include_partial,
-            seed=seed,
             exclude=exclude if exclude is not None or not everywhere else OF_PAPER,
             scope=exclude_scope,
             everywhere=everywhere,
         )
-        wanted.report_task(tables, result)
+        wanted.report(tables, ", ".join(known.tasks), known)
 
 
 def _only_tables(
@@ -180,79 +183,45 @@ def _only_tables(
         )
 
 
-def report_of(
-    data_dir: Path,
-    task_name: str | Sequence[str],
-    *,
-    include_partial: bool = False,
-    seed: int = 0,
-    exclude: str | None = None,
-    scope: Scope = "worker",
-    everywhere: bool = False,
-) -> Report:
-    """The report of a task, or of several of one technique; arguments and errors are those of :func:`answers_of`."""
-    return answers_of(
-        data_dir,
-        task_name,
-        include_partial=include_partial,
-        seed=seed,
-        exclude=exclude,
-        scope=scope,
-        everywhere=everywhere,
-    )[1]
-
-
 def answers_of(
     data_dir: Path,
     task_name: str | Sequence[str],
     *,
-    include_partial: bool = False,
-    seed: int = 0,
     exclude: str | None = None,
     scope: Scope = "worker",
     everywhere: bool = False,
-) -> tuple[Tables, Report]:
-    """The tidy tables of a task, or of several of one technique, without what is left out; and their report.
+) -> tuple[Tables, TaskFacts]:
+    """The tidy tables of a task, or of several, without what is left out; and what only the database knows of them.
 
     Args:
         data_dir: of Mephisto's database and the answers.
         task_name: the task or tasks.
-        include_partial: count the answered turns of unfinished live dialogues too.
-        seed: of bootstrap intervals.
         exclude: names of quality checks with commas between, or ``paper``; None leaves nobody out.
         scope: whether a failure leaves out all that the worker did, or the failing dialogue.
         everywhere: workers who fail in any task of the data directory are left out as well.
 
     Raises:
-        ResultsError, TableError, CheckError: no such task, tasks of several techniques, no such check.
+        ResultsError, TableError, CheckError: no such task, no such check.
     """
     from mephisto_tasks.commands.excluding import leave_out, wanted_checks
+    from mephisto_tasks.commands.export import pseudonymous
     from mephisto_tasks.stored.results import read_records, technique_of
-    from parlai_humaneval.analysis.reports.study import study_report
-    from parlai_humaneval.tables.from_records import tables
+    from parlai_humaneval.report.document import TaskFacts
 
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
     checks = None if exclude is None else wanted_checks(exclude, OF_PAPER)
     records: list[Rated] = [record for name in names for record in read_records(data_dir, name)]
-    found = records[0].technique if records else technique_of(data_dir, names[0])
-    technique = {"technique": found} if found else {}
-    known: dict[str, object] = {"practice": _practice(data_dir, names)}
-    if not records:
-        known["tasks"] = names
+    technique = records[0].technique if records else technique_of(data_dir, names[0])
+    excluded = None
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
-        known["excluded"] = excluded
-        if not records and (excluded.here.dialogues or excluded.here.judgements):
-            what = "judgement" if excluded.here.judgements else "dialogue"
-            known |= {"tasks": names, "headline": f"Every {what} was left out by the checks: none remains."}
-    tidy = tables(records)
-    result = study_report(tidy, include_partial=include_partial, seed=seed, **technique)
-    return tidy, result.model_copy(update=known)
+    known = TaskFacts(tasks=names, technique=technique, practice=_practice(data_dir, names), excluded=excluded)
+    return pseudonymous(records, data_dir, names)[0], known
 
 
 def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:
     from mephisto_tasks.stored.results import past_practices
-    from parlai_humaneval.analysis.reports.types import PracticeCount
+    from parlai_humaneval.report.document import PracticeCount
 
     verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name).values()]
     if not verdicts:

@@ -1,8 +1,5 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
-from parlai_humaneval.analysis.reports.pairwise import PairwiseReport
-from parlai_humaneval.analysis.reports.study import render, study_report
-from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.power import (
@@ -20,6 +17,7 @@ from parlai_humaneval.planning.simulate import simulated_power
 from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.files import write_document
+from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.statistics.agreement import (
     cohen_kappa,
@@ -188,14 +186,12 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
-    "PairwiseReport",
     "Plan",
     "PlanError",
     "PlanInputs",
     "RatedCriterion",
     "RatedPair",
     "RaterPairs",
-    "Report",
     "Reselection",
     "Result",
     "ScoreGap",
@@ -298,6 +294,8 @@ __all__ = [
     "permutation_logrank_test",
     "plackett_luce",
     "plan_study",
+    "print_document",
+    "print_summary",
     "rank_clusters",
     "rank_range",
     "rank_range_shortest",
@@ -313,7 +311,6 @@ __all__ = [
     "read_tables",
     "reasons",
     "register_statistic",
-    "render",
     "replication",
     "reselection",
     "results_table",
@@ -332,7 +329,6 @@ __all__ = [
     "stability_curves",
     "standardise",
     "standardised",
-    "study_report",
     "success_rate",
     "survival_curve",
     "survival_score_test",

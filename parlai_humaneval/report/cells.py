@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, TableColumn
@@ -13,6 +13,8 @@ from parlai_humaneval.statistics.wording import (
     p_cell,
     percent,
     percent_range,
+    points_range,
+    points_words,
     seconds_words,
 )
 
@@ -24,8 +26,6 @@ GROUPS = ("technique", "setting", "kind", "metric")
 """Keys of columns that say which rows belong together; they become a line above their rows."""
 TENS = 10
 """Whole numbers from here on need no decimals, others ten times as large but one."""
-WIDE = 8
-"""A table of more columns is shown without those in which no row has a value."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,15 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as it is shown. ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows."""
+    """A table as it is shown.
+
+    ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows. ``places``: the same → which
+    rows of the table they are.
+    """
 
     columns: list[ShownColumn]
     groups: dict[str, list[list[str]]]
+    places: dict[str, list[int]]
 
     @property
     def n_rows(self) -> int:
@@ -63,23 +68,28 @@ class Layout:
 
 
 def laid_out(table: DataTable) -> Layout:
-    """Columns that only repeat what rows are of stand above the rows; the others become words."""
+    """Columns that only repeat what rows are of stand above the rows; the others become words.
+
+    A column in which no row has a value is not shown; files have it.
+    """
     of_group = [column.key for column in table.columns if column.key in GROUPS and column.kind == "text"]
     others = [column for column in table.columns if column.key not in of_group]
-    if len(others) > WIDE:
-        others = [column for column in others if any(row.get(column.key) is not None for row in table.rows)]
+    if table.rows:
+        others = [column for column in others if any(row.get(column.key) not in (None, "") for row in table.rows)]
     columns = _told_apart(_merged(others))
     groups: dict[str, list[list[str]]] = {}
-    for row in table.rows:
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(table.rows):
         title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
         groups.setdefault(title, []).append([column.cell(row) for column in columns])
-    return Layout(columns, groups)
+        places.setdefault(title, []).append(place)
+    return Layout(columns, groups, places)
 
 
 def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:
     """Two neighbours ``x_low`` and ``x_high`` of one kind become one column, with the interval."""
     shown: list[ShownColumn] = []
-    pairs = iter(zip(columns, [*columns[1:], None], strict=True))
+    pairs = iter(zip(columns, [*columns, None][1:], strict=True))
     for column, after in pairs:
         if after is not None and _are_ends(column, after):
             shown.append(ShownColumn((column.key, after.key), _common_label(column.label, after.label), column.kind))
@@ -132,10 +142,7 @@ def cell_text(value: Cell, kind: CellKind) -> str:
         return value
     if kind == "count":
         return f"{round(value):,}".replace("-", MINUS)
-    text = {"share": percent, "p": p_cell, "seconds": seconds_words, "money": money_words}.get(kind, _number)(
-        float(value)
-    )
-    return text.replace("-", MINUS)
+    return _WRITTEN.get(kind, _number)(float(value)).replace("-", MINUS)
 
 
 def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
@@ -144,7 +151,13 @@ def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
         return ABSENT
     if kind == "share" and not isinstance(low, str) and not isinstance(high, str) and min(low, high) >= 0:
         return percent_range(low, high)
+    if kind == "points" and not isinstance(low, str) and not isinstance(high, str):
+        return points_range(low, high)
     return f"{cell_text(low, kind)} to {cell_text(high, kind)}"
+
+
+def _points(value: float) -> str:
+    return f"{'-' if value < 0 else ''}{points_words(value)}"
 
 
 def _number(value: float) -> str:
@@ -154,3 +167,12 @@ def _number(value: float) -> str:
     if float(value).is_integer():
         return f"{round(value):,}"
     return f"{value:,.1f}" if abs(value) >= TENS**2 else number_words(value)
+
+
+_WRITTEN: Mapping[CellKind, Callable[[float], str]] = {
+    "share": percent,
+    "points": _points,
+    "p": p_cell,
+    "seconds": seconds_words,
+    "money": money_words,
+}

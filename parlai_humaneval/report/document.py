@@ -2,16 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
-from parlai_humaneval.analysis.reports.types import AttentionChecks, DialogueCount, Excluded, PracticeCount
-from parlai_humaneval.report.section import Section
+from parlai_humaneval.quality.exclusion import Exclusions
+from parlai_humaneval.report.answers import leading, verdict_of
+from parlai_humaneval.report.section import Section, Summary
+from parlai_humaneval.report.views import Method
+
+SCHEMA = "parlai-humaneval/report"
+"""Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
+SCHEMA_VERSION = 2
+NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
 
 
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DialogueCount(Part):
+    """Dialogues, or judgements of finished ones, by how they ended."""
+
+    complete: int
+    partial: int
+    failed: int
+    running: int
+
+
+class TurnCount(Part):
+    """Turns answered, and turns begun in which no answer was given, in all dialogues."""
+
+    complete: int
+    incomplete: int
+
+
+class PracticeCount(Part):
+    """Workers by how their practice ended."""
+
+    passed: int
+    failed: int
+    not_ended: int
+
+
+class AttentionChecks(Part):
+    """Items whose right answer is known, by how they were answered; ``workers_failing``: who failed any."""
+
+    passed: int
+    failed: int
+    not_answered: int
+    workers_failing: int
+
+
+class Left(Part):
+    """What is left out of the numbers of a report."""
+
+    dialogues: int
+    workers: int
+    turns: int
+    judgements: int = 0
+
+
+class Excluded(Exclusions):
+    """Who was left out, by which check and why; nothing is deleted.
+
+    ``tasks``: those whose dialogues were judged, where more than the report's own (a worker who failed in any of them
+    is left out here too); then all counts but ``here`` are over all of them.
+    """
+
+    tasks: list[str] = Field(default_factory=list)
+    here: Left
+
+
+class TaskFacts(Part):
+    """What only the database of tasks knows; ``technique``: of a task in which nothing was rated yet."""
+
+    tasks: list[str]
+    technique: str = ""
+    practice: PracticeCount | None = None
+    excluded: Excluded | None = None
 
 
 class Question(Part):
@@ -72,21 +142,47 @@ class Flagged(Part):
 class Raters(Part):
     """Who rated, and how much; None where the tables do not say. Times in seconds.
 
-    ``units_per_worker_median``, ``units_per_worker_most``: of dialogues or judgements. ``turns``: answered ones.
+    ``units_per_worker_median``, ``units_per_worker_most``: of dialogues or judgements. ``turns``: answered ones;
+    ``turns_not_answered``: begun and left. ``simulated``, ``people``: workers who are programs and who are not; who is
+    not known to be either counts in neither. ``items``, ``dialogues_shown``: of judgements, without attention checks.
+    ``median_turn_seconds``: of turns in which something was asked.
     """
 
     workers: int
+    simulated: int = 0
+    people: int = 0
     dialogues: DialogueCount | None = None
     turns: int | None = None
+    turns_not_answered: int | None = None
     judgements: DialogueCount | None = None
+    items: int | None = None
+    dialogues_shown: int | None = None
     attention_checks: AttentionChecks | None = None
     practice: PracticeCount | None = None
     units_per_worker_median: float | None = None
     units_per_worker_most: int | None = None
+    median_turn_seconds: float | None = None
     median_dialogue_seconds: float | None = None
     median_judgement_seconds: float | None = None
     first_day: str = ""
     last_day: str = ""
+
+    @property
+    def note(self) -> str:
+        """What every form of a report says in its first line where raters were simulated; else empty."""
+        if not self.simulated:
+            return ""
+        if self.simulated == self.workers:
+            who = "All raters are" if self.workers > 1 else "The only rater is"
+            return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
+        others = self.workers - self.simulated - self.people
+        unknown = f", {others:,} of whom it is not known" if others else ""
+        return f"Simulated and real raters are mixed: {self.simulated:,} simulated, {self.people:,} people{unknown}."
+
+    @property
+    def kind(self) -> str:
+        """“simulated” or “mixed”, the first column of each CSV file; empty where nobody was simulated."""
+        return "" if not self.simulated else "simulated" if self.simulated == self.workers else "mixed"
 
 
 class SectionLeftOut(Part):
@@ -104,15 +200,20 @@ class SectionLeftOut(Part):
 class Facts(Part):
     """All that stands in a document beside its sections.
 
-    ``title``: names the tasks, or the folder of tables. ``made``: ISO 8601, UTC. ``excluded``: who was left out, by which
-    check and why; None: nobody was asked to be. ``left_out``: whom single sections leave out.
+    ``title``: names the tasks, or the models. ``tasks``: as far as the tables name them. ``made``: ISO 8601, UTC.
+    ``include_partial``: answered turns of unfinished dialogues count. ``excluded``: who was left out, by which
+    check and why; None: nobody was asked to be. ``from_task``: the database of the tasks was read, not tables alone.
+    ``left_out``: whom single sections leave out.
     ``flagged``: what failed a check and counts all the same. ``seed``,
     ``draws``, ``level``: of bootstraps and intervals. ``versions``: name of the package → version.
     """
 
     title: str
     made: str
+    tasks: list[str] = Field(default_factory=list)
+    from_task: bool = False
     techniques: list[str]
+    include_partial: bool = False
     models: list[ModelFact]
     questions: list[Question]
     statements: list[Statement]
@@ -127,6 +228,15 @@ class Facts(Part):
     draws: int
     level: float
     versions: dict[str, str]
+
+    @property
+    def nothing(self) -> str:
+        """Why there is no answer: nothing was rated, or the checks left everything out."""
+        here = None if self.excluded is None else self.excluded.here
+        if here is None or self.raters.workers or not (here.dialogues or here.judgements):
+            return NOTHING
+        what = "judgement" if here.judgements else "dialogue"
+        return f"Every {what} was left out by the checks: none remains."
 
 
 Mark = Literal["", "chosen", "continued", "written", "failed"]
@@ -162,16 +272,88 @@ class Example(Part):
 
 
 class Document(BaseModel):
-    """``sections``: key → section, in the order of the report. ``report``: the technique's own as JSON, if there is one."""
+    """All that a report says. ``sections``: key → section, in the order of the report."""
 
     model_config = ConfigDict(extra="forbid")
 
     facts: Facts
     sections: dict[str, SerializeAsAny[Section]]
     examples: list[Example] = Field(default_factory=list)
-    report: dict[str, Any] = Field(default_factory=dict)
+
+    def summaries(self) -> list[Summary]:
+        """The answers of all sections."""
+        return [summary for section in self.sections.values() for summary in section.summary()]
+
+    def headline(self) -> str:
+        """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""
+        answers = leading(self.summaries())
+        if answers:
+            return verdict_of(answers)
+        found = next((section.headline for section in self.sections.values() if section.headline), "")
+        return found or self.facts.nothing
+
+    def in_short(self) -> list[str]:
+        """What sections that answer no question have to say to the reader of a summary."""
+        return [line for section in self.sections.values() for line in section.in_short()]
+
+    def methods(self) -> list[Method]:
+        """How the numbers of all sections were made, each once."""
+        found = {method.name: method for section in self.sections.values() for method in section.methods()}
+        return list(found.values())
 
     def to_json(self) -> dict[str, Any]:
-        """What ``report --json`` prints: the keys of the technique's report, ``facts``, ``examples``, and each section."""
+        """What ``report --json`` prints: what people read first, then ``facts``, each section by its key, ``examples``."""
         whole = self.model_dump(mode="json")
-        return {**whole["report"], "facts": whole["facts"], **whole["sections"], "examples": whole["examples"]}
+        return {
+            "raters": self.facts.raters.note or None,
+            "schema": SCHEMA,
+            "schema_version": SCHEMA_VERSION,
+            **self._in_short(),
+            "facts": whole["facts"],
+            **whole["sections"],
+            "examples": whole["examples"],
+        }
+
+    def _in_short(self) -> dict[str, Any]:
+        """Facts under the names by which a task's report has always had them; the whole of them is in ``facts``."""
+        facts, raters = self.facts, self.facts.raters
+        found: dict[str, Any] = {
+            "headline": self.headline(),
+            "summaries": [summary.model_dump(mode="json") for summary in self.summaries()],
+            "technique": facts.techniques[0] if len(facts.techniques) == 1 else "",
+            "techniques": facts.techniques,
+            "tasks": facts.tasks,
+            "questions": _by_metric(facts.questions),
+            "workers": raters.workers,
+            "simulated_workers": raters.simulated,
+            "practice": raters.practice,
+            "excluded": facts.excluded,
+            "include_partial": facts.include_partial,
+            "methods": [f"{method.name}: {method.text}" for method in self.methods()],
+            "level": facts.level,
+            "seed": facts.seed,
+            "median_turn_seconds": raters.median_turn_seconds,
+            "median_dialogue_seconds": raters.median_dialogue_seconds,
+        }
+        if raters.dialogues is not None:
+            turns = TurnCount(complete=raters.turns or 0, incomplete=raters.turns_not_answered or 0)
+            found |= {"dialogue_count": raters.dialogues, "turn_count": turns}
+        if raters.judgements is not None:
+            found |= {
+                "judgements": raters.judgements,
+                "attention_checks": raters.attention_checks,
+                "items": raters.items,
+                "dialogues_shown": raters.dialogues_shown,
+                "median_seconds": raters.median_judgement_seconds,
+            }
+        return {
+            name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+            for name, value in found.items()
+        }
+
+
+def _by_metric(questions: Sequence[Question]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for question in questions:
+        found.setdefault(question.metric, []).append(question.text)
+    return found

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval import __version__
-from parlai_humaneval.analysis.reports.facts import status_count
-from parlai_humaneval.analysis.reports.judged import judged_facts
-from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.report.designs import designs_of, models_in
 from parlai_humaneval.report.document import (
+    AttentionChecks,
+    DialogueCount,
     Facts,
     Flagged,
     ModelFact,
@@ -25,9 +24,10 @@ from parlai_humaneval.report.document import (
     Raters,
     SettingFact,
     Statement,
+    TaskFacts,
 )
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.tables.counting import is_set, median, unique
+from parlai_humaneval.tables.counting import Mask, is_set, median, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
 
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
@@ -38,31 +38,34 @@ def facts_of(
     options: Options,
     *,
     title: str,
-    report: Report | None = None,
+    task: TaskFacts | None = None,
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Facts:
-    """Facts of ``tables``; ``report`` adds what only a task's database knows: practice, and who was left out.
+    """Facts of ``tables``; ``task`` adds what only the database of tasks knows: practice, and who was left out.
 
     Args:
         tables: as the sections get them.
         options: of the sections.
         title: names the study, in a few words.
-        report: the technique's own report of the same answers, if there is one.
+        task: what the database knows of the same answers, if they come from there.
         notes: what a reader must know of how the document was made.
         now: date of the document; None: the present.
     """
     return Facts(
         title=title,
         made=(now or datetime.now(timezone.utc)).isoformat(timespec="seconds"),
-        techniques=sorted({name for frame in _frames(tables) for name in unique(frame["technique"])}),
+        tasks=_tasks(tables, task),
+        from_task=task is not None,
+        techniques=_techniques(tables, task),
+        include_partial=options.include_partial,
         models=_models(tables),
         questions=_questions(tables),
         statements=_statements(tables),
         designs=designs_of(tables),
         settings=_settings(tables),
-        raters=_raters(tables, report),
-        excluded=None if report is None else report.excluded,
+        raters=_raters(tables, options, task),
+        excluded=None if task is None else task.excluded,
         flagged=_flagged(tables),
         notes=list(notes),
         seed=options.seed,
@@ -70,6 +73,16 @@ def facts_of(
         level=options.level,
         versions=_versions(),
     )
+
+
+def _tasks(tables: Tables, task: TaskFacts | None) -> list[str]:
+    told = {name for frame in (tables.dialogues, tables.judgements) for name in unique(frame["task_name"])}
+    return sorted(told) or ([] if task is None else task.tasks)
+
+
+def _techniques(tables: Tables, task: TaskFacts | None) -> list[str]:
+    found = sorted({name for frame in _frames(tables) for name in unique(frame["technique"])})
+    return found or ([task.technique] if task is not None and task.technique else [])
 
 
 def _frames(tables: Tables) -> list[pd.DataFrame]:
@@ -142,27 +155,77 @@ def _settings(tables: Tables) -> list[SettingFact]:
     return found
 
 
-def _raters(tables: Tables, report: Report | None) -> Raters:
-    dialogues, judgements = tables.dialogues, tables.judgements
+def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
+    dialogues, gold = tables.dialogues, is_set(tables.judgements, "gold")
+    judgements, checks = tables.judgements[~gold], tables.judgements[gold]
     finished = dialogues[is_set(dialogues, "complete")]
-    units = pd.concat([dialogues["worker_id"], judgements.loc[~is_set(judgements, "gold"), "worker_id"]]).value_counts()
-    days = sorted(str(day)[:10] for day in pd.concat([dialogues["started"], judgements["started"]]).dropna())
-    judged = judged_facts(tables, tables.comparisons, seed=0) if len(judgements) else {}
-    checks = judged.get("attention_checks")
+    units = pd.concat([dialogues["worker_id"], judgements["worker_id"]]).value_counts()
+    days = sorted(str(day)[:10] for day in pd.concat([dialogues["started"], tables.judgements["started"]]).dropna())
+    answered = _turns(tables)
+    begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
+    simulated, people = _kinds(tables)
     return Raters(
         workers=int(pd.concat([frame["worker_id"] for frame in _frames(tables)]).nunique()),
-        dialogues=status_count(_status(dialogues)) if len(dialogues) else None,
-        turns=_turns(tables),
-        judgements=judged.get("judgements"),
-        attention_checks=checks if checks and (checks.passed or checks.failed or checks.not_answered) else None,
-        practice=None if report is None else report.practice,
+        simulated=simulated,
+        people=people,
+        dialogues=_status_count(_status(dialogues)) if len(dialogues) else None,
+        turns=answered,
+        turns_not_answered=max(0, int(begun.sum()) - (answered or 0)) if len(dialogues) else None,
+        judgements=_status_count(judgements["status"]) if len(tables.judgements) else None,
+        items=int(judgements["item_id"].nunique()) if len(judgements) else None,
+        dialogues_shown=_shown(judgements),
+        attention_checks=_attention(checks) if len(checks) else None,
+        practice=None if task is None else task.practice,
         units_per_worker_median=float(units.median()) if len(units) else None,
         units_per_worker_most=int(units.max()) if len(units) else None,
+        median_turn_seconds=_median_turn(tables.turns, options.include_partial),
         median_dialogue_seconds=median(finished["seconds"]),
-        median_judgement_seconds=judged.get("median_seconds"),
+        median_judgement_seconds=median(
+            judgements[judgements["status"].eq("complete").to_numpy(dtype=bool)]["seconds"]
+        ),
         first_day=days[0] if days else "",
         last_day=days[-1] if days else "",
     )
+
+
+def _kinds(tables: Tables) -> tuple[int, int]:
+    """Workers who are programs, and those who are people; a worker of whom both is said is a program."""
+    known = pd.concat([frame[["worker_id", "simulated"]] for frame in _frames(tables)]).dropna(subset=["simulated"])
+    simulated = set(known.loc[is_set(known, "simulated"), "worker_id"])
+    return len(simulated), len(set(known["worker_id"]) - simulated)
+
+
+def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
+    """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
+    rows = turns[that_count(turns, include_partial) & _asked(turns) & turns["judgement_id"].isna().to_numpy(dtype=bool)]
+    return median(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])["seconds"])
+
+
+def _asked(turns: pd.DataFrame) -> Mask:
+    """Rows of turns with something to tick, or with several replies to choose from."""
+    several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
+    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
+    return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
+
+
+def _shown(judgements: pd.DataFrame) -> int | None:
+    """Different dialogues that were judged."""
+    return int(judgements["dialogues"].str.split(";").explode().nunique()) if len(judgements) else None
+
+
+def _attention(checks: pd.DataFrame) -> AttentionChecks:
+    failed = ~is_set(checks, "gold_passed", missing=1)
+    return AttentionChecks(
+        passed=int(is_set(checks, "gold_passed").sum()),
+        failed=int(failed.sum()),
+        not_answered=int(checks["gold_passed"].isna().sum()),
+        workers_failing=int(checks[failed]["worker_id"].nunique()),
+    )
+
+
+def _status_count(status: pd.Series[Any]) -> DialogueCount:
+    counts = status.value_counts()
+    return DialogueCount(**{name: int(counts.get(name, 0)) for name in DialogueCount.model_fields})
 
 
 def _status(dialogues: pd.DataFrame) -> pd.Series[Any]:

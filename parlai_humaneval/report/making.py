@@ -6,23 +6,29 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from parlai_humaneval.analysis.reports.types import Report
 from parlai_humaneval.report.catalogue import sections
-from parlai_humaneval.report.document import Document, SectionLeftOut
+from parlai_humaneval.report.designs import designs_of, models_in
+from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
 from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.counting import is_set
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.techniques import techniques
+
+NAMED = 4
+"""Of more models only the number is told."""
 
 
 def make_document(
     tables: Tables,
     options: Options | None = None,
     *,
-    title: str,
-    report: Report | None = None,
+    title: str = "",
+    task: TaskFacts | None = None,
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Document:
@@ -31,8 +37,8 @@ def make_document(
     Args:
         tables: of one technique or several.
         options: seed and number of bootstrap draws.
-        title: names the study.
-        report: the technique's own report of the same answers, whose keys stay in the JSON.
+        title: names the study; empty: what the tables hold.
+        task: what the database of tasks knows of the same answers, if they come from there.
         notes: what a reader must know of how the document was made.
         now: date of the document; None: the present.
 
@@ -41,12 +47,11 @@ def make_document(
     """
     chosen = options or Options()
     found = sections(tables, chosen)
-    facts = facts_of(tables, chosen, title=title, report=report, notes=notes, now=now)
+    facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
     return Document(
         facts=facts.model_copy(update={"left_out": list(_left_out(found))}),
         sections=found,
         examples=examples_of(tables, seed=chosen.seed),
-        report={} if report is None else report.model_dump(mode="json"),
     )
 
 
@@ -76,3 +81,19 @@ def tables_of(folder: Path) -> Tables:
     if not any(len(frame) for frame in vars(found).values()):
         raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
     return found
+
+
+def default_title(tables: Tables) -> str:
+    """“alpha and beta, rated with SATA”; the technique only where the tables say it; the degraded model is not evaluated."""
+    degraded = set(map(str, tables.ratings.loc[is_set(tables.ratings, "degraded"), "model"].dropna().unique()))
+    models = sorted(models_in(tables) - degraded)
+    known = techniques()
+    names = sorted({design.technique for design in designs_of(tables)} - {""})
+    titles = [known[name].title if name in known else name for name in names]
+    if not models:
+        who = "Rated dialogues"
+    elif len(models) > NAMED:
+        who = counted(len(models), "model")
+    else:
+        who = " and ".join(filter(None, (", ".join(models[:-1]), models[-1])))
+    return f"{who}, rated with {' and '.join(titles)}" if titles else who

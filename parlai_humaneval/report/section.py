@@ -173,6 +173,10 @@ class Section(Part, ABC):
         """
         return []
 
+    def in_short(self) -> list[str]:
+        """What a reader of the summary must know of a section that answers no question; most have nothing."""
+        return []
+
 
 Builder = Callable[[Tables, Options], "Section | None"]
 """Makes a section; None where the tables hold nothing for it."""

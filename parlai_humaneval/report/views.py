@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Cell = float | int | str | None
-CellKind = Literal["text", "number", "share", "p", "count", "seconds", "money"]
-"""How a cell is written: ``share`` is 0–1 and written in percent, ``number`` with three decimals, ``p`` as a
-p-value, ``money`` so that small amounts have digits."""
+CellKind = Literal["text", "number", "share", "points", "p", "count", "seconds", "money"]
+"""How a cell is written: ``share`` is 0–1 and written in percent, ``points`` a difference of two shares in percentage
+points, ``number`` with three decimals, ``p`` as a p-value, ``money`` so that small amounts have digits."""
 
 
 class View(BaseModel):
@@ -47,7 +47,10 @@ class IntervalPoint(View):
 
 
 class IntervalFigure(View):
-    """Estimates with intervals, one below the other; ``reference``: a line such as chance (.5)."""
+    """Estimates with intervals, one below the other; ``reference``: a line such as chance (.5).
+
+    ``labels_above``: names stand above their lines, not beside them, so that the figure is legible on a phone.
+    """
 
     kind: Literal["intervals"] = "intervals"
     key: str
@@ -56,6 +59,7 @@ class IntervalFigure(View):
     points: tuple[IntervalPoint, ...]
     reference: float | None = None
     share: bool = False
+    labels_above: bool = False
 
 
 class Curve(View):

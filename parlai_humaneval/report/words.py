@@ -3,18 +3,101 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from parlai_humaneval.analysis.reports.types import DialogueCount, Excluded
-from parlai_humaneval.report.document import Facts, SectionLeftOut
+from parlai_humaneval.report.answers import disagreements
+from parlai_humaneval.report.document import DialogueCount, Excluded, Facts, SectionLeftOut
+from parlai_humaneval.report.section import Summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 from parlai_humaneval.statistics.wording import counted, seconds_words
 
 NAMED = 20
 """As many workers are named in a line."""
 
+OVERLAP = "Checks overlap: what fails two is counted in both rows."
+
 Pair = tuple[str, str]
 """A label and what it says."""
+
+
+def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
+    """What qualifies the verdict, each once: disagreeing tests, remarks, and what was left out or is unfinished.
+
+    ``in_short``: what sections say that answer no question.
+    """
+    found = [
+        disagreements(answers),
+        *(remark for answer in answers for remark in answer.remarks),
+        left_out_here(facts.excluded) if facts.excluded is not None else "",
+        *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
+        _unfinished(facts),
+        *(
+            f"{one.check} failed in {one.units:,} dialogues or judgements that count all the same."
+            for one in facts.flagged
+        ),
+        *in_short,
+        *facts.notes,
+    ]
+    models = {model.name for model in facts.models}
+    return list(dict.fromkeys(_begun(line, models) for line in found if line))
+
+
+def _begun(sentence: str, models: set[str]) -> str:
+    """The sentence with a capital, unless it begins with the name of a model."""
+    return sentence if any(map(sentence.startswith, models)) else f"{sentence[:1].upper()}{sentence[1:]}"
+
+
+def left_out_here(excluded: Excluded) -> str:
+    """“Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did (same_position; nothing is deleted).”"""
+    here = excluded.here
+    left = [
+        counted(number, noun)
+        for number, noun in ((here.dialogues, "dialogue"), (here.turns, "turn"), (here.judgements, "judgement"))
+        if number
+    ]
+    checks = [f"{row.check} {row.workers_failed:,}" for row in excluded.counts if row.workers_failed]
+    where = f"judged in {counted(len(excluded.tasks), 'task')}" if excluded.tasks else ""
+    failing = f"workers who failed: {', '.join(checks)}" if checks else ""
+    basis = "; ".join(filter(None, (failing, where, "nothing is deleted")))
+    what = ", ".join(left) or "nothing"
+    return f"Left out by quality checks: {what}; {counted(here.workers, 'worker')} with all they did ({basis})."
+
+
+def _unfinished(facts: Facts) -> str:
+    parts = []
+    for count, noun in ((facts.raters.dialogues, "dialogue"), (facts.raters.judgements, "judgement")):
+        if count is not None and count.partial + count.failed + count.running:
+            left = count.partial + count.failed + count.running
+            done = f"{counted(left, noun)} not finished ({count.partial:,} partial, {count.failed:,} failed, "
+            parts.append(f"{done}{count.running:,} running)")
+    counts = " and left out" if not facts.include_partial else ""
+    return f"Unfinished{counts}: {'; '.join(parts)}." if parts else ""
+
+
+def raters_line(facts: Facts) -> str:
+    """Who rated, and how much, in one line."""
+    raters = facts.raters
+    kind = "simulated raters" if raters.simulated and raters.simulated == raters.workers else "workers"
+    parts = [f"{raters.workers:,} {kind if raters.workers != 1 else kind.removesuffix('s')}"]
+    if raters.dialogues is not None:
+        parts.append(counted(raters.dialogues.complete, "complete dialogue"))
+    if raters.turns:
+        parts.append(counted(raters.turns, "answered turn"))
+    if raters.judgements is not None:
+        parts.append(counted(raters.judgements.complete, "complete judgement"))
+    if raters.attention_checks is not None:
+        checks = raters.attention_checks
+        by = f" (by {counted(checks.workers_failing, 'worker')})" if checks.failed else ""
+        parts.append(f"attention checks {checks.passed:,} passed, {checks.failed:,} failed{by}")
+    if raters.practice is not None:
+        practice = raters.practice
+        parts.append(
+            f"practice {practice.passed:,} passed, {practice.failed:,} failed, {practice.not_ended:,} not ended"
+        )
+    for seconds, unit in ((raters.median_dialogue_seconds, "dialogue"), (raters.median_judgement_seconds, "judgement")):
+        if seconds is not None:
+            parts.append(f"median {seconds_words(seconds)} a {unit}")
+    return "; ".join(parts)
 
 
 def data_words(facts: Facts) -> list[Pair]:
@@ -32,7 +115,7 @@ def raters_words(facts: Facts) -> list[Pair]:
 
 def _raters_words(facts: Facts) -> Iterator[Pair]:
     raters = facts.raters
-    yield "Workers", f"{raters.workers:,}"
+    yield "Workers", f"{raters.workers:,}" + (f", {raters.simulated:,} of them simulated" if raters.simulated else "")
     for left in facts.left_out:
         yield f"Left out of “{left.section}”", _left_out_words(left)
     if raters.practice is not None:
@@ -41,16 +124,24 @@ def _raters_words(facts: Facts) -> Iterator[Pair]:
     if raters.dialogues is not None:
         yield "Dialogues", _by_status(raters.dialogues)
     if raters.turns is not None:
-        yield "Turns", f"{raters.turns:,} answered"
+        begun = f", {raters.turns_not_answered:,} begun and not answered" if raters.turns_not_answered else ""
+        yield "Turns", f"{raters.turns:,} answered{begun}"
     if raters.judgements is not None:
         yield "Judgements", _by_status(raters.judgements)
+    if raters.items is not None and raters.dialogues_shown is not None:
+        yield "Shown", f"{counted(raters.items, 'item')} of {counted(raters.dialogues_shown, 'dialogue')}"
     if raters.attention_checks is not None:
         checks = raters.attention_checks
         by = f" (by {counted(checks.workers_failing, 'worker')})" if checks.failed else ""
-        yield "Attention checks", f"{checks.passed:,} passed, {checks.failed:,} failed{by}"
+        yield (
+            "Attention checks",
+            f"{checks.passed:,} passed, {checks.failed:,} failed{by}, {checks.not_answered:,} not answered",
+        )
     if raters.units_per_worker_median is not None and raters.units_per_worker_most is not None:
         amount = f"{raters.units_per_worker_median:g} of each worker, at most {raters.units_per_worker_most:,}"
         yield "Dialogues or judgements", f"in the median {amount}"
+    if raters.median_turn_seconds is not None:
+        yield "Median turn", seconds_words(raters.median_turn_seconds)
     if raters.median_dialogue_seconds is not None:
         yield "Median dialogue", seconds_words(raters.median_dialogue_seconds)
     if raters.median_judgement_seconds is not None:
@@ -149,20 +240,11 @@ def excluded_table(excluded: Excluded) -> DataTable:
         {"check": row.check} | {key: getattr(row, key) for key, _ in shown} for row in excluded.counts
     ]
     reach = "all that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
-    here = excluded.here
-    left = [
-        counted(number, noun)
-        for number, noun in ((here.dialogues, "dialogue"), (here.turns, "turn"), (here.judgements, "judgement"))
-        if number
-    ]
-    of_whom = (
-        f"Left out of this report: {', '.join(left) or 'nothing'}; {counted(here.workers, 'worker')} with all they did."
-    )
     where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
     return DataTable(
         key="excluded",
         title=f"Left out by quality checks ({reach}); nothing is deleted",
         columns=tuple(columns),
         rows=tuple(rows),
-        notes=tuple(filter(None, (of_whom, where, "Checks overlap: what fails two is counted in both rows."))),
+        notes=tuple(filter(None, (left_out_here(excluded), where, OVERLAP))),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from parlai_humaneval.statistics.result import Result
 
 
@@ -29,11 +31,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
     """
-    from statsmodels.stats.multitest import multipletests  # half a second, which plain reading need not wait for
-
-    made = [p for p in p_values if p is not None]
-    corrected = iter(multipletests(made, method="holm")[1].tolist() if made else [])
-    return [None if p is None else float(next(corrected)) for p in p_values]
+    # As statsmodels.stats.multitest.multipletests, which runs a full garbage collection each time: .05 to .5 s a family.
+    made = np.array([p for p in p_values if p is not None], dtype=float)
+    order = np.argsort(made)
+    stepped = np.empty_like(made)
+    stepped[order] = np.maximum.accumulate(made[order] * np.arange(len(made), 0, -1))
+    corrections = iter(np.minimum(stepped, 1.0).tolist())
+    return [None if p is None else next(corrections) for p in p_values]
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:

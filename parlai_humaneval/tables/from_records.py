@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
@@ -39,7 +39,7 @@ def tables(records: Sequence[Rated]) -> Tables:
     results = [record for record in judgements if record.expected is None]
     rows: dict[TableName, list[Row]] = {
         "turns": _all(turn_rows, dialogues) + _all(replay_turn_rows, results),
-        "dialogues": [dialogue_row(record) for record in dialogues],
+        "dialogues": _all(lambda record: [dialogue_row(record)], dialogues),
         "comparisons": [
             *_all(comparison_rows, dialogues),
             *(row for make in (pair_rows, ranking_rows, verdict_rows) for row in _all(make, results)),
@@ -47,16 +47,17 @@ def tables(records: Sequence[Rated]) -> Tables:
         "ratings": _all(rating_rows, dialogues) + _all(replay_rating_rows, results),
         "points": _all(point_rows, dialogues),
         "segments": _all(segment_rows, results),
-        "judgements": [judgement_row(record) for record in judgements],
+        "judgements": _all(lambda record: [judgement_row(record)], judgements),
     }
     return Tables(**{name: from_rows(name, found) for name, found in rows.items()})
 
 
-R = TypeVar("R")
+R = TypeVar("R", DialogueRecord, JudgementRecord)
 
 
-def _all(make: Callable[[R], Iterator[Row]], records: Sequence[R]) -> list[Row]:
-    return [row for record in records for row in make(record)]
+def _all(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
+    """The rows of all records, each of which says whether its rater is a program."""
+    return [{**row, "simulated": int(record.simulated)} for record in records for row in make(record)]
 
 
 def _unique(name: str, ids: Sequence[str]) -> None:

@@ -315,14 +315,23 @@ _POINTS = (
     _STATUS,
 )
 
+_SIMULATED = more("simulated", "flag", "1: the rater is a program, 0: a person. Empty: not known")
+
+
+def _with_simulated(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns with the one that every table has, after those that must be there."""
+    needed = tuple(column for column in columns if column.exchange)
+    return (*needed, _SIMULATED, *(column for column in columns if not column.exchange))
+
+
 TABLES: Mapping[TableName, tuple[Column, ...]] = {
-    "turns": _TURNS,
-    "dialogues": _DIALOGUES,
-    "comparisons": _COMPARISONS,
-    "ratings": _RATINGS,
-    "points": _POINTS,
-    "segments": SEGMENTS,
-    "judgements": JUDGEMENTS,
+    "turns": _with_simulated(_TURNS),
+    "dialogues": _with_simulated(_DIALOGUES),
+    "comparisons": _with_simulated(_COMPARISONS),
+    "ratings": _with_simulated(_RATINGS),
+    "points": _with_simulated(_POINTS),
+    "segments": _with_simulated(SEGMENTS),
+    "judgements": _with_simulated(JUDGEMENTS),
 }
 
 _STUDY = ("technique", "setting", "metric")

@@ -17,6 +17,7 @@ from stored_study import StoredStudy, choices
 from mephisto_tasks.commands.export import export
 from mephisto_tasks.commands.report import report
 from parlai_humaneval.report.catalogue import SECTIONS
+from parlai_humaneval.report.document import SCHEMA, SCHEMA_VERSION
 
 TURN_COLUMNS = "dialogue_id,worker_id,technique,setting,metric,turn,model,position,selected,continued,written,seconds"
 VARIED = [[1], [1, 2], [], [2], [1], [2]]
@@ -80,7 +81,8 @@ def test_tables_from_anywhere_give_json(tables: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert done.stderr == ""
     found = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
-    assert set(found) - {"facts", "examples"} <= set(SECTIONS)
+    assert (found["schema"], found["schema_version"]) == (SCHEMA, SCHEMA_VERSION)
+    assert {"facts", "examples", "summaries", "headline", "turns"} <= set(found)
     rows = {row["model"]: row for row in found["turns"]["models"]}
     assert (rows["alpha"]["n"], rows["alpha"]["selected"], rows["beta"]["selected"]) == (48, 16, 32)
     assert rows["beta"]["win_rate"] == pytest.approx(2 / 3)
@@ -93,7 +95,7 @@ def test_tables_are_printed(tables: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "beta" in done.stdout
-    assert "Workers: 4" in done.stdout
+    assert "Rated by: 4 workers" in done.stdout
 
 
 def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None:
@@ -204,17 +206,17 @@ def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
     arguments = ("--task-name", "study", "--data-dir", stored, "--exclude", "same_position")
     done = run(*arguments, "--out", page, "--draws", 100)
     assert done.exit_code == 0, done.stderr
-    assert "chosen in 24 turns" in " ".join(done.stdout.split()), "the technique's own print stays"
+    assert "of 24 turns" in " ".join(done.stdout.split())
     text = page.read_text(encoding="utf-8")
     assert "Which would you rather talk to?" in text
-    assert "Left out of this report: 1 dialogue, 6 turns; 1 worker with all they did." in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
     assert "I would like to hear more about that 1" in text
     everything = [path.read_text(encoding="utf-8") for path in [page, *(tmp_path / "study").iterdir()]]
     assert not [one for one in everything if "name-of" in one or str(stored) in one]
 
 
 def test_json_of_a_task_has_both(stored: Path) -> None:
-    """Keys of the technique's report, and the sections of the same answers; the count of turns has a name of its own."""
+    """What people read first, and the sections of the same answers; the count of turns has a name of its own."""
     found: dict[str, Any] = json.loads(
         run("--task-name", "study", "--data-dir", stored, "--json", "--draws", 100).stdout
     )

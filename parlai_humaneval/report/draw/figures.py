@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.report.draw.palette import INK, LINES, MUTED, PAPER, heat_colour
+from parlai_humaneval.report.draw.palette import PAGE, PRINT, Colours, heat_colour
 from parlai_humaneval.report.draw.svg import inline_svg
-from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure
-from parlai_humaneval.statistics.wording import ABSENT, p_cell, percent, signed
+from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure, IntervalPoint
+from parlai_humaneval.statistics.wording import ABSENT, p_cell, percent, percent_range, signed, signed_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
+NARROW, NARROW_LABEL = 4.2, 32
+"""Inches, and letters of a name, of a figure with its names above the lines."""
 LABEL_WIDTH = 30
 """Longer names of rows are broken; others end in an ellipsis."""
 LEAST_SHARE = 0.2
@@ -30,25 +32,28 @@ CURVES_NAMED = 24
 """As many curves as a legend can name."""
 _STYLES = ("-", "--", ":", "-.")
 
-_SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.parse_math": False,  # a model may have a dollar in its name
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-}
+
+def _settings(colours: Colours, key: str) -> dict[str, Any]:
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": key,
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "text.parse_math": False,  # a model may have a dollar in its name
+        "text.color": colours.ink,
+        "axes.labelcolor": colours.ink,
+        "axes.edgecolor": colours.muted,
+        "xtick.color": colours.muted,
+        "ytick.color": colours.muted,
+        "xtick.labelcolor": colours.ink,
+        "ytick.labelcolor": colours.ink,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": True,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+    }
 
 
 def to_svg(figure: Figure) -> str:
@@ -56,25 +61,44 @@ def to_svg(figure: Figure) -> str:
 
     Colours are custom properties of CSS (``--ink`` …), so that a page can have them light or dark.
     """
+    return inline_svg(_drawn(figure, PAGE, "svg").decode(), figure.key, figure.title, description(figure))
+
+
+def to_file(figure: Figure, file_format: Literal["svg", "pdf"]) -> bytes:
+    """``figure`` as a file that stands alone, in light colours."""
+    return _drawn(figure, PRINT, file_format)
+
+
+_NO_METADATA = {
+    "svg": ("Date", "Creator", "Format", "Type"),
+    "pdf": ("CreationDate", "Creator", "Producer"),
+}
+
+
+def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"]) -> bytes:
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
-    draws: dict[str, Callable[[Drawing, Any], None]] = {"intervals": _intervals, "curves": _curves, "heat": _heat}
-    with matplotlib.rc_context({**_SETTINGS, "svg.hashsalt": figure.key}), warnings.catch_warnings():
+    with matplotlib.rc_context(_settings(colours, figure.key)), warnings.catch_warnings():
         # Only the measuring font lacks a glyph (of a model with a Chinese name, say): the browser has its own.
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         drawing = Drawing(layout="constrained")
-        FigureCanvasSVG(drawing)
-        draws[figure.kind](drawing, figure)
+        FigureCanvasAgg(drawing)
+        if isinstance(figure, IntervalFigure):
+            (_intervals_below_labels if figure.labels_above else _intervals)(drawing, figure, colours)
+        elif isinstance(figure, CurveFigure):
+            _curves(drawing, figure, colours)
+        else:
+            _heat(drawing, figure, colours)
         # Laid out once here: left to savefig, each figure would be drawn twice.
         engine = drawing.get_layout_engine()
         if engine is not None:
             engine.execute(drawing)
         drawing.set_layout_engine("none")
-        out = StringIO()
-        drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return inline_svg(out.getvalue(), figure.key, figure.title, description(figure))
+        out = BytesIO()
+        drawing.savefig(out, format=file_format, metadata=dict.fromkeys(_NO_METADATA[file_format]))
+    return out.getvalue()
 
 
 def description(figure: Figure) -> str:
@@ -126,24 +150,60 @@ def _row_labels(axes: Axes, places: npt.NDArray[np.float64], labels: Sequence[st
             )
 
 
-def _intervals(drawing: Drawing, figure: IntervalFigure) -> None:
+def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
+    """A row each, its name beside it."""
     labels = [point.label for point in figure.points]
     drawing.set_size_inches(WIDTH, 0.9 + sum(0.14 + 0.17 * len(_lines(label)) for label in labels))
     axes = drawing.add_subplot()
+    _draw_points(axes, figure, colours)
+    _row_labels(axes, np.arange(len(labels), dtype=float), labels)
+    axes.set_ylim(max(len(labels), 1) - 0.5, -0.5)
+
+
+def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
+    """A row each, above it its name and its value: as narrow as a phone."""
+    drawing.set_size_inches(NARROW, 0.65 + 0.42 * len(figure.points))
+    axes = drawing.add_subplot()
+    _draw_points(axes, figure, colours)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    for place, point in enumerate(figure.points):
+        for text, x, side in ((_short(point.label, NARROW_LABEL), 0, "left"), (_in_words(point, figure), 1, "right")):
+            axes.annotate(
+                text,
+                (x, place),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha=side,
+                va="bottom",
+                annotation_clip=False,
+                bbox={"facecolor": colours.paper, "edgecolor": "none", "pad": 1.5},
+            )
+    axes.set_ylim(len(figure.points) - 0.65, -0.75)
+
+
+def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
+    """“52 % (36–68 %)”, “0.41 (0.32 to 0.50)”."""
+    words = percent_range if figure.share else signed_range
+    interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
+    return f"{_value(point.estimate, figure.share)}{interval}".replace("-", "−")
+
+
+def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
+    """Estimates and intervals, one below the other, and the axis of their values."""
     places = np.arange(len(figure.points), dtype=float)
-    _reference(axes, figure.reference, vertical=True)
+    colour = colours.lines[0]
+    _reference(axes, figure.reference, colours, vertical=True)
     for place, point in zip(places, figure.points, strict=True):
         known = point.low is not None and point.high is not None
         if point.low is not None and point.high is not None:
-            axes.plot([point.low, point.high], [place, place], color=LINES[0], linewidth=2, solid_capstyle="butt")
+            axes.plot([point.low, point.high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
         # Hollow: an estimate without an interval.
-        axes.plot(
-            [point.estimate], [place], "o", color=LINES[0], markersize=6, markerfacecolor=LINES[0] if known else PAPER
-        )
-    _row_labels(axes, places, labels)
-    axes.set_ylim(max(len(places), 1) - 0.5, -0.5)
+        face = colour if known else colours.paper
+        axes.plot([point.estimate], [place], "o", color=colour, markersize=6, markerfacecolor=face)
     axes.set_xlabel(figure.x_label)
-    axes.grid(axis="x", color=MUTED, alpha=0.25, linewidth=0.6)
+    axes.grid(axis="x", color=colours.muted, alpha=0.25, linewidth=0.6)
     shown = [end for point in figure.points for end in (point.low, point.estimate, point.high) if end is not None]
     if figure.share:
         if all(0 <= point.estimate <= 1 for point in figure.points):
@@ -152,17 +212,19 @@ def _intervals(drawing: Drawing, figure: IntervalFigure) -> None:
         _percent(axes.xaxis)
     elif shown and all(float(end).is_integer() for end in shown):
         _whole_numbers(axes, min(shown), max(shown))
+    else:
+        axes.locator_params(axis="x", nbins=6)
 
 
-def _curves(drawing: Drawing, figure: CurveFigure) -> None:
+def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     drawing.set_size_inches(WIDTH, 4.2 + 0.16 * (min(len(figure.curves), CURVES_NAMED) // 2))
     axes = drawing.add_subplot()
-    _reference(axes, figure.reference, vertical=False)
+    _reference(axes, figure.reference, colours, vertical=False)
     for number, curve in enumerate(figure.curves):
-        _curve(axes, curve, number, figure.step)
+        _curve(axes, curve, number, figure.step, colours.lines)
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
-    axes.grid(axis="y", color=MUTED, alpha=0.25, linewidth=0.6)
+    axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
     if figure.share:
         shown = _ends(figure)
@@ -204,8 +266,8 @@ def _whole_numbers(axes: Axes, low: float, high: float) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
 
 
-def _curve(axes: Axes, curve: Curve, number: int, step: bool) -> None:
-    colour, style = LINES[number % len(LINES)], _STYLES[number // len(LINES) % len(_STYLES)]
+def _curve(axes: Axes, curve: Curve, number: int, step: bool, lines: Sequence[str]) -> None:
+    colour, style = lines[number % len(lines)], _STYLES[number // len(lines) % len(_STYLES)]
     drawn = "steps-post" if step else "default"
     marker = "o" if len(curve.x) <= 12 and not step else ""
     axes.plot(
@@ -218,7 +280,7 @@ def _curve(axes: Axes, curve: Curve, number: int, step: bool) -> None:
         axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if step else None)
 
 
-def _heat(drawing: Drawing, figure: HeatFigure) -> None:
+def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     from matplotlib.patches import Rectangle
 
     n_rows, n_columns = len(figure.rows), len(figure.columns)
@@ -227,7 +289,7 @@ def _heat(drawing: Drawing, figure: HeatFigure) -> None:
     for row, values in enumerate(figure.values):
         for column, value in enumerate(values):
             back, ink = heat_colour(value, figure.scale)
-            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=PAPER, linewidth=1))
+            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
             axes.text(column + 0.5, row + 0.5, _heat_words(value, figure.scale), color=ink, ha="center", va="center")
     axes.set_xlim(0, max(n_columns, 1))
     axes.set_ylim(max(n_rows, 1), 0)
@@ -250,9 +312,9 @@ def _heat_words(value: float | None, scale: str) -> str:
     return {"share": percent, "p": p_cell, "correlation": signed}[scale](value)
 
 
-def _reference(axes: Axes, value: float | None, *, vertical: bool) -> None:
+def _reference(axes: Axes, value: float | None, colours: Colours, *, vertical: bool) -> None:
     if value is not None:
-        (axes.axvline if vertical else axes.axhline)(value, color=MUTED, linestyle="--", linewidth=1)
+        (axes.axvline if vertical else axes.axhline)(value, color=colours.muted, linestyle="--", linewidth=1)
 
 
 def _percent(axis: Any) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
+from parlai_humaneval.report.answers import figure_of, leading
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.draw.html import to_html
+from parlai_humaneval.report.draw.figures import to_file
+from parlai_humaneval.report.draw.html import Files, references_of, to_html
 from parlai_humaneval.report.draw.latex import to_latex
 from parlai_humaneval.report.views import DataTable
 from parlai_humaneval.report.words import excluded_table, facts_tables
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import TableError, TableName
 from parlai_humaneval.tables.files import write_csv as write_csv
+from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
 
 PAGE_ENDINGS = (".html", ".htm")
-NUMBERS = "report.json"
+NUMBERS, README = "report.json", "README.md"
 FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
@@ -62,9 +67,12 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
         )
 
 
-def write_document(document: Document, page: Path, *, on_figure: Callable[[], None] | None = None) -> list[Path]:
+def write_document(
+    document: Document, page: Path, tables: Tables | None = None, *, on_figure: Callable[[], None] | None = None
+) -> list[Path]:
     """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
 
+    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not written.
     Call :func:`check_output` before.
 
     Raises:
@@ -72,19 +80,67 @@ def write_document(document: Document, page: Path, *, on_figure: Callable[[], No
         OSError: the place cannot be written.
     """
     folder = folder_of(page)
-    tables = _tables(document)
-    names = [NUMBERS, *(f"{key}.{ending}" for key in tables for ending in ("csv", "tex"))]
-    html = to_html(document, files=names, folder=folder.name, on_figure=on_figure)
+    texts = dict(_texts(document))
+    figure = figure_of(leading(document.summaries()))
+    data: dict[TableName, pd.DataFrame] = {} if tables is None else _with_rows(tables)
+    clash = sorted({f"{name}.csv" for name in data} & texts.keys())
+    if clash:
+        raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
+    drawn = {} if figure is None else {"figure.svg": to_file(figure, "svg"), "figure.pdf": to_file(figure, "pdf")}
+    names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data)]
+    html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
     for name in _written_before(folder):
         (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     whole = {**document.to_json(), FILES: names}
     (folder / NUMBERS).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    for key, table in tables.items():
-        write_csv(_frame(table), folder / f"{key}.csv")
-        (folder / f"{key}.tex").write_text(to_latex(table), encoding="utf-8")
+    (folder / README).write_text(_readme(document, data), encoding="utf-8")
+    for name, content in texts.items():
+        if isinstance(content, pd.DataFrame):
+            write_csv(content, folder / name)
+        else:
+            (folder / name).write_text(content, encoding="utf-8")
+    for name, picture in drawn.items():
+        (folder / name).write_bytes(picture)
+    for name, frame in data.items():
+        write_csv(frame, folder / f"{name}.csv")
     page.write_text(html, encoding="utf-8")
     return [page, *(folder / name for name in names)]
+
+
+def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
+    """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
+    raters = document.facts.raters
+    for key, table in _tables(document).items():
+        yield f"{key}.csv", _frame(table, raters.kind)
+        yield f"{key}.tex", to_latex(table, raters.note)
+    references = references_of(document)
+    if references:
+        yield "references.bib", "\n\n".join(reference.bibtex for reference in references) + "\n"
+
+
+def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
+    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
+    return {name: frame for name, frame in frames.items() if len(frame)}
+
+
+def _readme(document: Document, data: Mapping[TableName, pd.DataFrame]) -> str:
+    """What each file is; simulated raters are named in its first line."""
+    note = document.facts.raters.note
+    lines = [
+        *([f"**{note}**", ""] if note else []),
+        f"# {document.facts.title}",
+        "",
+        document.headline(),
+        "",
+        f"- `{NUMBERS}`: every number of the report.",
+        "- the other `.csv`, and `.tex` (LaTeX, package booktabs): each table of the report.",
+        "- `references.bib`: the papers of the methods. `figure.svg`, `figure.pdf`: the figure at the head of the page.",
+        *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
+        "",
+        "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _tables(document: Document) -> dict[str, DataTable]:
@@ -105,12 +161,14 @@ def _all_tables(document: Document) -> Iterator[DataTable]:
         yield from section.data_tables()
 
 
-def _frame(table: DataTable) -> pd.DataFrame:
-    """The values themselves, not the words for them."""
+def _frame(table: DataTable, raters: str) -> pd.DataFrame:
+    """The values themselves, not the words for them; a first column says so where ``raters`` were simulated."""
     keys = [column.key for column in table.columns]
     frame: pd.DataFrame = pd.DataFrame(
         [[row.get(key) for key in keys] for row in table.rows], columns=keys, dtype=object
     )
+    if raters:
+        frame.insert(0, "raters", raters)
     return frame
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,25 +12,61 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from parlai_humaneval.report.cells import Layout, laid_out
+from parlai_humaneval.report.answers import (
+    figure_of,
+    leading,
+    models_table,
+    name_of,
+    pairs_table,
+    sentence_of,
+)
+from parlai_humaneval.report.cells import ShownColumn, laid_out
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.figures import to_svg
-from parlai_humaneval.report.references import references_in
-from parlai_humaneval.report.section import Section
+from parlai_humaneval.report.origins import origin_of, origin_of_answer
+from parlai_humaneval.report.references import Reference, references_in
+from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.report.words import data_words, excluded_table, facts_tables, raters_words
+from parlai_humaneval.report.words import (
+    data_words,
+    excluded_table,
+    facts_tables,
+    qualifying,
+    raters_line,
+    raters_words,
+)
 from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.schema import TableName
 
-TABLES_IN_SIGHT = 3
-"""Later tables of a section are folded."""
 FIGURES_IN_SIGHT = 6
-ROWS_IN_SIGHT = 24
-"""Longer tables are folded too."""
-OF_THE_DATA = ("agreement", "design", "crowd_time", "justifications", "replies")
-"""Sections that answer how far the data can be trusted, and what they cost, not which model is better."""
+"""Later figures of a section are folded once more."""
+ANSWERS_IN_SIGHT = 3
+"""Of more answers the verdict over all is in sight, and each one is folded."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 Step = Callable[[], None]
+Origin = tuple[TableName, str] | None
+
+
+@dataclass(frozen=True)
+class Files:
+    """What stands in the folder beside the page; ``folder`` is relative to it, empty where there is none.
+
+    ``names``: all files. ``data``: tidy tables whose rows are there.
+    """
+
+    folder: str = ""
+    names: Sequence[str] = ()
+    data: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class RowView:
+    """``file``: with the rows that the row was made of, empty where there is none; ``rows``: which of them."""
+
+    cells: Sequence[str]
+    file: str
+    rows: str
 
 
 @dataclass(frozen=True)
@@ -38,9 +74,15 @@ class TableView:
     """A table ready to be written: its cells are words."""
 
     title: str
-    layout: Layout
+    columns: Sequence[ShownColumn]
+    groups: Mapping[str, Sequence[RowView]]
+    only_group: str
     notes: Sequence[str]
-    folded: bool
+
+    @property
+    def link_column(self) -> int:
+        """The first column of numbers: they lead to the rows."""
+        return next((place for place, column in enumerate(self.columns) if place and not column.is_text), -1)
 
 
 @dataclass(frozen=True)
@@ -52,45 +94,96 @@ class FigureView:
 
 @dataclass(frozen=True)
 class SectionView:
+    """A section, or what it has of one technique; ``key``: of its place in the page."""
+
     key: str
     title: str
-    headline: str
-    remarks: Sequence[str]
+    headline: str = ""
+    remarks: Sequence[str] = ()
+    tables: Sequence[TableView] = ()
+    figures: Sequence[FigureView] = ()
+    methods: Sequence[Method] = ()
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """One answer: its verdict and its tables of models and pairs."""
+
+    title: str
+    question: str
+    verdict: str
     tables: Sequence[TableView]
-    figures: Sequence[FigureView]
-    methods: Sequence[Method]
 
 
-def to_html(document: Document, *, files: Sequence[str] = (), folder: str = "", on_figure: Step | None = None) -> str:
+@dataclass(frozen=True)
+class Drawing:
+    """What views are made with: which files there are, and what is told figure by figure."""
+
+    files: Files
+    on_figure: Step | None = None
+
+    def figure(self, figure: Figure, place: int = 0) -> FigureView:
+        svg = Markup(to_svg(figure))  # written by an XML serialiser, which escapes all texts in it
+        if self.on_figure is not None:
+            self.on_figure()
+        return FigureView(title=figure.title, svg=svg, folded=place >= FIGURES_IN_SIGHT)
+
+    def table(self, table: DataTable, origins: Sequence[Origin]) -> TableView:
+        """``origins``: of the rows of the table."""
+        layout = laid_out(table)
+        groups = {
+            group: [
+                self._row(cells, origins[place])
+                for cells, place in zip(layout.groups[group], layout.places[group], strict=True)
+            ]
+            for group in layout.groups
+        }
+        title = f"{table.title} ({layout.only_group})" if layout.only_group else table.title
+        return TableView(title, layout.columns, groups, layout.only_group, table.notes)
+
+    def plain(self, table: DataTable) -> TableView:
+        """A table whose rows come from no other."""
+        return self.table(table, [None] * len(table.rows))
+
+    def _row(self, cells: Sequence[str], origin: Origin) -> RowView:
+        if origin is None or origin[0] not in self.files.data:
+            return RowView(cells, "", "")
+        file = f"{origin[0]}.csv"
+        return RowView(cells, f"{self.files.folder}/{file}", f"{file} where {origin[1]}" if origin[1] else file)
+
+
+def to_html(document: Document, *, files: Files | None = None, on_figure: Step | None = None) -> str:
     """The page. Texts of raters and models, and names of models, are escaped.
 
     Args:
         document: facts and sections.
-        files: names of files that hold the same, in ``folder``, a name relative to the page; none: nothing is said.
-        folder: see ``files``.
+        files: what stands beside the page; None: nothing, and nothing is said of it.
         on_figure: called after each figure, which takes most of the time.
     """
-    sections = [_section(key, section, on_figure) for key, section in document.sections.items()]
-    facts = document.facts
-    methods = [method for section in sections for method in section.methods]
+    facts, answers = document.facts, leading(document.summaries())
+    draw = Drawing(files or Files(), on_figure)
+    figure = figure_of(answers)
+    references = references_of(document)
     page: str = (
         _environment()
         .get_template("report.html.j2")
         .render(
             facts=facts,
             examples=document.examples,
-            sections=sections,
-            answers=[section for section in sections if section.headline and section.key not in OF_THE_DATA],
-            of_the_data=[section for section in sections if section.headline and section.key in OF_THE_DATA],
+            headline=document.headline(),
+            figure=None if figure is None else draw.figure(figure),
+            answers=[_answer(answer, draw) for answer in answers],
+            in_sight=len(answers) <= ANSWERS_IN_SIGHT,
+            sentence=sentence_for(document),
+            qualifying=qualifying(facts, answers, document.in_short()),
+            raters_line=raters_line(facts),
+            folds=list(_folds(document, draw)),
             data_words=data_words(facts),
             raters_words=raters_words(facts),
-            facts_tables=[_table(table) for table in facts_tables(facts)],
-            excluded=None if facts.excluded is None else _table(excluded_table(facts.excluded)),
-            references=references_in(f"{method.source}\n{method.text}" for method in methods),
-            headline=document.report.get("headline", ""),
-            from_tables=not document.report,
-            files=files,
-            folder=folder,
+            facts_tables=[draw.plain(table) for table in facts_tables(facts)],
+            excluded=None if facts.excluded is None else draw.plain(excluded_table(facts.excluded)),
+            references=references,
+            files=draw.files,
         )
     )
     return page
@@ -98,7 +191,21 @@ def to_html(document: Document, *, files: Sequence[str] = (), folder: str = "", 
 
 def figure_count(document: Document) -> int:
     """How often ``on_figure`` will be called."""
-    return sum(len(section.figures()) for section in document.sections.values())
+    first = figure_of(leading(document.summaries())) is not None
+    return int(first) + sum(len(section.figures()) for section in document.sections.values())
+
+
+def references_of(document: Document) -> list[Reference]:
+    """Whole references of all that the methods of the document name."""
+    return references_in(f"{method.source}\n{method.text}" for method in document.methods())
+
+
+def sentence_for(document: Document) -> str:
+    """The verdict as it can stand in a paper."""
+    facts = document.facts
+    made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
+    answers = leading(document.summaries())
+    return sentence_of(document.headline(), answers, facts.raters.workers, facts.raters.note, made_by)
 
 
 @lru_cache(maxsize=1)
@@ -120,31 +227,51 @@ def _in_words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _section(key: str, section: Section, on_figure: Step | None) -> SectionView:
+def _answer(answer: Summary, draw: Drawing) -> AnswerView:
+    models, pairs = models_table(answer), pairs_table(answer)
+    of_models = [origin_of_answer(answer, (line.model,)) for line in answer.models]
+    of_pairs = [origin_of_answer(answer, (pair.first, pair.second)) for pair in answer.pairs]
+    tables = [draw.table(table, of) for table, of in ((models, of_models), (pairs, of_pairs)) if table.rows]
+    return AnswerView(name_of(answer), answer.question, answer.verdict, tables)
+
+
+def _folds(document: Document, draw: Drawing) -> Iterator[tuple[str, list[SectionView]]]:
+    """Technique → its sections. Of several techniques, what is of all of them together stands at the end."""
+    techniques = document.facts.techniques
+    if len(techniques) > 1:
+        for technique in techniques:
+            sections = [_of_technique(key, one, technique, draw) for key, one in document.sections.items()]
+            yield technique, [section for section in sections if section.tables]
+    title = "All techniques together" if len(techniques) > 1 else "".join(techniques)
+    shared = [_shared(key, section, len(techniques) > 1, draw) for key, section in document.sections.items()]
+    yield title, shared
+
+
+def _of_technique(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
+    """The rows of one technique."""
+    tables = []
+    for table in section.data_tables():
+        rows = tuple(row for row in table.rows if row.get("technique") == technique)
+        if rows:
+            tables.append(_table(key, table.model_copy(update={"rows": rows}), draw))
+    return SectionView(key=f"{key}-{technique}", title=section.TITLE, tables=tables)
+
+
+def _shared(key: str, section: Section, several: bool, draw: Drawing) -> SectionView:
+    """The section; where there are ``several`` techniques without the rows that stand with theirs."""
     tables = [table for table in section.data_tables() if table.rows]
+    if several:
+        tables = [table for table in tables if not any(row.get("technique") for row in table.rows)]
     return SectionView(
         key=key,
         title=section.TITLE,
         headline=section.headline,
         remarks=section.remarks,
-        tables=[_table(table, place) for place, table in enumerate(tables)],
-        figures=[_figure(figure, place, on_figure) for place, figure in enumerate(section.figures())],
+        tables=[_table(key, table, draw) for table in tables],
+        figures=[draw.figure(figure, place) for place, figure in enumerate(section.figures())],
         methods=section.methods(),
     )
 
 
-def _table(table: DataTable, place: int = 0) -> TableView:
-    layout = laid_out(table)
-    return TableView(
-        title=f"{table.title} ({layout.only_group})" if layout.only_group else table.title,
-        layout=layout,
-        notes=table.notes,
-        folded=place >= TABLES_IN_SIGHT or layout.n_rows > ROWS_IN_SIGHT,
-    )
-
-
-def _figure(figure: Figure, place: int, on_figure: Step | None) -> FigureView:
-    svg = Markup(to_svg(figure))  # written by an XML serialiser, which escapes all texts in it
-    if on_figure is not None:
-        on_figure()
-    return FigureView(title=figure.title, svg=svg, folded=place >= FIGURES_IN_SIGHT)
+def _table(key: str, table: DataTable, draw: Drawing) -> TableView:
+    return draw.table(table, [origin_of(key, row) for row in table.rows])

@@ -92,8 +92,11 @@ def escaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: _SPECIAL[found.group()], _BREAKS.sub(" ", text))
 
 
-def to_latex(table: DataTable) -> str:
-    """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right."""
+def to_latex(table: DataTable, note: str = "") -> str:
+    """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right.
+
+    ``note``: what stands in the first line and in the caption: that raters were simulated.
+    """
     layout = laid_out(table)
     columns = layout.columns
     spec = "".join("l" if column.is_text else "r" for column in columns)
@@ -104,7 +107,7 @@ def to_latex(table: DataTable) -> str:
             body.append(f"\\multicolumn{{{len(columns)}}}{{@{{}}l}}{{\\emph{{{escaped(group)}}}}} \\\\")
         body += [_row(cells) for cells in rows]
     long = len(body) > LONG
-    caption = f"\\caption{{{escaped(_caption(table, layout.only_group))}}}\\label{{tab:{_label(table.key)}}}"
+    caption = f"\\caption{{{escaped(_caption(table, layout.only_group, note))}}}\\label{{tab:{_label(table.key)}}}"
     if long:
         begin = [f"\\begin{{longtable}}{{@{{}}{spec}@{{}}}}", f"{caption} \\\\"]
         ends = ["\\endhead", "\\bottomrule", "\\end{longtable}"]
@@ -113,7 +116,8 @@ def to_latex(table: DataTable) -> str:
         begin = ["\\begin{table}", "\\centering", caption, f"\\begin{{tabular}}{{@{{}}{spec}@{{}}}}"]
         lines = [*begin, "\\toprule", header, "\\midrule", *body, "\\bottomrule", "\\end{tabular}", "\\end{table}"]
     text = "\n".join(lines) + "\n"
-    return "".join(f"% {line}\n" for line in _needs(text, long)) + text
+    comments = [*([_BREAKS.sub(" ", note)] if note else []), *_needs(text, long)]
+    return "".join(f"% {line}\n" for line in comments) + text
 
 
 def _row(cells: list[str]) -> str:
@@ -121,9 +125,9 @@ def _row(cells: list[str]) -> str:
     return " & ".join(f"{{}}{cell}" if cell.startswith("[") else cell for cell in map(escaped, cells)) + " \\\\"
 
 
-def _caption(table: DataTable, group: str) -> str:
+def _caption(table: DataTable, group: str, note: str) -> str:
     ends = tuple(".!?:")
-    parts = [f"{table.title} ({group})" if group else table.title, *table.notes]
+    parts = [f"{table.title} ({group})" if group else table.title, *([note] if note else []), *table.notes]
     return " ".join(part if part.endswith(ends) else f"{part}." for part in parts)
 
 

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from parlai_humaneval.report.section import ALPHA
+
+
+@dataclass(frozen=True)
+class Colours:
+    """``lines``: of lines and points; those of Okabe & Ito, which colour-blind people tell apart."""
+
+    ink: str
+    muted: str
+    paper: str
+    lines: tuple[str, ...]
+
 
 # matplotlib wants colours, the page has custom properties, light and dark: these hex values stand for them.
 INK, MUTED, PAPER = "#010101", "#020202", "#030303"
 LINES = ("#110001", "#110002", "#110003", "#110004", "#110005", "#110006", "#110007", "#110008")
-"""Of lines and points; the page's are those of Okabe & Ito, which colour-blind people tell apart."""
+PAGE = Colours(INK, MUTED, PAPER, LINES)
+PRINT = Colours(
+    "#1b1f23",
+    "#59636e",
+    "#ffffff",
+    ("#0072b2", "#d55e00", "#00855f", "#b8578f", "#3d94c9", "#b87a00", "#1b1f23", "#6f6f6f"),
+)
+"""The page's light colours, for figures that stand alone."""
 
 _PROPERTIES = {INK: "--ink", MUTED: "--muted", PAPER: "--paper"} | {
     colour: f"--line-{number}" for number, colour in enumerate(LINES, start=1)

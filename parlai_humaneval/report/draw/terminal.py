@@ -1,62 +1,115 @@
-"""A document on a terminal: the answers, what to know before using them, and the main tables, within its width."""
+"""A document on a terminal: its summary on one screen, or every section; within the width of the terminal."""
 
 from __future__ import annotations
 
+from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.analysis.reports.printing import heading, titled_table
-from parlai_humaneval.report.cells import Layout, laid_out
+from parlai_humaneval.report.answers import leading, models_table, name_of, pairs_table
+from parlai_humaneval.report.cells import Layout, cell_text, laid_out
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.views import DataTable
-from parlai_humaneval.report.words import data_words, raters_words
+from parlai_humaneval.report.section import Section, Summary
+from parlai_humaneval.report.views import CellKind, DataTable
+from parlai_humaneval.report.words import data_words, excluded_table, qualifying, raters_line, raters_words
 from parlai_humaneval.statistics.wording import counted
-from parlai_humaneval.tables.from_records import Tables
 
 ROWS = 15
 """As many rows of a table are printed."""
-NAMES, NAMES_OF_TWO = 24, 14
-"""A column of names is as wide as that, at most, alone or beside another; longer ones are folded."""
+QUESTIONS, BLOCKS, REMARKS = 2, 6, 4
+"""As many questions, answers and remarks stand in the summary; the others are counted."""
+MODELS, PAIRS = 8, 8
+"""As many models and pairs stand in the tables of the summary."""
+NAMES = (24, 18, 14)
+"""Where not all columns fit, a column of names is as wide as the first of these with which they do; longer are folded."""
 _GAP = 3
 
 
-def print_document(document: Document, console: Console) -> None:
-    """The answers first; then what they rest on, and of each section its remarks and its first table."""
-    console.print(Text(document.facts.title, style="bold"))
-    for question in document.facts.questions:
-        console.print(Text(f"{question.metric}: “{question.text}”".removeprefix(": "), style="dim"))
+def print_summary(document: Document, console: Console) -> None:
+    """One screen: the answer, the models, the pairs, what qualifies it, and where to read more."""
+    answers = leading(document.summaries())
+    _print_title(document, console)
+    console.print(Text(document.headline(), style="bold"))
+    if len(answers) == 1:
+        _print_tables(answers[0], console)
+    for answer in answers[:BLOCKS] if len(answers) > 1 else ():
+        _print_block(answer, console)
+    if len(answers) > BLOCKS:
+        console.print(Text(f"{len(answers) - BLOCKS:,} more questions: --full shows them.", style="dim"))
+    remarks = qualifying(document.facts, answers, document.in_short())
     console.print()
-    for section in document.sections.values():
-        if section.headline:
-            console.print(Text(section.headline, style="bold"))
+    for remark in remarks[:REMARKS]:
+        console.print(Text(f"- {remark}"))
+    if len(remarks) > REMARKS:
+        console.print(Text(f"- {counted(len(remarks) - REMARKS, 'more remark')}: --full shows them.", style="dim"))
+    console.print(Text.assemble(("Rated by: ", "dim"), raters_line(document.facts)))
+    console.print(
+        Text("All sections: --full. A page with figures, tables and methods: --out report.html.", style="dim")
+    )
+
+
+def _print_title(document: Document, console: Console) -> None:
+    if document.facts.raters.note:
+        console.print(Text(document.facts.raters.note, style="bold reverse"))
+    techniques = [name for name in document.facts.techniques if name not in document.facts.title]
+    console.print(Text(" · ".join([document.facts.title, *techniques]), style="bold"))
+    questions = document.facts.questions
+    for question in questions[:QUESTIONS]:
+        console.print(Text(f"{question.metric}: “{question.text}”".removeprefix(": "), style="dim"))
+    if len(questions) > QUESTIONS:
+        console.print(Text(f"and {counted(len(questions) - QUESTIONS, 'more question')}", style="dim"))
+    console.print()
+
+
+def _print_tables(answer: Summary, console: Console) -> None:
+    for table, most in ((models_table(answer), MODELS), (pairs_table(answer), PAIRS)):
+        if table.rows:
+            _print_table(table, console, most, more="--full", titled=False)
+            for note in table.notes:
+                console.print(Text(note, style="dim"))
+
+
+def _print_block(answer: Summary, console: Console) -> None:
+    """An answer among several: its verdict, and the models in a line."""
+    kind: CellKind = "share" if all(line.share for line in answer.models) else "number"
+    models = [f"{line.model} {cell_text(line.estimate, kind)}" for line in answer.models[:MODELS]]
+    console.print()
+    console.print(Text(name_of(answer), style="underline"))
+    console.print(Padding(Text(answer.verdict), (0, 0, 0, 2)))
+    if models:
+        console.print(Padding(Text(f"{answer.what}: {', '.join(models)}", style="dim"), (0, 0, 0, 2)))
+
+
+def print_document(document: Document, console: Console) -> None:
+    """Every section: the answers first; then what they rest on, and of each section its remarks and its first table."""
+    _print_title(document, console)
+    answers = leading(document.summaries())
+    console.print(Text(document.headline(), style="bold"))
+    for answer in answers if len(answers) > 1 else ():
+        _print_block(answer, console)
     console.print()
     for label, words in [*data_words(document.facts), *raters_words(document.facts)]:
         console.print(Text.assemble((f"{label}: ", "dim"), words))
+    for remark in qualifying(document.facts, answers, document.in_short()):
+        console.print(Text(f"- {remark}"))
+    if document.facts.excluded is not None:
+        _print_table(excluded_table(document.facts.excluded), console)
     for section in document.sections.values():
         _print_section(section, console)
 
 
-def print_replies(tables: Tables, console: Console) -> None:
-    """Below a technique's own report: whether raters were told whose replies they saw, and what models cost, if known."""
-    from parlai_humaneval.report.sections.replies import build
-
-    section = build(tables, Options())
-    lines = [] if section is None else section.in_short()
-    if section is None or not lines:
-        return
-    console.print()
-    console.print(heading(section.TITLE))
-    for line in lines:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+def heading(text: str) -> Text:
+    return Text(text, style="bold underline")
 
 
 def _print_section(section: Section, console: Console) -> None:
     console.print()
     console.print(heading(section.TITLE))
+    if section.headline:
+        console.print(Text(section.headline))
     for remark in section.remarks:
         console.print(Padding(Text(remark), (0, 0, 0, 2)))
     tables = [table for table in section.data_tables() if table.rows]
@@ -67,25 +120,37 @@ def _print_section(section: Section, console: Console) -> None:
         console.print(Text(f"With --out also: {titles}", style="dim"))
 
 
-def _print_table(table: DataTable, console: Console) -> None:
-    """As many columns as fit, from the left, and as many rows as one likes to read; what is left out is said."""
+def _print_table(
+    table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out", titled: bool = True
+) -> None:
+    """As many columns as fit, from the left, and at most so many rows; what is left out is said.
+
+    ``more``: the option that shows the rest. ``titled``: the table stands under its title.
+    """
     layout = laid_out(table)
-    fitting = _fitting(layout, console.width)
-    left = ROWS
+    fitting = _fitting(layout, console.width, _name_width(layout, console.width))
+    left = most
     for group, rows in layout.groups.items():
         if left > 0:
-            console.print(_printed(f"{table.title} ({group})" if group else table.title, layout, rows[:left], fitting))
+            title = f"{table.title} ({group})" if group else table.title
+            console.print(_printed(title if titled else "", layout, rows[:left], fitting, console.width))
         left -= len(rows)
-    more = [counted(-left, "row")] if left < 0 else []
     columns = len(layout.columns) - fitting
-    more += [counted(columns, "column")] if columns else []
-    if more:
-        console.print(Text(f"({' and '.join(more)} more with --out)", style="dim"))
+    hidden = [counted(-left, "row")] if left < 0 else []
+    hidden += [counted(columns, "column")] if columns else []
+    if hidden:
+        console.print(Text(f"({' and '.join(hidden)} more with {more})", style="dim"))
 
 
-def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) -> Table:
-    table = titled_table(title)
-    widest = _name_width(layout)
+def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int, width: int) -> Table:
+    table = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        title_style="",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+    )
+    widest = _name_width(layout, width)
     for place, column in enumerate(layout.columns[:fitting]):
         if column.is_text:
             table.add_column(Text(column.label), overflow="fold", min_width=6, max_width=widest)
@@ -97,13 +162,15 @@ def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int) ->
     return table
 
 
-def _name_width(layout: Layout) -> int:
-    return NAMES if sum(column.is_text for column in layout.columns[:3]) < 2 else NAMES_OF_TWO
+def _name_width(layout: Layout, width: int) -> int:
+    """The widest that a column of names may be so that all columns fit."""
+    fit = (most for most in (width, *NAMES) if _fitting(layout, width, most) == len(layout.columns))
+    return next(fit, NAMES[-1])
 
 
-def _fitting(layout: Layout, width: int) -> int:
+def _fitting(layout: Layout, width: int, widest: int) -> int:
     """How many columns fit side by side; at least two, which may be folded."""
-    used, widest = 2, _name_width(layout)
+    used = 2
     for place, column in enumerate(layout.columns):
         needed = _needed(layout, place)
         used += _GAP + (min(needed, widest) if column.is_text else needed)

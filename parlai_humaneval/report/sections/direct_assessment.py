@@ -317,8 +317,7 @@ class DirectAssessment(Section):
             ),
             _replications_table(self.replications, self.basis.criteria),
         ]
-        always = ("direct_assessment_z", "direct_assessment_raw")
-        return [table for table in tables if table.rows or table.key in always]
+        return [table for table in tables if table.rows]
 
     def figures(self) -> list[Figure]:
         """Scores with intervals, p of all pairs, correlations of criteria, and agreement of raters."""

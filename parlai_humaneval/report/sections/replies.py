@@ -6,19 +6,44 @@ None of the papers reports it. A technique is blind only while nothing on the pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
+from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.sections import replies_views as views
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.showing.identity import giveaways
-from parlai_humaneval.statistics.wording import counted, seconds_words
+from parlai_humaneval.statistics.wording import counted, money_words, seconds_words
 from parlai_humaneval.tables.from_records import Tables
 
+TELLING_GAP_S = 2.0
+"""Seconds between two models' median latencies that people notice."""
+
+_SHOWN: Columns = (
+    ("model", "Model", "text"),
+    ("n", "Replies", "count"),
+    ("n_shown", "Shown", "count"),
+    ("n_failed", "Blank", "count"),
+    ("n_blocked", "Refused", "count"),
+    ("n_masked", "Words hidden", "count"),
+    ("n_changed", "Looks changed", "count"),
+    ("n_told", "Give-aways shown", "count"),
+    ("n_named", "Dialogues where raters named a model", "count"),
+)
+_SERVED: Columns = (
+    ("model", "Model", "text"),
+    ("latency_median", "Median s", "seconds"),
+    ("latency_p95", "95 % s", "seconds"),
+    ("n_cut", "Cut off by its length limit", "count"),
+    ("prompt_tokens", "Tokens read", "count"),
+    ("completion_tokens", "Tokens written", "count"),
+    ("cost", "Cost", "money"),
+    ("currency", "Currency", "text"),
+    ("cost_per_dialogue", "A dialogue", "money"),
+)
 MOST_LISTED = 20
 """Dialogues that are named in the JSON, of those in which something gave a model away."""
 NAMED = 5
@@ -71,18 +96,18 @@ class Replies(Section):
     models: list[ModelReplies]
 
     def in_short(self) -> list[str]:
-        """For the terminal: who was given away, what else there is to know, and costs. Empty: there is nothing to tell."""
+        """For the summary: who was given away, what else there is to know, and costs. Empty: there is nothing to tell."""
         told = any(one.n_told for one in self.models)
-        return [*([self.headline] if told else []), *self.remarks, *views.in_short(self.models)]
+        return [*([self.headline] if told else []), *self.remarks, *_in_short(self.models)]
 
     def data_tables(self) -> list[DataTable]:
-        return views.data_tables(self.models)
+        return _data_tables(self.models)
 
     def figures(self) -> list[Figure]:
         return []
 
     def methods(self) -> list[Method]:
-        return views.methods()
+        return _methods()
 
 
 def build(tables: Tables, options: Options) -> Replies | None:
@@ -185,7 +210,7 @@ def _remarks(models: Sequence[ModelReplies]) -> list[str]:
     found = [remark for one in models for remark in _remarks_on(one)]
     timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
     (fast, first), (slow, last) = (min(timed), max(timed)) if timed else ((0.0, ""), (0.0, ""))
-    if slow - fast >= views.TELLING_GAP_S:
+    if slow - fast >= TELLING_GAP_S:
         found.append(
             f"{last} takes {seconds_words(slow)} for a reply, {first} {seconds_words(fast)} (medians): where one model "
             "speaks at a time, its speed gives it away unless replies were held back (setting `typing`)."
@@ -216,3 +241,49 @@ def _remarks_on(one: ModelReplies) -> list[str]:
             f"{one.n_blocked:,} refused by the filter); those turns were rated without it."
         )
     return [f"{one.model}: {remark}" for remark in found]
+
+
+def _data_tables(models: Sequence[ModelReplies]) -> list[DataTable]:
+    """What raters saw, and what the models took; the second only where something of it is known."""
+    tables = [part_table("replies_shown", "What did raters see of the models?", _SHOWN, models)]
+    known = [one for one in models if one.latency_median is not None or one.completion_tokens is not None]
+    if known:
+        tables.append(part_table("replies_served", "What did the models take?", _SERVED, known))
+    return tables
+
+
+def _in_short(models: Sequence[ModelReplies]) -> list[str]:
+    """What each model took, a line each: “my_server: 2,100 tokens read, 42 written, 0.00034 USD”; often nothing."""
+    return [f"{one.model}: {', '.join(parts)}" for one in models if (parts := list(_taken(one)))]
+
+
+def _taken(one: ModelReplies) -> Iterator[str]:
+    if one.prompt_tokens is not None:
+        yield f"{one.prompt_tokens:,} tokens read"
+    if one.completion_tokens is not None:
+        yield (
+            f"{one.completion_tokens:,} written"
+            if one.prompt_tokens is not None
+            else f"{one.completion_tokens:,} tokens written"
+        )
+    if one.cost is not None:
+        yield f"{money_words(one.cost)} {one.currency or ''}".rstrip()
+
+
+def _methods() -> list[Method]:
+    """How give-aways and costs are counted."""
+    return [
+        Method(
+            name="Give-aways",
+            text="Names of models and makers, and talk of being an AI, found in replies as they were shown, in raters' "
+            "messages and in their reasons, by the same patterns that hide them. Replies in which they were "
+            "hidden are not counted as give-aways.",
+            source="own",
+        ),
+        Method(
+            name="Tokens and cost",
+            text="As each server reported them for every reply that was asked for, chosen or not; requests that failed are "
+            "not in it. Cost is tokens times the prices in the zoo file.",
+            source="own",
+        ),
+    ]

@@ -28,7 +28,7 @@ from judging_hands import (
 )
 from live import eventually
 
-from mephisto_tasks.judging import generating
+from mephisto_tasks.judging import gathering
 from mephisto_tasks.simulated.raters import Behaviour
 
 THIRD = "zz-third-model"
@@ -51,7 +51,7 @@ def settings(data_dir: Path, **more: Any) -> dict[str, Any]:
 
 def files_of(data_dir: Path) -> dict[Path, list[str]]:
     """The files of dialogues, and their lines."""
-    found = sorted((data_dir / generating.FOLDER).rglob("*.jsonl"))
+    found = sorted((data_dir / gathering.SELF_CHATS).rglob("*.jsonl"))
     return {path: path.read_text(encoding="utf-8").splitlines() for path in found}
 
 
@@ -126,7 +126,7 @@ def test_a_whole_study(data_dir: Path) -> None:
     assert len(ordinary) == 9
     wins = [record.dialogues[0 if record.answers[0].option == "first" else 1].entities[1] for record in ordinary]
     assert wins.count(WORDY) >= 7
-    assert told_of(heard, [WORDY, TERSE, generating.FOLDER, "jsonl", "gold:"]) == []
+    assert told_of(heard, [WORDY, TERSE, gathering.SELF_CHATS, "jsonl", "gold:"]) == []
 
 
 async def test_a_model_that_fails_is_named(data_dir: Path) -> None:

@@ -10,9 +10,10 @@ from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
 from parlai_humaneval.report.cells import laid_out
-from parlai_humaneval.report.rows import CUT, part_table
+from parlai_humaneval.report.rows import CUT, Row, ends, part_table, row_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.strengths.tables import comparison_strengths
 from parlai_humaneval.statistics.wording import p_words
@@ -211,6 +212,23 @@ class Ends(Part):
     y: float
 
 
+class Curve(Row):
+    FROM = ends("points.*", "survival", "survival")
+
+    points: dict[str, Result]
+
+
+def test_a_star_stands_for_every_name():
+    """Results of a mapping are published by their names, and a table leaves out what a row lacks."""
+    curve = Curve(points={"2": Result(name="S(2)", estimate=0.5, ci_low=0.4, n=9, method="count")})
+    assert curve.model_dump() == {"survival": {"2": 0.5}, "survival_low": {"2": 0.4}, "survival_high": {"2": None}}
+    columns = (("x", "X", "number"), ("name", "Name", "text"))
+    assert [dict(row) for row in row_table("t", "T", columns, [{"x": 1, "other": 2}, {}]).rows] == [
+        {"x": 1},
+        {"x": None},
+    ]
+
+
 def verdicts(given, models=("m1", "m2"), prefix="d"):
     """A verdict of each of several workers, in a round."""
     return [
@@ -365,7 +383,10 @@ def test_the_summary_is_the_rows(exchanged):
 
 def test_the_summary_of_two_models_has_both():
     """Each is the mirror of the other; the better one first."""
-    (summary,) = build(tables(judged(["second"] * 9 + ["first"] * 3)), Options()).summary()
+    section = build(tables(judged(["second"] * 9 + ["first"] * 3)), Options())
+    (summary,) = section.summary()
+    assert "Holm" not in summary.verdict, "one test needs no correction"
+    assert not [method for method in section.methods() if "Holm" in method.name]
     assert [(line.model, line.estimate, line.n, line.unit) for line in summary.models] == [
         ("b", 0.75, 12, "decided judgements"),
         ("a", 0.25, 12, "decided judgements"),

@@ -68,9 +68,9 @@ def test_likeness_of_picks_is_found():
     """ICC .1 with ten turns a worker: design effect 1.9; half of the turns' worth; a wider gap than if independent."""
     (row,) = section_of(alike_turns(0.1)).measures
     assert (row.source, row.n, row.n_workers, row.n_dialogues, row.per_worker) == ("turns", 2000, 200, 200, 10)
-    assert row.icc_worker == pytest.approx(0.1, abs=0.035)
-    assert row.icc_worker_low < 0.1 < row.icc_worker_high
-    assert row.design_effect == pytest.approx(1 + 9 * row.icc_worker)
+    assert row.by_worker.estimate == pytest.approx(0.1, abs=0.035)
+    assert row.by_worker.ci_low < 0.1 < row.by_worker.ci_high
+    assert row.design_effect == pytest.approx(1 + 9 * row.by_worker.estimate)
     assert row.effective_n == pytest.approx(2000 / row.design_effect)
     assert row.detectable_gap_independent == pytest.approx(2.8016 * 2 * 0.5 / np.sqrt(2000), rel=0.01)
     assert row.detectable_gap / row.detectable_gap_independent == pytest.approx(np.sqrt(row.design_effect), rel=0.06)
@@ -90,10 +90,10 @@ def test_independent_answers_cost_nothing():
     rng = np.random.default_rng(5)
     worker = np.repeat(np.arange(150), 10)
     (row,) = section_of(turns_of(rng.random(1500) < 0.5, worker)).measures
-    assert abs(row.icc_worker) < 0.04
+    assert abs(row.by_worker.estimate) < 0.04
     assert row.effective_n <= 1500
     opposite = section_of(turns_of(np.tile([True, False], 30), np.repeat(np.arange(10), 6)))
-    assert opposite.measures[0].icc_worker < 0
+    assert opposite.measures[0].by_worker.estimate < 0
     assert opposite.measures[0].effective_n == 60
     assert any("Negative ICC" in text for text in opposite.remarks)
     assert "answers of one worker differ more than those of different ones" in opposite.headline
@@ -121,7 +121,7 @@ def test_a_comparison_within_workers_gains():
     section = section_of(levels())
     (row,), (pair,) = section.measures, section.pairs
     assert (row.levels, row.judged_both) == (True, 1)
-    assert row.icc_worker_low > 0
+    assert row.by_worker.ci_low > 0
     assert row.design_effect > 2
     assert row.variance_ratio == pair.variance_ratio < 0.8
     gains = section.headline.index("gains from workers who judge both")
@@ -163,11 +163,11 @@ def test_an_interval_with_zero_decides_nothing():
     for _ in range(8):
         section = section_of(turns_of(rng.random(200) < 0.5, np.repeat(np.arange(20), 10)))
         (row,) = section.measures
-        if row.icc_worker_low <= 0 <= row.icc_worker_high:
-            seen.add(row.icc_worker > 0)
+        if row.by_worker.ci_low <= 0 <= row.by_worker.ci_high:
+            seen.add(row.by_worker.estimate > 0)
             assert "whether answers of one worker are alike cannot be told" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
-            assert any("may be chance" in text for text in section.remarks) == (row.icc_worker < 0)
+            assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}
 
 
@@ -177,7 +177,7 @@ def test_labels_do_not_matter():
     other = data.turns.assign(model=data.turns["model"].map({"a": "b", "b": "a"}))
     one, two = section_of(data), section_of(Tables(**{**vars(data), "turns": other}))
     assert one.pairs[0].gap == pytest.approx(-two.pairs[0].gap)
-    assert one.measures[0].icc_worker == pytest.approx(two.measures[0].icc_worker)
+    assert one.measures[0].by_worker.estimate == pytest.approx(two.measures[0].by_worker.estimate)
     assert one.pairs[0].detectable_gap == pytest.approx(two.pairs[0].detectable_gap)
 
 
@@ -209,7 +209,7 @@ def test_every_technique_has_its_measures():
     row = next(row for row in section.measures if row.technique == "sata")
     gaps = [pair.detectable_gap for pair in of_sata]
     assert (row.detectable_gap, row.detectable_gap_largest) == pytest.approx((np.median(gaps), max(gaps)))
-    assert row.icc_worker_low is None  # three pairs share the turns
+    assert row.by_worker.ci_low is None  # three pairs share the turns
 
 
 def test_comparisons_of_turns_are_not_counted_twice():
@@ -224,10 +224,10 @@ def test_what_cannot_be_said_is_not_said():
     """No data, one worker, one model, no ties broken: no section or no number, and words for it."""
     assert section_of(Tables(**NOTHING)) is None
     (row,) = section_of(turns_of([1, 0, 1], [0, 0, 0])).measures
-    assert (row.icc_worker, row.effective_n, row.detectable_gap) == (None, None, None)
+    assert (row.by_worker.estimate, row.effective_n, row.detectable_gap) == (None, None, None)
     assert "cannot be estimated" in row.sentence
     same = section_of(turns_of([1] * 20, np.repeat(np.arange(5), 4)))
-    assert (same.measures[0].icc_worker, same.measures[0].detectable_gap) == (None, None)
+    assert (same.measures[0].by_worker.estimate, same.measures[0].detectable_gap) == (None, None)
     few = section_of(turns_of([1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 2, 2]))
     assert few.measures[0].detectable_gap is None  # more than all the gap there can be
     assert "no gap between two models can be named" in few.headline

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from io import StringIO
-from typing import cast
-
 import pytest
 from make_records import make_record, make_study, make_turn
-from rich.console import Console
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask, ReplyInfo
 from parlai_humaneval.report.catalogue import sections
 from parlai_humaneval.report.draw.latex import to_latex
-from parlai_humaneval.report.draw.terminal import print_replies
+from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
 from parlai_humaneval.tables.columns import TABLES, typed
@@ -21,11 +17,9 @@ from parlai_humaneval.tables.from_records import Tables, tables
 SHOWN = ("eliza", "my_bot")
 
 
-def printed(records: list[DialogueRecord]) -> str:
-    """What the terminal is told below a report, on one line."""
-    console = Console(width=80, file=StringIO())
-    print_replies(tables(records), console)
-    return " ".join(cast(StringIO, console.file).getvalue().split())
+def told_in_short(records: list[DialogueRecord]) -> str:
+    """What the summary of a report is told besides the answers."""
+    return " ".join(make_document(tables(records), Options(draws=100)).in_short())
 
 
 def study(*texts: str, human: str = "What do you like?", reason: str | None = "nicer") -> list[DialogueRecord]:
@@ -147,10 +141,10 @@ def test_small_amounts_of_money_have_digits() -> None:
 
 def test_the_terminal_is_told_who_was_given_away_and_nothing_where_there_is_nothing() -> None:
     """Blindness must not need a page to be seen; a study without findings is not made longer."""
-    told = printed(study("I am ChatGPT."))
+    told = told_in_short(study("I am ChatGPT."))
     assert "raters were told who speaks" in told
     assert "my_bot: 1 of 2 replies that were shown" in told
-    assert printed(study("I like tea.")) == ""
+    assert told_in_short(study("I like tea.")) == ""
 
 
 def test_tokens_without_a_price_and_a_price_without_tokens() -> None:

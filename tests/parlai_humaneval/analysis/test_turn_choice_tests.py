@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import cluster_sums, sign_flip_p
-from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.correction import Family, holm
 from parlai_humaneval.statistics.means import clustered_mean, t_test
 from parlai_humaneval.statistics.shares import binomial_p
 from parlai_humaneval.statistics.turn_subsets import leave_one_out
@@ -294,6 +294,20 @@ def test_a_test_without_turns_makes_no_other_one_harder():
     first, second = with_holm([made, empty])
     assert first.paper.p_holm == made.paper.p_value
     assert second.paper.p_holm is None
+
+
+def test_families_are_corrected_apart():
+    """Each test among those of its own family, which its details name with their number; one alone keeps its p."""
+    chosen = [[1, 0, 0]] * 8 + [[0, 1, 0]] * 3 + [[0, 0, 1]]
+    tests = [test for test in compare_choices(chosen, ["a", "b", "c"], range(12), one_pick=True) if test.of_pair]
+    two, alone = Family("sata", "soba", "preference"), Family("sata", "sata_user", "preference")
+    first, second, third = with_holm(tests, [two, two, alone])
+    assert [first.paper.p_holm, second.paper.p_holm] == holm([first.paper.p_value, second.paper.p_value])
+    assert third.clustered.p_holm == third.clustered.p_value
+    assert first.clustered.details["family"] == "sata, soba, preference"
+    assert [test.paper.details["family_tests"] for test in (first, second, third)] == [2, 2, 1]
+    with pytest.raises(ValueError, match="3 results, but 1 families"):
+        with_holm(tests, [two])
 
 
 def test_without_a_model_that_splits_the_votes():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
+from itertools import combinations
 from typing import ClassVar
+
+from pydantic import Field
 
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
-from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
     Curve,
@@ -41,6 +45,47 @@ COLUMNS = (
 )
 
 
+def fake_summary(names: Sequence[str] = ("alpha", "beta"), **values: object) -> Summary:
+    """An answer in which each model beats the next by four points, and only the first pair differs."""
+    models = [
+        ModelLine(model=name, n=48, unit="turns", estimate=0.6 - place / 25, low=0.5, high=0.7, share=True)
+        for place, name in enumerate(names)
+    ]
+    pairs = [
+        PairLine(
+            first=first,
+            second=second,
+            gap=0.125,
+            low=0.01,
+            high=0.2,
+            share=True,
+            p_paper=0.001,
+            p_clustered=0.004 if not place else 0.2,
+            p_decides=0.012 if not place else 0.4,
+            differs=not place,
+            family="sata, soba, preference",
+            family_tests=len(names) * (len(names) - 1) // 2,
+        )
+        for place, (first, second) in enumerate(combinations(names, 2))
+    ]
+    fields = {
+        "section": "turns",
+        "technique": "sata",
+        "setting": "soba",
+        "metric": "preference",
+        "question": "",
+        "what": "turns in which the reply was chosen",
+        "verdict": f"{names[0]} is ahead of {names[-1]} (p = .012, clustered by 8 workers).",
+        "models": models,
+        "pairs": pairs,
+        "reference": 0.5,
+        "model_table": "fake_models",
+        "pair_table": "",
+        "remarks": ["Fewer than 10 workers: take the interval as a rough guide."],
+    }
+    return Summary.model_validate({**fields, **values})
+
+
 class FakeSection(Section):
     """``models``: how many rows the table has."""
 
@@ -49,6 +94,10 @@ class FakeSection(Section):
     prefix: str = "fake"
     models: int = 4
     share: float | None = 0.62
+    answers: list[Summary] = Field(default_factory=list)
+
+    def summary(self) -> list[Summary]:
+        return self.answers
 
     def data_tables(self) -> list[DataTable]:
         rows: list[dict[str, Cell]] = [

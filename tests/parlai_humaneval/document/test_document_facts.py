@@ -13,9 +13,8 @@ from fake_sections import HOSTILE, NOW, said_tables
 from parlai_humaneval.report.document import Facts
 from parlai_humaneval.report.examples import EXAMPLES, examples_of
 from parlai_humaneval.report.facts import facts_of
-from parlai_humaneval.report.making import make_document, tables_of
+from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.titles import default_title
 from parlai_humaneval.report.words import NAMED, raters_words
 from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, from_rows
 from parlai_humaneval.tables.from_records import Tables

@@ -7,10 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_sections import fake_document
+from fake_sections import fake_document, fake_summary, said_tables
 
 from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
 from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.files import read_tables
 
 
 def test_the_same_stands_beside_the_page(tmp_path: Path) -> None:
@@ -29,6 +30,41 @@ def test_the_same_stands_beside_the_page(tmp_path: Path) -> None:
     assert rows[0]["gap"] == "-0.125", "a number is no formula"
     assert (folder / "fake_models.tex").read_text(encoding="utf-8").startswith("% Needs package booktabs")
     assert "setup_designs.csv" in found["files"]
+    assert (folder / "references.bib").read_text(encoding="utf-8").startswith("@inproceedings{smith2022,")
+
+
+def test_the_answers_and_the_figure_stand_beside_the_page(tmp_path: Path) -> None:
+    """Tidy tables that can be read again; the figure with colours of its own."""
+    page = tmp_path / "report.html"
+    write_document(fake_document(answers=[fake_summary()]), page, said_tables())
+    folder = folder_of(page)
+    assert len(read_tables(folder).turns) == len(said_tables().turns)
+    assert not (folder / "ratings.csv").exists(), "a table without rows"
+    svg = (folder / "figure.svg").read_text(encoding="utf-8")
+    assert "var(--" not in svg
+    assert "#0072b2" in svg
+    assert (folder / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_simulated_raters_are_named_in_every_file(tmp_path: Path) -> None:
+    """JSON and README in their first line, LaTeX in its first and in the caption, CSV in a first column."""
+    document = fake_document()
+    raters = document.facts.raters.model_copy(update={"simulated": 2, "people": 0})
+    facts = document.facts.model_copy(update={"raters": raters})
+    page = tmp_path / "report.html"
+    write_document(document.model_copy(update={"facts": facts}), page)
+    folder = folder_of(page)
+    note = "All raters are simulated (2)"
+    keys = list(json.loads((folder / "report.json").read_text(encoding="utf-8")).items())
+    assert keys[0][0] == "raters"
+    assert note in keys[0][1]
+    assert note in (folder / "README.md").read_text(encoding="utf-8").splitlines()[0]
+    latex = (folder / "fake_models.tex").read_text(encoding="utf-8")
+    assert note in latex.splitlines()[0]
+    assert note in latex[latex.index("\\caption") :]
+    rows = list(csv.DictReader((folder / "fake_models.csv").open(encoding="utf-8", newline="")))
+    assert next(iter(rows[0])) == "raters"
+    assert {row["raters"] for row in rows} == {"simulated"}
 
 
 def test_a_report_is_not_replaced_unasked(tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from fake_sections import HOSTILE, fake_document, fake_section
+from fake_sections import HOSTILE, fake_document, fake_summary
 
-from parlai_humaneval.analysis.reports.types import Excluded, Left, PracticeCount
 from parlai_humaneval.quality.exclusion import CheckCount, Failure
 from parlai_humaneval.report import sections
-from parlai_humaneval.report.document import Document, SectionLeftOut
-from parlai_humaneval.report.draw.html import figure_count, to_html
+from parlai_humaneval.report.document import NOTHING, Document, Excluded, Left, PracticeCount, SectionLeftOut
+from parlai_humaneval.report.draw.html import Files, figure_count, to_html
 from parlai_humaneval.report.references import references_in
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -32,6 +31,7 @@ class Outline(HTMLParser):
         self.attributes: set[str] = set()
         self.headings: list[tuple[int, str]] = []
         self.text = ""
+        self.unfolded = ""
         self.feed(page)
         assert self.open == []
 
@@ -58,6 +58,9 @@ class Outline(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        folded = self.open[self.open.index("details") + 1 :] if "details" in self.open else ["summary"]
+        if folded[:1] == ["summary"] and not {"style", "head", "title", "desc"} & set(self.open):
+            self.unfolded += f" {data}"
         if self.open and self.open[-1] in ("h1", "h2", "h3"):
             level, words = self.headings[-1]
             self.headings[-1] = level, words + data
@@ -70,7 +73,7 @@ def document() -> Document:
 
 @pytest.fixture(scope="module")
 def page(document: Document) -> str:
-    return to_html(document, files=["report.json"], folder="report")
+    return to_html(document, files=Files("report", ["report.json"], frozenset({"turns"})))
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +99,9 @@ def test_markup_in_texts_is_text(page: str, outline: Outline) -> None:
 
 
 def test_the_answer_comes_first(outline: Outline) -> None:
-    """Headings are in order, none is skipped; the answer stands before everything else; each section once."""
+    """Headings are in order, none is skipped; the answer stands before everything else."""
     titles = [words for level, words in outline.headings if level == 2]
-    assert titles[:4] == ["Contents", "The answer", "Question and set-up", "Who rated"]
-    assert titles[4:] == ["Fake things", "Fake things", "Example dialogues", "How this was made"]
+    assert titles == ["The answer", "What qualifies it", "Tables and methods", "The study"]
     levels = [level for level, _ in outline.headings]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -107,10 +109,10 @@ def test_the_answer_comes_first(outline: Outline) -> None:
 
 
 def test_links_lead_somewhere(outline: Outline) -> None:
-    """The contents name every section, and no id stands twice."""
+    """To files of the folder beside the page, and nowhere else; no id stands twice, and each section has one."""
     assert len(outline.ids) == len(set(outline.ids))
-    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
-    assert {"turns", "design", "examples"} <= {link.removeprefix("#") for link in outline.links}
+    assert {"turns", "design", "examples"} <= set(outline.ids)
+    assert set(outline.links) == {"report/report.json", "report/references.bib", "report/turns.csv"}
 
 
 def test_tables_say_what_they_are(page: str) -> None:
@@ -125,6 +127,8 @@ def test_tables_say_what_they_are(page: str) -> None:
 def test_figures_say_what_they_show(page: str, document: Document) -> None:
     """Each has a title, a description and a caption."""
     assert page.count("<svg") == page.count("<figcaption>") == figure_count(document) == 6
+    with_answer = fake_document(answers=[fake_summary()])
+    assert to_html(with_answer).count("<svg") == figure_count(with_answer) == 7
     assert page.count('role="img"') == 6
 
 
@@ -150,7 +154,7 @@ def test_a_page_without_anything_says_so() -> None:
     document = fake_document()
     empty = Document(facts=document.facts, sections={}, examples=[])
     text = Outline(to_html(empty)).text
-    assert "Nothing can be said about the models yet." in text
+    assert NOTHING in text
     assert "Example dialogues" not in text
 
 
@@ -167,7 +171,7 @@ def test_who_was_left_out_and_why() -> None:
     raters = document.facts.raters.model_copy(update={"practice": PracticeCount(passed=3, failed=2, not_ended=1)})
     facts = document.facts.model_copy(update={"excluded": excluded, "raters": raters})
     text = Outline(to_html(Document(facts=facts, sections={}))).text
-    assert "Left out of this report: 1 dialogue, 6 turns; 1 worker with all they did." in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
     assert f"worker w9, dialogue d7: SHOUTS {HOSTILE}" in text
     assert "3 passed, 2 failed, 1 not ended" in text
     assert "left anybody out" not in text
@@ -193,16 +197,8 @@ def test_progress_is_told_figure_by_figure(document: Document) -> None:
 )
 def test_sources_are_found_by_author_and_year(source: str, begins: list[str]) -> None:
     """A name alone, or another year, is another work."""
-    assert [text[: len(begin)] for text, begin in zip(references_in([source]), begins, strict=True)] == begins
-
-
-def test_what_the_data_cost_is_no_answer() -> None:
-    """Which model is better stands apart from how far the data can be trusted."""
-    document = fake_document()
-    sections = {"design": fake_section(prefix="d", headline="An ICC."), "turns": fake_section(headline="A wins.")}
-    page = to_html(Document(facts=document.facts, sections=sections))
-    assert page.index("A wins.") < page.index("About these data") < page.index("An ICC.")
-    assert page.count('<div class="answer">') == 1
+    texts = [reference.text for reference in references_in([source])]
+    assert [text[: len(begin)] for text, begin in zip(texts, begins, strict=True)] == begins
 
 
 def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None:
@@ -214,10 +210,10 @@ def test_who_was_left_out_by_a_section_is_said_where_it_says_who_rated() -> None
     assert f"2 of 5 workers, who failed: w1, {HOSTILE}" in text
     assert "No quality check left anybody out" not in text
     assert "No other check left anybody out of this report." in text
-    of_tables, of_task = (document.model_copy(update={"report": report}) for report in ({}, {"headline": "A won."}))
     before = "Tables do not say whether anybody was left out before"
-    assert "No quality check left anybody out" in Outline(to_html(of_tables)).text
-    assert before in Outline(to_html(of_tables)).text
+    of_task = document.model_copy(update={"facts": document.facts.model_copy(update={"from_task": True})})
+    assert "No quality check left anybody out" in Outline(to_html(document)).text
+    assert before in Outline(to_html(document)).text
     assert before not in Outline(to_html(of_task)).text
 
 
@@ -244,5 +240,67 @@ def test_what_is_wider_than_the_screen_shows_it(page: str) -> None:
     """A shadow at the edge that has more; figures fit a phone of 390 pixels beside its margins of 16 each."""
     assert "no-repeat local" in page
     assert 'class="small hint"' in page
-    (least,) = re.findall(r"figure svg {[^}]*min-width: (\d+)rem", page)
+    (least,) = re.findall(r"^figure svg {[^}]*min-width: (\d+)rem", page, re.MULTILINE)
     assert int(least) * 16 <= 390 - 2 * 16
+
+
+def test_two_models_are_told_in_few_words() -> None:
+    """Verdict, figure, ranking and what qualifies it are in sight; tables and methods are folded."""
+    outline = Outline(to_html(fake_document(answers=[fake_summary()])))
+    assert len(outline.unfolded.split()) < 900
+    for words in ("alpha is ahead of beta (p = .012", "60 %", "Fewer than 10 workers", "Rated by 2 workers"):
+        assert words in outline.unfolded
+    for words in ("Shares.", "says <script>", "1,000 draws"):
+        assert words in outline.text
+        assert words not in outline.unfolded
+
+
+def test_the_answer_can_be_taken_along() -> None:
+    """As a sentence, as BibTeX, and as files of the figure, which are beside the page."""
+    page = to_html(fake_document(answers=[fake_summary()]), files=Files("report", ["report.json"]))
+    outline = Outline(page)
+    assert {"report/figure.svg", "report/figure.pdf", "report/references.bib"} <= set(outline.links)
+    assert "(Human evaluation with sata, 2 raters; intervals clustered by rater; parlai-humaneval" in outline.text
+    assert "@inproceedings{smith2022," in outline.text
+
+
+def test_a_number_leads_to_its_rows() -> None:
+    """To the file that holds them, and which of its rows they are; without files there is no link."""
+    document = fake_document(answers=[fake_summary()])
+    page = to_html(document, files=Files("report", [], frozenset({"turns"})))
+    rows = "turns.csv where technique = sata and setting = soba and metric = preference and model"
+    assert f'<a href="report/turns.csv" title="{rows} = alpha">60 %</a>' in page
+    assert f'title="{rows} is alpha or beta">12</a>' in page
+    assert "turns.csv" not in to_html(document)
+
+
+def test_several_answers_have_one_verdict() -> None:
+    """How many pairs differ in all; each answer is told below, and folded where there are many."""
+    answers = [fake_summary(setting=f"s{number}") for number in range(5)]
+    outline = Outline(to_html(fake_document(answers=answers)))
+    assert "5 of 5 pairs of models differ in 5 questions" in outline.unfolded
+    assert "sata, s4, preference" in outline.unfolded
+    assert outline.text.count("alpha is ahead of beta (p = .012, clustered") == 5
+    assert "alpha is ahead of beta (p = .012, clustered" not in outline.unfolded
+
+
+def test_techniques_are_folded_apart() -> None:
+    """The rows of each stand with it, and what is of all of them comes last."""
+    document = fake_document()
+    both = document.facts.model_copy(update={"techniques": ["pw_turn", "sata"]})
+    titles = [
+        words for level, words in Outline(to_html(document.model_copy(update={"facts": both}))).headings if level == 3
+    ]
+    assert titles == ["All techniques together"]
+
+
+def test_simulated_raters_are_named_first() -> None:
+    """Before the title, and in the name of the window; a mix says how many of each."""
+    document = fake_document(answers=[fake_summary()])
+    assert "simulated" not in to_html(document)
+    for simulated, words in ((2, "All raters are simulated (2)"), (1, "1 simulated, 1 people")):
+        raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})
+        facts = document.facts.model_copy(update={"raters": raters})
+        outline = Outline(to_html(document.model_copy(update={"facts": facts})))
+        assert words in outline.unfolded
+        assert outline.unfolded.index(words) < outline.unfolded.index("Study")

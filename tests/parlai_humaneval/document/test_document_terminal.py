@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from io import StringIO
 
-from fake_sections import HOSTILE, fake_document
+import pytest
+from fake_sections import HOSTILE, fake_document, fake_summary
 from rich.console import Console
 
-from parlai_humaneval.report.draw.terminal import ROWS, _print_table, print_document
+from parlai_humaneval.report.draw.terminal import BLOCKS, ROWS, _print_table, print_document, print_summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
 
@@ -15,6 +16,43 @@ def printed(width: int = 80, **values: object) -> str:
     out = StringIO()
     print_document(fake_document(**values), Console(file=out, width=width, highlight=False))
     return out.getvalue()
+
+
+def summary_of(**values: object) -> str:
+    out = StringIO()
+    print_summary(fake_document(**values), Console(file=out, width=80, highlight=False))
+    return out.getvalue()
+
+
+def test_three_models_are_told_on_one_screen() -> None:
+    """The answer, a table of models, one of pairs, what qualifies it, and where to read more."""
+    text = summary_of(answers=[fake_summary(("alpha", "beta", "gamma"))])
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    words = ["alpha is ahead of gamma", "60 %", "alpha over beta", ".40", "Fewer than 10", "Rated by: 2", "--full"]
+    places = [text.index(word) for word in words]
+    assert places == sorted(places)
+    assert "The paper's test, which takes every answer for independent, and the one by" in text
+
+
+def test_several_questions_have_a_block_each() -> None:
+    """Those beyond are counted."""
+    text = summary_of(answers=[fake_summary(setting=f"s{number}") for number in range(BLOCKS + 2)])
+    assert "sata, s0, preference" in text
+    assert f"sata, s{BLOCKS}, preference" not in text.split("turns in which", 1)[1].split("- ", 1)[0]
+    assert "2 more questions: --full shows them." in text
+
+
+@pytest.mark.parametrize(("simulated", "words"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 people.")])
+def test_simulated_raters_are_named_in_the_first_line(simulated: int, words: str) -> None:
+    document = fake_document(answers=[fake_summary()])
+    raters = document.facts.raters.model_copy(update={"simulated": simulated, "people": 2 - simulated})
+    facts = document.facts.model_copy(update={"raters": raters})
+    for print_it in (print_summary, print_document):
+        out = StringIO()
+        print_it(document.model_copy(update={"facts": facts}), Console(file=out, width=80, highlight=False))
+        assert words in out.getvalue().splitlines()[0]
 
 
 def test_the_answer_is_printed_first() -> None:

@@ -1,1 +1,0 @@
-"""Two partners side by side, judged as a whole."""

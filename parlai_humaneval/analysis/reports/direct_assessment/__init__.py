@@ -1,1 +1,0 @@
-"""Direct assessment (Ji et al. 2022): sliders, with workers checked by a degraded model."""

@@ -1,1 +1,0 @@
-"""Free-for-all (Ma et al. 2023): points, ranks, TrueSkill."""

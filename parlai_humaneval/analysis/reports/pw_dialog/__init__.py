@@ -1,1 +1,0 @@
-"""PW-Dialog: which of two finished dialogues is better (Acute-Eval)."""

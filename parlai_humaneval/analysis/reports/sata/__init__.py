@@ -1,1 +1,0 @@
-"""SOBA and SATA (Liu et al. 2023): any number of replies is picked, or one."""

@@ -1,1 +1,0 @@
-"""Spot The Bot: who passes for a person, and for how long."""

@@ -1,0 +1,207 @@
+"""What a report begins with: which summaries lead, the verdict over them, and their small tables and one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine, Summary
+from parlai_humaneval.report.views import Cell, CellKind, DataTable, IntervalFigure, IntervalPoint, TableColumn
+from parlai_humaneval.statistics.wording import counted, p_words
+
+NAMED = 3
+"""As many pairs are named by a verdict over several answers."""
+POINTS_OF_FIGURE = 24
+"""As many models or pairs are drawn in the one figure at the head of a report."""
+GAPS = "How far the first is ahead of the second"
+_SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "turns": ("free_for_all",),
+    "comparisons": ("free_for_all", "turns"),
+    "likert": ("direct_assessment",),
+}
+"""Section → sections that say the same of the same answers, and say it first."""
+_SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
+_BY_PAIRS = ("pw_turn", "arena", "pw_dialog")
+"""Techniques whose papers report pairs."""
+
+
+def leading(summaries: Sequence[Summary]) -> list[Summary]:
+    """One answer to each question: where two sections answer from the same data, that of the technique's paper.
+
+    A section keeps its summaries of a technique, setting and metric unless another one that says the same has them too.
+    """
+    present: dict[tuple[str, str, str], set[str]] = {}
+    for summary in summaries:
+        present.setdefault(_design(summary), set()).add(summary.section)
+    return [summary for summary in summaries if not _restated(summary, present[_design(summary)])]
+
+
+def _design(summary: Summary) -> tuple[str, str, str]:
+    return summary.technique, summary.setting, summary.metric
+
+
+def _restated(summary: Summary, present: set[str]) -> bool:
+    same = _SAME_ANSWERS_IN_PAIRS if summary.technique in _BY_PAIRS else _SAME_ANSWERS
+    return bool(present.intersection(same.get(summary.section, ())))
+
+
+def verdict_of(answers: Sequence[Summary]) -> str:
+    """The answer in one sentence: of one question its own, of several how many pairs of models differ in all of them."""
+    if len(answers) == 1:
+        return answers[0].verdict
+    tested = [(answer, pair) for answer in answers for pair in answer.pairs if pair.differs is not None]
+    where = counted(len(answers), "question")
+    if not tested:
+        return f"Whether the models differ cannot be tested in any of {where}."
+    apart = [(answer, pair) for answer, pair in tested if pair.differs]
+    how = "tested by worker, corrected within each question"
+    if not apart:
+        return f"None of {counted(len(tested), 'pair')} of models can be told apart in {where} ({how})."
+    named = "; ".join(
+        f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})"
+        for answer, pair in apart[:NAMED]
+    )
+    more = f"; and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
+    verb = "differs" if len(apart) == 1 else "differ"
+    return f"{len(apart):,} of {counted(len(tested), 'pair')} of models {verb} in {where} ({how}): {named}{more}."
+
+
+def name_of(answer: Summary) -> str:
+    """“sata, soba, preference”: of what the answer is; with the question's own name where it has another."""
+    question = (
+        "" if answer.question in (answer.metric, answer.technique) or len(answer.question) > 30 else answer.question
+    )
+    return ", ".join(filter(None, (answer.technique, answer.setting, answer.metric, question)))
+
+
+def models_table(answer: Summary) -> DataTable:
+    """The models, best first as the section gives them, with intervals."""
+    units = {line.unit for line in answer.models}
+    shares = _shares(answer.models)
+    kind: CellKind = "share" if shares else "number"
+    columns = (
+        TableColumn(key="model", label="Model"),
+        TableColumn(key="estimate", label="Share" if shares else "Value", kind=kind),
+        TableColumn(key="low", label="95 % from", kind=kind),
+        TableColumn(key="high", label="95 % to", kind=kind),
+        TableColumn(key="n", label=(units.pop() if len(units) == 1 else "n").capitalize(), kind="count"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {"model": line.model, "estimate": line.estimate, "low": line.low, "high": line.high, "n": line.n}
+        for line in answer.models
+    ]
+    return _without_empty(DataTable(key="answer_models", title=_title(answer.what), columns=columns, rows=tuple(rows)))
+
+
+def pairs_table(answer: Summary) -> DataTable:
+    """The pairs: the gap, the p-value of the paper's test, the one by worker, and that one corrected where it was."""
+    shares = _shares(answer.pairs)
+    kind: CellKind = "points" if shares else "number"
+    corrected = any(pair.family_tests > 1 for pair in answer.pairs)
+    columns = (
+        TableColumn(key="pair", label="Pair"),
+        TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
+        TableColumn(key="low", label="95 % from", kind=kind),
+        TableColumn(key="high", label="95 % to", kind=kind),
+        TableColumn(key="p_paper", label="p, paper", kind="p"),
+        TableColumn(key="p_clustered", label="p, by worker", kind="p"),
+        *([TableColumn(key="p_decides", label="Holm", kind="p")] if corrected else []),
+    )
+    rows: list[dict[str, Cell]] = [
+        {
+            "pair": f"{pair.first} over {pair.second}",
+            "gap": pair.gap,
+            "low": pair.low,
+            "high": pair.high,
+            "p_paper": pair.p_paper,
+            "p_clustered": pair.p_clustered,
+            "p_decides": pair.p_decides,
+        }
+        for pair in answer.pairs
+    ]
+    families = list(dict.fromkeys((pair.family, pair.family_tests) for pair in answer.pairs if pair.family_tests > 1))
+    notes = tuple(f"Corrected (Holm): {counted(tests, 'test')}, {family}." for family, tests in families)
+    return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+
+
+def _without_empty(table: DataTable) -> DataTable:
+    """The table without columns in which no row has a value."""
+    shown = tuple(column for column in table.columns if any(row[column.key] not in (None, "") for row in table.rows))
+    return table.model_copy(update={"columns": shown})
+
+
+def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
+    """One figure of all models, or of all pairs where models have no value of their own.
+
+    Of several answers only those are drawn that are on the scale of the first.
+    """
+    if not answers:
+        return None
+    first = answers[0]
+    alike = [answer for answer in answers if answer.what == first.what]
+    of_models = any(line.estimate is not None for line in first.models)
+    points = [
+        point.model_copy(update={"label": f"{point.label} ({name_of(answer)})"}) if len(alike) > 1 else point
+        for answer in alike
+        for point in (_model_points(answer.models) if of_models else _pair_points(answer.pairs))
+    ]
+    if not points:
+        return None
+    more = f" (the first {POINTS_OF_FIGURE} of {len(points)})" if len(points) > POINTS_OF_FIGURE else ""
+    return IntervalFigure(
+        key="answer",
+        title=f"{_title(first.what) if of_models else GAPS}{more}",
+        x_label=first.what if of_models else "difference",
+        points=tuple(points[:POINTS_OF_FIGURE]),
+        reference=first.reference if of_models else 0.0,
+        share=_shares(first.models) if of_models else _shares(first.pairs),
+        labels_above=True,
+    )
+
+
+def _model_points(models: Sequence[ModelLine]) -> list[IntervalPoint]:
+    return [
+        IntervalPoint(label=line.model, estimate=line.estimate, low=line.low, high=line.high)
+        for line in models
+        if line.estimate is not None
+    ]
+
+
+def _pair_points(pairs: Sequence[PairLine]) -> list[IntervalPoint]:
+    return [
+        IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=pair.gap, low=pair.low, high=pair.high)
+        for pair in pairs
+        if pair.gap is not None
+    ]
+
+
+def disagreements(answers: Sequence[Summary]) -> str:
+    """In one sentence of which pairs the paper's test and the one by worker say different things; else empty."""
+    differing = [
+        f"{pair.first} and {pair.second}{f' ({name_of(answer)})' if len(answers) > 1 else ''}"
+        for answer in answers
+        for pair in answer.pairs
+        if pair.p_paper is not None and pair.p_clustered is not None
+        if (pair.p_paper < ALPHA) != (pair.p_clustered < ALPHA)
+    ]
+    if not differing:
+        return ""
+    more = f" and {len(differing) - NAMED:,} more" if len(differing) > NAMED else ""
+    return (
+        f"The paper's test, which takes every answer for independent, and the one by worker disagree on "
+        f"{', '.join(differing[:NAMED])}{more}; the verdict goes by the one by worker."
+    )
+
+
+def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str) -> str:
+    """The verdict as it can stand in a paper: with what was asked, of how many, and by what it was computed."""
+    techniques = ", ".join(dict.fromkeys(answer.technique for answer in answers if answer.technique))
+    how = f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"
+    return " ".join(filter(None, (note, verdict, f"({how}; intervals clustered by rater; {made_by}.)")))
+
+
+def _shares(lines: Sequence[ModelLine] | Sequence[PairLine]) -> bool:
+    return bool(lines) and all(line.share for line in lines)
+
+
+def _title(what: str) -> str:
+    return what[:1].upper() + what[1:]

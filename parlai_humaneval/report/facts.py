@@ -27,7 +27,7 @@ from parlai_humaneval.report.document import (
     TaskFacts,
 )
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.tables.counting import Mask, is_set, median, that_count, unique
+from parlai_humaneval.tables.counting import Mask, finished, is_set, median, unique
 from parlai_humaneval.tables.from_records import Tables
 
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
@@ -158,7 +158,7 @@ def _settings(tables: Tables) -> list[SettingFact]:
 def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
     dialogues, gold = tables.dialogues, is_set(tables.judgements, "gold")
     judgements, checks = tables.judgements[~gold], tables.judgements[gold]
-    finished = dialogues[is_set(dialogues, "complete")]
+    complete = dialogues[is_set(dialogues, "complete")]
     units = pd.concat([dialogues["worker_id"], judgements["worker_id"]]).value_counts()
     days = sorted(str(day)[:10] for day in pd.concat([dialogues["started"], tables.judgements["started"]]).dropna())
     answered = _turns(tables)
@@ -179,7 +179,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
         units_per_worker_median=float(units.median()) if len(units) else None,
         units_per_worker_most=int(units.max()) if len(units) else None,
         median_turn_seconds=_median_turn(tables.turns, options.include_partial),
-        median_dialogue_seconds=median(finished["seconds"]),
+        median_dialogue_seconds=median(complete["seconds"]),
         median_judgement_seconds=median(
             judgements[judgements["status"].eq("complete").to_numpy(dtype=bool)]["seconds"]
         ),
@@ -197,7 +197,8 @@ def _kinds(tables: Tables) -> tuple[int, int]:
 
 def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
-    rows = turns[that_count(turns, include_partial) & _asked(turns) & turns["judgement_id"].isna().to_numpy(dtype=bool)]
+    counts = finished(turns) | include_partial
+    rows = turns[counts & _asked(turns) & turns["judgement_id"].isna().to_numpy(dtype=bool)]
     return median(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])["seconds"])
 
 

@@ -20,7 +20,6 @@ NEGATIVE = (
     "be chance"
 )
 _BEYOND = 1e6
-GAP_SOURCE = "Bloom 1995, Minimum detectable effects"
 
 
 def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:

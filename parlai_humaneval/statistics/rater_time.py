@@ -275,7 +275,7 @@ def _ticks(groups: Sequence[ChoiceGroup], clock: RaterClock) -> Iterator[TimedAn
         seconds = clock.of_turns(turns.dialogues, turns.workers, turns.turns)
         order = clock.order(turns.dialogues, turns.workers, turns.turns)
         shown = ~np.isnan(turns.chosen)
-        for i, j in turns.pairs():
+        for i, j in combinations(range(len(turns.models)), 2):
             rows = order[(shown[:, i] | shown[:, j])[order]]
             values, of_a = np.where(shown[:, i], turns.chosen[:, i], turns.chosen[:, j])[rows], shown[rows, i]
             yield from _single(

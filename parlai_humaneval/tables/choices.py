@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 
 from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.counting import Mask, finished, is_set, that_count
+from parlai_humaneval.tables.counting import Mask, finished, is_set
 from parlai_humaneval.techniques import picking
 
 Floats = npt.NDArray[np.float64]
@@ -55,62 +54,10 @@ class ChosenTurns:
     turns: Floats
     written: Floats
 
-    def from_turn(self, first: int) -> ChosenTurns:
-        """Only turn ``first`` and later ones."""
-        return self._only(self.turns >= first)
-
-    def all_shown(self) -> ChosenTurns:
-        """Only turns in which no model failed."""
-        return self._only(~np.isnan(self.chosen).any(axis=1))
-
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """Columns of each two models."""
-        return combinations(range(len(self.models)), 2)
-
-    def _only(self, rows: Mask) -> ChosenTurns:
-        return ChosenTurns(
-            self.models,
-            self.chosen[rows],
-            self.by_position[rows],
-            self.workers[rows],
-            self.dialogues[rows],
-            self.turns[rows],
-            self.written[rows],
-        )
-
-
-@dataclass(frozen=True)
-class TurnGroup:
-    """Turns that can be compared: one setting, metric and set of models.
-
-    ``counted``: those the numbers rest on, of ``dialogues``. Beside them: turns in which nothing was asked because all
-    replies were the same, replies that failed, and answered turns of unfinished dialogues, which count only with
-    ``include_partial``.
-    """
-
-    setting: str
-    metric: str
-    counted: ChosenTurns
-    dialogues: frozenset[str]
-    automatic_turns: int
-    failed_replies: int
-    unfinished_dialogues: int
-    unfinished_turns: int
-
-
-def turn_groups(turns: pd.DataFrame, *, include_partial: bool) -> list[TurnGroup]:
-    """The groups of a ``turns`` table, sorted by setting, metric and models; turns with no choice are left out."""
-    asked = turns["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(turns, "continued_each")
-    rows = turns[asked & is_set(turns, "complete", missing=1)]
-    twice = rows.duplicated(["dialogue_id", "turn", "model"], keep=False).to_numpy(dtype=bool)
-    rows = rows[~twice]  # a model against itself has no winner
-    rows = rows.assign(setting=rows["setting"].fillna(""), models=rows["dialogue_id"].map(_models_of(turns)))
-    groups = rows.groupby(["setting", "metric", "models"], sort=True)
-    return [
-        _turn_group(str(setting), str(metric), names.split(";"), part, include_partial)
-        for (setting, metric, names), part in groups
-        if ";" in names
-    ]
+    def only(self, keep: Mask) -> ChosenTurns:
+        """Some of the turns: ``keep`` has an entry a turn."""
+        arrays = (self.chosen, self.by_position, self.workers, self.dialogues, self.turns, self.written)
+        return ChosenTurns(self.models, *(array[keep] for array in arrays))
 
 
 def _models_of(turns: pd.DataFrame) -> dict[str, str]:
@@ -121,25 +68,9 @@ def _models_of(turns: pd.DataFrame) -> dict[str, str]:
     return {dialogue: ";".join(sorted(models)) for dialogue, models in names.items()}
 
 
-def _turn_group(setting: str, metric: str, models: list[str], rows: pd.DataFrame, include_partial: bool) -> TurnGroup:
-    left = rows[~finished(rows)].drop_duplicates(["dialogue_id", "turn"])
-    rows = rows[that_count(rows, include_partial)]
-    automatic = is_set(rows, "automatic")
-    return TurnGroup(
-        setting=setting,
-        metric=metric,
-        counted=_matrix(rows[~automatic], models),
-        dialogues=frozenset(str(dialogue) for dialogue in rows["dialogue_id"]),
-        automatic_turns=len(rows[automatic].drop_duplicates(["dialogue_id", "turn"])),
-        failed_replies=int(is_set(rows, "failed").sum()),
-        unfinished_dialogues=int(left["dialogue_id"].nunique()),
-        unfinished_turns=len(left),
-    )
-
-
 def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
-    codes = rows.groupby(["dialogue_id", "turn"], sort=False).ngroup().to_numpy(dtype=int)
-    first = rows.drop_duplicates(["dialogue_id", "turn"])
+    codes = rows.groupby(_TURN, sort=False).ngroup().to_numpy(dtype=int)
+    first = rows.drop_duplicates(_TURN)
     model_codes = pd.Categorical(rows["model"], categories=models).codes
     shown = ~is_set(rows, "failed")
     selected = rows["selected"].to_numpy(dtype=float)
@@ -195,17 +126,7 @@ class ChoiceGroup:
 
     def only(self, keep: Mask) -> ChoiceGroup:
         """The same group with some of its turns: ``keep`` has an entry a turn."""
-        old = self.turns
-        turns = ChosenTurns(
-            models=old.models,
-            chosen=old.chosen[keep],
-            by_position=old.by_position[keep],
-            workers=old.workers[keep],
-            dialogues=old.dialogues[keep],
-            turns=old.turns[keep],
-            written=old.written[keep],
-        )
-        return replace(self, turns=turns, positions=self.positions[keep])
+        return replace(self, turns=self.turns.only(keep), positions=self.positions[keep])
 
     def at_turns(self, first: int, last: int | None = None) -> ChoiceGroup:
         """Turns ``first`` to ``last``, both with; without ``last`` all later ones."""
@@ -290,8 +211,7 @@ def self_comparisons(turns: pd.DataFrame) -> int:
 def _groups(technique: str, part: pd.DataFrame) -> Iterator[ChoiceGroup]:
     part = part[_answered(part)]
     several = part.groupby("dialogue_id")["model"].transform("nunique").to_numpy(dtype=int) > 1
-    for turns in turn_groups(part[several], include_partial=False):
-        yield _of_several(technique, turns, part)
+    yield from _of_several(technique, part[several])
     yield from _of_single(technique, part[~several & ~part.duplicated([*_TURN, "model"], keep=False).to_numpy(bool)])
 
 
@@ -306,33 +226,45 @@ def _answered(rows: pd.DataFrame) -> Mask:
     return np.asarray(np.bincount(codes, weights=acted)[codes] > 0, dtype=bool)
 
 
-def _of_several(technique: str, turn_group: TurnGroup, rows: pd.DataFrame) -> ChoiceGroup:
-    turns = turn_group.counted
+def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
+    """A group a set of models; turns with no choice are left out, and a model against itself, which has no winner."""
+    asked = rows["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(rows, "continued_each")
+    counted = rows[asked & is_set(rows, "complete", missing=1)]
+    counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
+    counted = counted.assign(models=counted["dialogue_id"].map(_models_of(rows)))
+    for (setting, metric, names), part in counted.groupby(["setting", "metric", "models"], sort=True):
+        if ";" in names:
+            yield _of_models(technique, str(setting), str(metric), names.split(";"), part)
+
+
+def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ChoiceGroup:
+    left = rows[~finished(rows)].drop_duplicates(_TURN)
+    rows = rows[finished(rows)]
+    automatic = is_set(rows, "automatic")
+    turns = _matrix(rows[~automatic], models)
     group = ChoiceGroup(
         technique=technique,
-        setting=turn_group.setting,
-        metric=turn_group.metric,
-        kind="one" if _picks_one(technique, turn_group) else "any",
+        setting=setting,
+        metric=metric,
+        kind="one" if _picks_one(technique, setting, turns) else "any",
         turns=turns,
         positions=_positions(turns, rows),
-        automatic_turns=turn_group.automatic_turns,
-        failed_replies=turn_group.failed_replies,
-        unfinished_dialogues=turn_group.unfinished_dialogues,
-        unfinished_turns=turn_group.unfinished_turns,
+        automatic_turns=len(rows[automatic].drop_duplicates(_TURN)),
+        failed_replies=int(is_set(rows, "failed").sum()),
+        unfinished_dialogues=int(left["dialogue_id"].nunique()),
+        unfinished_turns=len(left),
     )
     # Who must pick one and picked none has not answered.
     return group if group.kind == "any" else group.only(np.nansum(turns.chosen, axis=1) > 0)
 
 
-def _picks_one(technique: str, turn_group: TurnGroup) -> bool:
+def _picks_one(technique: str, setting: str, turns: ChosenTurns) -> bool:
     """Whether one reply had to be picked: by the name of setting or technique, else by what raters did."""
-    names = {technique.lower(), turn_group.setting.lower()}
+    names = {technique.lower(), setting.lower()}
     if names & picking("any"):
         return False
     # Equal replies are shown once, and picked together: then places tell, else models.
-    picks = np.minimum(
-        *(np.nansum(shown, axis=1) for shown in (turn_group.counted.by_position, turn_group.counted.chosen))
-    )
+    picks = np.minimum(*(np.nansum(shown, axis=1) for shown in (turns.by_position, turns.chosen)))
     return bool((picks <= 1).all() if names & picking("one", always=False) else (picks == 1).all())
 
 

@@ -25,11 +25,6 @@ def finished(rows: pd.DataFrame) -> Mask:
     return np.asarray(rows["dialogue_status"].fillna("complete").eq("complete"), dtype=bool)
 
 
-def that_count(rows: pd.DataFrame, include_partial: bool) -> Mask:
-    """Which rows the numbers rest on: those of complete dialogues, or all."""
-    return np.ones(len(rows), dtype=bool) if include_partial else finished(rows)
-
-
 def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Mask:
     """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
     return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from pydantic import model_serializer
@@ -74,18 +75,49 @@ def ends(path: str, name: str = "estimate", stem: str = "ci") -> dict[str, str]:
 Labels = Mapping[str, tuple[str, CellKind]]
 """What people read above the columns of a section, and how their cells are written, by name."""
 
+WORDS: Labels = {
+    "technique": ("Technique", "text"),
+    "setting": ("Setting", "text"),
+    "metric": ("Metric", "text"),
+    "source": ("Table", "text"),
+    "unit": ("Unit", "text"),
+    "rank": ("Rank", "count"),
+    "turn": ("Turn", "count"),
+    "model": ("Model", "text"),
+    "model_a": ("Model A", "text"),
+    "model_b": ("Model B", "text"),
+    "dialogues": ("Dialogues", "count"),
+    "n_dialogues": ("Dialogues", "count"),
+    "n_turns": ("Turns", "count"),
+    "n_workers": ("Workers", "count"),
+    "wins_a": ("A won", "count"),
+    "wins_b": ("B won", "count"),
+    "ties": ("Ties", "count"),
+    "win_rate": ("Win rate", "share"),
+    "win_rate_a": ("Win rate of A", "share"),
+    "mean": ("Mean", "number"),
+    "difference": ("A − B", "number"),
+    "estimate": ("Difference", "number"),
+    "strength": ("Strength", "number"),
+    "pull": ("Pull", "number"),
+    "p_clustered": ("p, clustered", "p"),
+    "p_clustered_holm": ("p, clustered, Holm", "p"),
+}
+"""What columns are called where a section has no words of its own for them."""
 
-def columns(labels: Labels, names: str) -> Columns:
-    """The columns of ``names``, which are parted by blanks.
+
+def columns(names: str, labels: Labels = MappingProxyType({})) -> Columns:
+    """The columns of ``names``, which are parted by blanks, in the words of ``labels`` or else of ``WORDS``.
 
     The ends of an interval, ``…_low`` and ``…_high``, need no label: they are of the kind of the column before them, and
     say whose they are (“Boot from”) unless that is the column they follow.
     """
+    known = {**WORDS, **labels}
     listed: list[tuple[str, str, CellKind]] = []
     estimate = ""
     for name in names.split():
-        if name in labels:
-            listed.append((name, *labels[name]))
+        if name in known:
+            listed.append((name, *known[name]))
             estimate = name
         else:
             stem, _, end = name.rpartition("_")

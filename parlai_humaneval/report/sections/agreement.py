@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.agreement import (
@@ -460,42 +460,31 @@ def _differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
             yield f"Who rated once more rates {row.what} {by} than the dialogue's own rater."
 
 
-_QUESTION: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("metric", "Metric", "text"),
-    ("what", "What", "text"),
+_LABELS: Labels = {
+    "what": ("What", "text"),
+    "percent": ("Agree", "share"),
+    "kappa": ("κ", "number"),
+    "kind": ("Who", "text"),
+    "n": ("Judged twice or more", "count"),
+    "per_thing": ("Times each", "number"),
+    "n_raters": ("Raters", "count"),
+    "scale": ("Level of α", "text"),
+    "alpha": ("α", "number"),
+    "own_mean": ("Own rater", "number"),
+    "other_mean": ("The other", "number"),
+    "difference": ("Difference", "number"),
+    "p_difference": ("p, clustered", "p"),
+}
+_MEASURES = columns(
+    "source technique setting metric what kind n per_thing n_raters n_dialogues percent percent_low percent_high "
+    "kappa kappa_low kappa_high scale alpha alpha_low alpha_high",
+    _LABELS,
 )
-_SAME: Columns = (
-    ("percent", "Agree", "share"),
-    ("percent_low", "from", "share"),
-    ("percent_high", "to", "share"),
-    ("kappa", "κ", "number"),
-    ("kappa_low", "from", "number"),
-    ("kappa_high", "to", "number"),
+_MEANS = columns(
+    "technique setting metric what n own_mean other_mean difference difference_low difference_high p_difference",
+    {**_LABELS, "n": ("Answers", "count")},
 )
-_MEASURES: Columns = (
-    ("source", "Table", "text"),
-    *_QUESTION,
-    ("kind", "Who", "text"),
-    ("n", "Judged twice or more", "count"),
-    ("per_thing", "Times each", "number"),
-    ("n_raters", "Raters", "count"),
-    ("n_dialogues", "Dialogues", "count"),
-    *_SAME,
-    ("scale", "Level of α", "text"),
-    ("alpha", "α", "number"),
-    ("alpha_low", "from", "number"),
-    ("alpha_high", "to", "number"),
+_TURNS = columns(
+    "technique setting metric what turn n percent percent_low percent_high kappa kappa_low kappa_high",
+    {**_LABELS, "n": ("Answers", "count")},
 )
-_MEANS: Columns = (
-    *_QUESTION,
-    ("n", "Answers", "count"),
-    ("own_mean", "Own rater", "number"),
-    ("other_mean", "The other", "number"),
-    ("difference", "Difference", "number"),
-    ("difference_low", "from", "number"),
-    ("difference_high", "to", "number"),
-    ("p_difference", "p, clustered", "p"),
-)
-_TURNS: Columns = (*_QUESTION, ("turn", "Turn", "count"), ("n", "Answers", "count"), *_SAME)

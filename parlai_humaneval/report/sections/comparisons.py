@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
@@ -430,64 +430,39 @@ def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair],
         yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column, {title}", models, rates)
 
 
-_GROUP: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("kind", "Compared", "text"),
-    ("metric", "Metric", "text"),
+_LABELS: Labels = {
+    "kind": ("Compared", "text"),
+    "both_bad": ("Both bad", "count"),
+    "win_rate_b": ("Win rate of B", "share"),
+    "p_sign_flip": ("p, sign flip", "p"),
+    "dialogue_low": ("From, by dialogue", "share"),
+    "dialogue_high": ("To, by dialogue", "share"),
+    "p_dialogue": ("p, by dialogue", "p"),
+    "p_dialogue_holm": ("p, by dialogue, Holm", "p"),
+    "p_value": ("p, binomial (paper)", "p"),
+    "p_holm": ("p, binomial, Holm", "p"),
+    "score_a": ("Ties as half", "share"),
+    "score_low": ("From, ties as half", "share"),
+    "score_high": ("To, ties as half", "share"),
+    "wins": ("Won", "count"),
+    "losses": ("Lost", "count"),
+    "strength_low": ("From, strength", "number"),
+    "strength_high": ("To, strength", "number"),
+    "n": ("Decided", "count"),
+    "share": ("First one won", "share"),
+    "judgements": ("Judged", "count"),
+    "most": ("Most", "count"),
+}
+_GROUP = columns("technique setting kind metric", _LABELS)
+_PAIRS = columns(
+    "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b p_clustered p_clustered_holm "
+    "p_sign_flip dialogue_low dialogue_high p_dialogue p_dialogue_holm p_value p_holm score_a score_low score_high "
+    "n_workers n_dialogues",
+    _LABELS,
 )
-_PAIRS: Columns = (
-    ("model_a", "Model A", "text"),
-    ("model_b", "Model B", "text"),
-    ("wins_a", "A won", "count"),
-    ("wins_b", "B won", "count"),
-    ("ties", "Ties", "count"),
-    ("both_bad", "Both bad", "count"),
-    ("win_rate_a", "Win rate of A", "share"),
-    ("ci_low", "From", "share"),
-    ("ci_high", "To", "share"),
-    ("win_rate_b", "Win rate of B", "share"),
-    ("p_clustered", "p, clustered", "p"),
-    ("p_clustered_holm", "p, clustered, Holm", "p"),
-    ("p_sign_flip", "p, sign flip", "p"),
-    ("dialogue_low", "From, by dialogue", "share"),
-    ("dialogue_high", "To, by dialogue", "share"),
-    ("p_dialogue", "p, by dialogue", "p"),
-    ("p_dialogue_holm", "p, by dialogue, Holm", "p"),
-    ("p_value", "p, binomial (paper)", "p"),
-    ("p_holm", "p, binomial, Holm", "p"),
-    ("score_a", "Ties as half", "share"),
-    ("score_low", "From, ties as half", "share"),
-    ("score_high", "To, ties as half", "share"),
-    ("n_workers", "Workers", "count"),
-    ("n_dialogues", "Dialogues", "count"),
-)
-_MODELS: Columns = (
-    ("model", "Model", "text"),
-    ("wins", "Won", "count"),
-    ("losses", "Lost", "count"),
-    ("ties", "Ties", "count"),
-    ("win_rate", "Win rate", "share"),
-    ("ci_low", "From", "share"),
-    ("ci_high", "To", "share"),
-    ("strength", "Strength", "number"),
-    ("strength_low", "From, strength", "number"),
-    ("strength_high", "To, strength", "number"),
-)
-_FIRST: Columns = (
-    ("n", "Decided", "count"),
-    ("share", "First one won", "share"),
-    ("ci_low", "From", "share"),
-    ("ci_high", "To", "share"),
-    ("p_clustered", "p, clustered", "p"),
-)
-_REUSE: Columns = (
-    ("model", "Model", "text"),
-    ("dialogues", "Dialogues", "count"),
-    ("judgements", "Judged", "count"),
-    ("mean", "Mean", "number"),
-    ("most", "Most", "count"),
-)
+_MODELS = columns("model wins losses ties win_rate ci_low ci_high strength strength_low strength_high", _LABELS)
+_FIRST = columns("n share ci_low ci_high p_clustered", _LABELS)
+_REUSE = columns("model dialogues judgements mean most", _LABELS)
 _METHODS = (
     Method(
         name="Win rate",

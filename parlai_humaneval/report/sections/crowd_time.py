@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.rows import Columns, part_table
+from parlai_humaneval.report.rows import Labels, columns, part_table
 from parlai_humaneval.report.section import ALPHA, Options, Part, Section
 from parlai_humaneval.report.views import (
     Curve,
@@ -37,34 +37,27 @@ from parlai_humaneval.tables.from_records import Tables
 MOST_CURVES = 8
 """Curves of one figure: those of the smallest p at the end."""
 
-_SPENT: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("unit", "Unit", "text"),
-    ("n", "Units", "count"),
-    ("n_workers", "Workers", "count"),
-    ("median_seconds", "Median", "seconds"),
-    ("mean_seconds", "Mean", "seconds"),
-    ("mean_low", "From", "seconds"),
-    ("mean_high", "To", "seconds"),
-    ("hours", "Hours in all", "number"),
-)
-_PAIRS: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("kind", "Answers", "text"),
-    ("metric", "Metric", "text"),
-    ("model_a", "Model A", "text"),
-    ("model_b", "Model B", "text"),
-    ("n", "Decided", "count"),
-    ("hours", "Hours in all", "number"),
-    ("first_hours", "First p < .05", "number"),
-    ("sustained_hours", "p < .05 to the end", "number"),
-    ("anytime_hours", "Allowing for looks", "number"),
-    ("p_value", "p at the end", "p"),
-    ("p_anytime", "p allowing for looks", "p"),
-    ("chunk_sd", "SD over chunks", "share"),
-    ("n_chunks", "Chunks", "count"),
+_LABELS: Labels = {
+    "n": ("Units", "count"),
+    "median_seconds": ("Median", "seconds"),
+    "mean_seconds": ("Mean", "seconds"),
+    "mean_low": ("From", "seconds"),
+    "mean_high": ("To", "seconds"),
+    "hours": ("Hours in all", "number"),
+    "kind": ("Answers", "text"),
+    "first_hours": ("First p < .05", "number"),
+    "sustained_hours": ("p < .05 to the end", "number"),
+    "anytime_hours": ("Allowing for looks", "number"),
+    "p_value": ("p at the end", "p"),
+    "p_anytime": ("p allowing for looks", "p"),
+    "chunk_sd": ("SD over chunks", "share"),
+    "n_chunks": ("Chunks", "count"),
+}
+_SPENT = columns("technique setting unit n n_workers median_seconds mean_seconds mean_low mean_high hours", _LABELS)
+_PAIRS = columns(
+    "technique setting kind metric model_a model_b n hours first_hours sustained_hours anytime_hours p_value "
+    "p_anytime chunk_sd n_chunks",
+    {**_LABELS, "n": ("Decided", "count")},
 )
 HOUR = 3600.0
 _CURVE_POINTS = 80

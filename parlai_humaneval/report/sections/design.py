@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, Options, Part, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
@@ -128,33 +128,35 @@ def _name_of(row: MeasureRow | GapRow) -> str:
     return f"{row.metric} ({where})" if where else row.metric
 
 
-_NAMES: Columns = (
-    ("source", "Table", "text"),
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("metric", "Measure", "text"),
+_LABELS: Labels = {
+    "metric": ("Measure", "text"),
+    "n": ("Answers", "count"),
+    "variance_ratio": ("Ratio of variances", "number"),
+    "icc_for_planning": ("ICC for plan", "number"),
+    "unit": ("Unit of gaps", "text"),
+    "detectable_gap": ("Detectable gap", "number"),
+    "detectable_gap_largest": ("Gap of the least sure pair", "number"),
+    "detectable_gap_independent": ("Gap if independent", "number"),
+    "per_worker": ("Answers a worker (Σn²/Σn)", "number"),
+    "icc_worker": ("ICC, worker", "number"),
+    "icc_dialogue": ("ICC, dialogue", "number"),
+    "design_effect": ("Design effect of the mean", "number"),
+    "effective_n": ("Effective answers", "count"),
+    "model_a": ("A", "text"),
+    "model_b": ("B", "text"),
+    "gap": ("Gap seen (A − B)", "number"),
+    "standard_error": ("Standard error", "number"),
+    "standard_error_independent": ("if independent", "number"),
+}
+_MEASURE = columns(
+    "source technique setting metric n n_workers variance_ratio icc_for_planning unit detectable_gap "
+    "detectable_gap_largest detectable_gap_independent",
+    _LABELS,
 )
-_MEASURE: Columns = (
-    *_NAMES,
-    ("n", "Answers", "count"),
-    ("n_workers", "Workers", "count"),
-    ("variance_ratio", "Ratio of variances", "number"),
-    ("icc_for_planning", "ICC for plan", "number"),
-    ("unit", "Unit of gaps", "text"),
-    ("detectable_gap", "Detectable gap", "number"),
-    ("detectable_gap_largest", "Gap of the least sure pair", "number"),
-    ("detectable_gap_independent", "Gap if independent", "number"),
-)
-_LIKENESS: Columns = (
-    *_NAMES,
-    ("n_dialogues", "Dialogues", "count"),
-    ("per_worker", "Answers a worker (Σn²/Σn)", "number"),
-    ("icc_worker", "ICC, worker", "number"),
-    ("icc_worker_low", "from", "number"),
-    ("icc_worker_high", "to", "number"),
-    ("icc_dialogue", "ICC, dialogue", "number"),
-    ("design_effect", "Design effect of the mean", "number"),
-    ("effective_n", "Effective answers", "count"),
+_LIKENESS = columns(
+    "source technique setting metric n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
+    "design_effect effective_n",
+    _LABELS,
 )
 _MEASURE_NOTES = (
     "Ratio of variances: of the gap between two models, clustered by worker, by that of independent answers. Above 1 a "
@@ -165,23 +167,10 @@ _MEASURE_NOTES = (
 _LIKENESS_NOTES = (
     "Of models judged one at a time these are about levels: what a mean of one model loses, not a comparison of two.",
 )
-_GAP: Columns = (
-    ("source", "Table", "text"),
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("metric", "Measure", "text"),
-    ("model_a", "A", "text"),
-    ("model_b", "B", "text"),
-    ("n", "Answers", "count"),
-    ("n_workers", "Workers", "count"),
-    ("unit", "Unit", "text"),
-    ("gap", "Gap seen (A − B)", "number"),
-    ("standard_error", "Standard error", "number"),
-    ("standard_error_independent", "if independent", "number"),
-    ("variance_ratio", "Ratio of variances", "number"),
-    ("icc_for_planning", "ICC for plan", "number"),
-    ("detectable_gap", "Detectable gap", "number"),
-    ("detectable_gap_independent", "if independent", "number"),
+_GAP = columns(
+    "source technique setting metric model_a model_b n n_workers unit gap standard_error standard_error_independent "
+    "variance_ratio icc_for_planning detectable_gap detectable_gap_independent",
+    {**_LABELS, "unit": ("Unit", "text"), "detectable_gap_independent": ("if independent", "number")},
 )
 
 
@@ -612,7 +601,7 @@ POINTS_OF_CURVE = 41
 MOST_CURVES = 6
 _WIDEST = 1.5
 """A figure ends at so many times the largest gap that is found with the power wanted."""
-_LABELS: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in z", "points": "true gap in points"}
+_GAPS_OF: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in z", "points": "true gap in points"}
 
 
 def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
@@ -639,7 +628,7 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
     return CurveFigure(
         key=f"design_power_{unit}",
         title="Power: the chance that data like these show a true gap between two models",
-        x_label=_LABELS[unit],
+        x_label=_GAPS_OF[unit],
         y_label="power",
         curves=curves,
         reference=POWER,

@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table, row_table
+from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
 from parlai_humaneval.report.section import (
     ALPHA,
     ModelLine,
@@ -678,7 +678,7 @@ def _scores_tables(models: Sequence[ModelRow], criteria: Sequence[str]) -> Itera
         ("everyone", "Overall, all workers", "number"),
         ("n_dialogues_everyone", "Dialogues, all workers", "count"),
     )
-    columns: Columns = (
+    listed: Columns = (
         ("rank", "Rank", "count"),
         ("model", "Model", "text"),
         ("n_ratings", "Ratings", "count"),
@@ -698,7 +698,7 @@ def _scores_tables(models: Sequence[ModelRow], criteria: Sequence[str]) -> Itera
             cells = {keys[name]: score for name, score in published[by_criterion].items()}
             rows.append({**published, "overall": published[overall], **ends_of, **cells})
         more = everyone if of == "z" and any(model.everyone for model in models) else ()
-        yield row_table(f"direct_assessment_{of}", title, (*columns, *more), rows, (note,))
+        yield row_table(f"direct_assessment_{of}", title, (*listed, *more), rows, (note,))
 
 
 def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
@@ -730,17 +730,17 @@ def _correlations_table(correlations: Correlations, *, several: bool) -> DataTab
     for i, name in enumerate(names if several else ()):
         halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
         rows.append({"criterion": name, **{f"criterion_{j}": r for j, r in enumerate(halves)}})
-    columns: Columns = (
+    listed: Columns = (
         ("criterion", "Criterion", "text"),
         *((f"criterion_{j}", name, "number") for j, name in enumerate(names)),
     )
     note = "Upper right half: Pearson's r; lower left: Spearman's ρ; of raw scores."
-    return row_table("direct_assessment_correlations", "Correlation of criteria over models", columns, rows, (note,))
+    return row_table("direct_assessment_correlations", "Correlation of criteria over models", listed, rows, (note,))
 
 
 def _replications_table(replications: Sequence[ReplicationRow], criteria: Sequence[str]) -> DataTable:
     """As the last row of the paper's Table 3."""
-    columns: Columns = (
+    listed: Columns = (
         ("run_a", "Run", "text"),
         ("run_b", "against", "text"),
         ("n_models", "Models", "count"),
@@ -757,51 +757,39 @@ def _replications_table(replications: Sequence[ReplicationRow], criteria: Sequen
         for row in replications
     ]
     title = "Replication: correlation of the scores of two runs"
-    return row_table("direct_assessment_replications", title, columns, rows)
+    return row_table("direct_assessment_replications", title, listed, rows)
 
 
-_WORKERS: Columns = (
-    ("workers_are", "Check", "text"),
-    ("workers", "Workers", "count"),
-    ("dialogues", "Dialogues", "count"),
-    ("seconds", "Mean time a dialogue", "seconds"),
+_LABELS: Labels = {
+    "workers_are": ("Check", "text"),
+    "workers": ("Workers", "count"),
+    "seconds": ("Mean time a dialogue", "seconds"),
+    "model_a": ("A", "text"),
+    "model_b": ("B", "text"),
+    "p_a_higher": ("p that A is higher (paper, one-sided)", "p"),
+    "p_b_higher": ("p that B is higher (paper, one-sided)", "p"),
+    "overall": ("Overall z", "number"),
+    "opinion": ("Opinion", "text"),
+    "n": ("Dialogues", "count"),
+    "share": ("Share", "share"),
+    "share_passed": ("of workers who passed", "share"),
+    "share_failed": ("of workers who failed", "share"),
+    "n_workers": ("In a pair", "count"),
+    "n_pairs": ("Pairs", "count"),
+    "first_quartile": ("First quartile", "number"),
+    "median": ("Median", "number"),
+    "third_quartile": ("Third quartile", "number"),
+}
+_WORKERS = columns("workers_are workers dialogues seconds", _LABELS)
+_PAIRS = columns(
+    "model_a model_b difference ci_low ci_high p_clustered p_clustered_holm p_a_higher p_b_higher",
+    _LABELS,
 )
-_PAIRS: Columns = (
-    ("model_a", "A", "text"),
-    ("model_b", "B", "text"),
-    ("difference", "A − B", "number"),
-    ("ci_low", "from", "number"),
-    ("ci_high", "to", "number"),
-    ("p_clustered", "p, clustered", "p"),
-    ("p_clustered_holm", "p, clustered, Holm", "p"),
-    ("p_a_higher", "p that A is higher (paper, one-sided)", "p"),
-    ("p_b_higher", "p that B is higher (paper, one-sided)", "p"),
-)
-_SETTINGS: Columns = (
-    ("setting", "Setting", "text"),
-    ("model", "Model", "text"),
-    ("n_dialogues", "Dialogues", "count"),
-    ("overall", "Overall z", "number"),
-    ("overall_low", "from", "number"),
-    ("overall_high", "to", "number"),
-)
-_OPINIONS: Columns = (
-    ("opinion", "Opinion", "text"),
-    ("n", "Dialogues", "count"),
-    ("share", "Share", "share"),
-    ("share_passed", "of workers who passed", "share"),
-    ("share_failed", "of workers who failed", "share"),
-    ("overall", "Overall z", "number"),
-    ("overall_low", "from", "number"),
-    ("overall_high", "to", "number"),
-)
-_RATERS: Columns = (
-    ("workers", "Workers", "text"),
-    ("n_workers", "In a pair", "count"),
-    ("n_pairs", "Pairs", "count"),
-    ("first_quartile", "First quartile", "number"),
-    ("median", "Median", "number"),
-    ("third_quartile", "Third quartile", "number"),
+_SETTINGS = columns("setting model n_dialogues overall overall_low overall_high", _LABELS)
+_OPINIONS = columns("opinion n share share_passed share_failed overall overall_low overall_high", _LABELS)
+_RATERS = columns(
+    "workers n_workers n_pairs first_quartile median third_quartile",
+    {**_LABELS, "workers": ("Workers", "text")},
 )
 
 

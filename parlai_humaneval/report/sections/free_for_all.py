@@ -471,29 +471,21 @@ METHODS = [
 # Tables and figures.
 
 LABELS: Labels = {
-    "setting": ("Setting", "text"),
-    "metric": ("Metric", "text"),
-    "rank": ("Rank", "count"),
-    "model": ("Model", "text"),
     "points": ("Points", "count"),
     "point_share": ("Turns won", "share"),
     "turns": ("Turns", "count"),
     "mean_rank": ("Mean rank", "number"),
-    "dialogues": ("Dialogues", "count"),
     "mu": ("μ", "number"),
     "sigma": ("σ", "number"),
     "score": ("μ − 3σ", "number"),
     "rank_low": ("Rank, from", "count"),
-    "strength": ("Strength", "number"),
     "name": ("Pair", "text"),
-    "estimate": ("Difference", "number"),
     "chance": ("Chosen over the second", "share"),
     "statistic": ("t", "number"),
     "p_value": ("p, clustered", "p"),
     "p_holm": ("p, Holm", "p"),
     "p_independent": ("p, independent turns", "p"),
     "position": ("Position", "text"),
-    "pull": ("Pull", "number"),
     "same": ("Same ranking", "share"),
     "tau_b": ("τ-b, mean", "number"),
     "samples": ("Samples", "count"),
@@ -510,7 +502,7 @@ STABILITY = "dialogues turns same tau_b samples"
 
 def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -> DataTable:
     """Setting and metric stand first where they tell rows apart."""
-    listed = columns(LABELS, f"setting metric {names}")
+    listed = columns(f"setting metric {names}", LABELS)
     return part_table(key, title, listed, rows, notes, telling=("setting", "metric"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.rows import Columns, part_table
+from parlai_humaneval.report.rows import Labels, columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.justifications import (
@@ -26,19 +26,16 @@ from parlai_humaneval.tables.from_records import Tables
 FEWEST_GROUPS = 3
 """With fewer groups of reasons each reason is a document: two documents share most words that matter."""
 
-_WORDS: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("comparison", "Compared", "text"),
-    ("model", "Chosen", "text"),
-    ("n", "Reasons", "count"),
-    ("n_workers", "Workers", "count"),
-    ("mean_words", "Words a reason", "number"),
-    ("ci_low", "From", "number"),
-    ("ci_high", "To", "number"),
-    ("median_words", "Median", "number"),
-)
-_TERMS: Columns = (*_WORDS[:4], ("top_terms", "Top terms", "text"))
+_LABELS: Labels = {
+    "comparison": ("Compared", "text"),
+    "model": ("Chosen", "text"),
+    "n": ("Reasons", "count"),
+    "mean_words": ("Words a reason", "number"),
+    "median_words": ("Median", "number"),
+    "top_terms": ("Top terms", "text"),
+}
+_WORDS = columns("technique setting comparison model n n_workers mean_words ci_low ci_high median_words", _LABELS)
+_TERMS = columns("technique setting comparison model top_terms", _LABELS)
 
 
 class Term(Part):

@@ -169,15 +169,15 @@ class Likert(Section):
 
     def data_tables(self) -> list[DataTable]:
         tables = [
-            part_table("likert_models", "Mean ratings", columns(LABELS, MODELS), self.models),
-            part_table("likert_pairs", "Every two models", columns(LABELS, PAIRS), self.pairs),
+            part_table("likert_models", "Mean ratings", columns(MODELS, LABELS), self.models),
+            part_table("likert_pairs", "Every two models", columns(PAIRS, LABELS), self.pairs),
             part_table(
                 "likert_turn_weights",
                 "Which turns weigh in the final ratings",
-                columns(TERM_LABELS, TERMS),
+                columns(TERMS, TERM_LABELS),
                 self.regression,
             ),
-            part_table("likert_combos", "Turns and final rating together", columns(COMBO_LABELS, COMBOS), self.combos),
+            part_table("likert_combos", "Turns and final rating together", columns(COMBOS, COMBO_LABELS), self.combos),
         ]
         return [table for table in tables if table.rows]
 
@@ -461,22 +461,11 @@ WEIGHTS = Method(
 # Tables and figures.
 
 LABELS: Labels = {
-    "technique": ("Technique", "text"),
-    "setting": ("Setting", "text"),
-    "metric": ("Metric", "text"),
     "criterion": ("Criterion", "text"),
-    "model": ("Model", "text"),
     "n": ("Ratings", "count"),
-    "n_workers": ("Workers", "count"),
-    "mean": ("Mean", "number"),
     "sd": ("SD", "number"),
     "minimum": ("Least", "number"),
     "maximum": ("Most", "number"),
-    "model_a": ("Model A", "text"),
-    "model_b": ("Model B", "text"),
-    "difference": ("A − B", "number"),
-    "p_clustered": ("p, clustered", "p"),
-    "p_clustered_holm": ("p, clustered, Holm", "p"),
     "p_value": ("p, t test (paper)", "p"),
     "p_holm": ("p, t test, Holm", "p"),
     "effective_win_rate": ("Effective win rate of A", "share"),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.report.won_pairs import WonPair
@@ -255,45 +255,24 @@ def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
     return [*filter(None, told), *notes]
 
 
-_NAMES: Columns = (
-    ("technique", "Technique", "text"),
-    ("setting", "Setting", "text"),
-    ("metric", "Metric", "text"),
+_LABELS: Labels = {
+    "n": ("Rankings", "count"),
+    "mean_rank": ("Mean place", "number"),
+    "best": ("Best", "share"),
+    "own_picked": ("Picked by the own rater", "share"),
+    "p_value": ("p, binomial", "p"),
+    "p_holm": ("p, binomial, Holm", "p"),
+    "n_rankings": ("Rankings", "count"),
+    "tau": ("Kendall's τ-b", "number"),
+    "tau_of_models": ("τ-b over models", "number"),
+}
+_NAMES = columns("technique setting metric", _LABELS)
+_MODELS = columns("model n mean_rank mean_rank_low mean_rank_high best best_low best_high own_picked", _LABELS)
+_PAIRS = columns(
+    "model_a model_b wins_a wins_b ties win_rate_a ci_low ci_high p_clustered p_clustered_holm p_value p_holm",
+    _LABELS,
 )
-_MODELS: Columns = (
-    ("model", "Model", "text"),
-    ("n", "Rankings", "count"),
-    ("mean_rank", "Mean place", "number"),
-    ("mean_rank_low", "from", "number"),
-    ("mean_rank_high", "to", "number"),
-    ("best", "Best", "share"),
-    ("best_low", "from", "share"),
-    ("best_high", "to", "share"),
-    ("own_picked", "Picked by the own rater", "share"),
-)
-_PAIRS: Columns = (
-    ("model_a", "Model A", "text"),
-    ("model_b", "Model B", "text"),
-    ("wins_a", "A won", "count"),
-    ("wins_b", "B won", "count"),
-    ("ties", "Ties", "count"),
-    ("win_rate_a", "Win rate of A", "share"),
-    ("ci_low", "from", "share"),
-    ("ci_high", "to", "share"),
-    ("p_clustered", "p, clustered", "p"),
-    ("p_clustered_holm", "p, clustered, Holm", "p"),
-    ("p_value", "p, binomial", "p"),
-    ("p_holm", "p, binomial, Holm", "p"),
-)
-_TAU: Columns = (
-    ("n_rankings", "Rankings", "count"),
-    ("n_turns", "Turns", "count"),
-    ("n_workers", "Workers", "count"),
-    ("tau", "Kendall's τ-b", "number"),
-    ("tau_low", "from", "number"),
-    ("tau_high", "to", "number"),
-    ("tau_of_models", "τ-b over models", "number"),
-)
+_TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)
 _METHODS = (
     Method(
         name="Places",

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.deciding import holm_methods
-from parlai_humaneval.report.rows import Columns, Row, ends, part_table, row_table
+from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
 from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
     Cell,
@@ -815,91 +815,71 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-_INTERVAL: Columns = (("ci_low", "low", "share"), ("ci_high", "high", "share"))
-_MODELS: Columns = (
-    ("model", "Model", "text"),
-    ("n", "Labels", "count"),
-    *((label, label.capitalize(), "count") for label in LABELS),
-    ("taken_for_human", "Taken for human", "share"),
-    ("wins", "Wins", "count"),
-    ("losses", "Losses", "count"),
-    ("ties", "Ties", "count"),
-    ("win_rate", "Win rate", "share"),
-    *_INTERVAL,
-    ("p_clustered", "p (clustered)", "p"),
-    ("ranks", "Ranks, segments resampled", "text"),
-    ("cluster", "Cluster", "count"),
-    ("ranks_workers", "Ranks, workers resampled", "text"),
-    ("cluster_workers", "Cluster, workers resampled", "count"),
+_LABELS: Labels = {
+    "n": ("Labels", "count"),
+    "human": ("Human", "count"),
+    "unsure": ("Unsure", "count"),
+    "bot": ("Bot", "count"),
+    "taken_for_human": ("Taken for human", "share"),
+    "wins": ("Wins", "count"),
+    "losses": ("Losses", "count"),
+    "p_clustered": ("p (clustered)", "p"),
+    "ranks": ("Ranks, segments resampled", "text"),
+    "cluster": ("Cluster", "count"),
+    "ranks_workers": ("Ranks, workers resampled", "text"),
+    "cluster_workers": ("Cluster, workers resampled", "count"),
+    "k": ("Exchanges", "count"),
+    "spotted": ("Spotted", "share"),
+    "model_a": ("A", "text"),
+    "model_b": ("B", "text"),
+    "wins_a": ("A wins", "count"),
+    "wins_b": ("B wins", "count"),
+    "tie_share": ("Share of ties", "share"),
+    "p_clustered_holm": ("p (clustered), Holm", "p"),
+    "p_value": ("p (paper's χ²)", "p"),
+    "p_holm": ("p (paper's χ²), Holm", "p"),
+    "log_hazard_ratio": ("Log hazard ratio of B", "number"),
+    "p_zhao_sun": ("p (Zhao & Sun, the paper's)", "p"),
+    "p_zhao_sun_holm": ("p (Zhao & Sun), Holm", "p"),
+    "p_permutation": ("p (permutation)", "p"),
+    "p_permutation_holm": ("p (permutation), Holm", "p"),
+    "feature": ("Feature", "text"),
+    "effect": ("Effect (log hazard ratio)", "number"),
+    "p_dialogue": ("p (by dialogue)", "p"),
+    "left_out": ("Without", "text"),
+    "dialogues": ("Dialogues of each pair", "count"),
+    "stability": ("Most frequent ranking", "share"),
+    "as_all": ("Ranking of all data", "share"),
+    "kind": ("Dialogues", "text"),
+    "median_seconds": ("Median time", "seconds"),
+}
+_MODELS = columns(
+    "model n human unsure bot taken_for_human wins losses ties win_rate ci_low ci_high p_clustered ranks cluster "
+    "ranks_workers cluster_workers",
+    _LABELS,
 )
-_LENGTHS: Columns = (
-    ("model", "Model", "text"),
-    ("k", "Exchanges", "count"),
-    ("n", "Labels", "count"),
-    *((label, label.capitalize(), "count") for label in LABELS),
-    ("taken_for_human", "Taken for human", "share"),
-    ("taken_for_human_low", "low", "share"),
-    ("taken_for_human_high", "high", "share"),
-    ("spotted", "Spotted", "share"),
-    ("spotted_low", "low", "share"),
-    ("spotted_high", "high", "share"),
+_LENGTHS = columns(
+    "model k n human unsure bot taken_for_human taken_for_human_low taken_for_human_high spotted spotted_low "
+    "spotted_high",
+    _LABELS,
 )
-_PAIRS: Columns = (
-    ("model_a", "A", "text"),
-    ("model_b", "B", "text"),
-    ("n", "Segments", "count"),
-    ("wins_a", "A wins", "count"),
-    ("wins_b", "B wins", "count"),
-    ("ties", "Ties", "count"),
-    ("tie_share", "Share of ties", "share"),
-    ("win_rate_a", "Win rate of A", "share"),
-    *_INTERVAL,
-    ("p_clustered", "p (clustered)", "p"),
-    ("p_clustered_holm", "p (clustered), Holm", "p"),
-    ("p_value", "p (paper's χ²)", "p"),
-    ("p_holm", "p (paper's χ²), Holm", "p"),
+_PAIRS = columns(
+    "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high p_clustered p_clustered_holm p_value "
+    "p_holm",
+    {**_LABELS, "n": ("Segments", "count")},
 )
-_TESTS: Columns = (
-    ("model_a", "A", "text"),
-    ("model_b", "B", "text"),
-    ("log_hazard_ratio", "Log hazard ratio of B", "number"),
-    ("ci_low", "low", "number"),
-    ("ci_high", "high", "number"),
-    ("p_clustered", "p (clustered)", "p"),
-    ("p_clustered_holm", "p (clustered), Holm", "p"),
-    ("p_value", "p (score test)", "p"),
-    ("p_holm", "p (score test), Holm", "p"),
-    ("p_zhao_sun", "p (Zhao & Sun, the paper's)", "p"),
-    ("p_zhao_sun_holm", "p (Zhao & Sun), Holm", "p"),
-    ("p_permutation", "p (permutation)", "p"),
-    ("p_permutation_holm", "p (permutation), Holm", "p"),
+_TESTS = columns(
+    "model_a model_b log_hazard_ratio ci_low ci_high p_clustered p_clustered_holm p_value p_holm p_zhao_sun "
+    "p_zhao_sun_holm p_permutation p_permutation_holm",
+    {**_LABELS, "p_value": ("p (score test)", "p"), "p_holm": ("p (score test), Holm", "p")},
 )
-_FEATURES: Columns = (
-    ("model", "Model", "text"),
-    ("feature", "Feature", "text"),
-    ("win_rate", "Win rate", "share"),
-    *_INTERVAL,
-    ("effect", "Effect (log hazard ratio)", "number"),
-    ("effect_low", "low", "number"),
-    ("effect_high", "high", "number"),
-    ("p_clustered", "p (clustered)", "p"),
-    ("p_clustered_holm", "p (clustered), Holm", "p"),
-    ("p_dialogue", "p (by dialogue)", "p"),
-    ("p_value", "p (the paper's)", "p"),
-    ("p_holm", "p (the paper's), Holm", "p"),
+_FEATURES = columns(
+    "model feature win_rate ci_low ci_high effect effect_low effect_high p_clustered p_clustered_holm p_dialogue "
+    "p_value p_holm",
+    {**_LABELS, "p_value": ("p (the paper's)", "p"), "p_holm": ("p (the paper's), Holm", "p")},
 )
-_STABILITY: Columns = (
-    ("left_out", "Without", "text"),
-    ("dialogues", "Dialogues of each pair", "count"),
-    ("stability", "Most frequent ranking", "share"),
-    ("as_all", "Ranking of all data", "share"),
-)
-_SECONDS: Columns = (
-    ("kind", "Dialogues", "text"),
-    ("k", "Exchanges", "text"),
-    ("n", "Segments", "count"),
-    ("median_seconds", "Median time", "seconds"),
-)
+_STABILITY = columns("left_out dialogues stability as_all", _LABELS)
+_SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "text"), "n": ("Segments", "count")})
 
 
 def _tables(analysis: Analysis) -> Iterator[DataTable]:
@@ -959,9 +939,9 @@ def _length_cells(rows: Sequence[LengthRow]) -> list[dict[str, Cell]]:
 
 
 def _survival_table(analysis: Analysis) -> DataTable:
-    columns: list[tuple[str, str, CellKind]] = [("model", "Model", "text")]
+    listed: list[tuple[str, str, CellKind]] = [("model", "Model", "text")]
     for k in analysis.lengths:
-        columns += [(f"s{k}", f"S({k})", "share"), (f"s{k}_low", "low", "share"), (f"s{k}_high", "high", "share")]
+        listed += [(f"s{k}", f"S({k})", "share"), (f"s{k}_low", "low", "share"), (f"s{k}_high", "high", "share")]
     rows: list[dict[str, Cell]] = []
     for row in analysis.speakers:
         cells: dict[str, Cell] = {"model": row.model}
@@ -969,34 +949,34 @@ def _survival_table(analysis: Analysis) -> DataTable:
             cells |= {f"s{length}": point.estimate, f"s{length}_low": point.ci_low, f"s{length}_high": point.ci_high}
         rows.append(cells)
     title = "Share not spotted within k exchanges"
-    return row_table("survival", title, tuple(columns), rows, ("Bands clustered by worker.",))
+    return row_table("survival", title, tuple(listed), rows, ("Bands clustered by worker.",))
 
 
 def _matrix_table(analysis: Analysis) -> DataTable:
     """The paper's Table 1."""
     names = _playing(analysis)
-    columns: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
+    listed: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
     heat = matrix_of("matrix", "Win rate of row over column, ties left out", names, _win_rates(analysis))
     rows: list[dict[str, Cell]] = [
         {"model": name, **{f"against {other}": value for other, value in zip(names, values, strict=True)}}
         for name, values in zip(names, heat.values, strict=True)
     ]
-    return row_table(heat.key, heat.title, columns, rows)
+    return row_table(heat.key, heat.title, listed, rows)
 
 
 def _labels_table(analysis: Analysis) -> DataTable:
     """The paper's Table 3."""
-    columns: list[tuple[str, str, CellKind]] = [("model", "Model", "text")]
+    listed: list[tuple[str, str, CellKind]] = [("model", "Model", "text")]
     for label in LABELS:
-        columns += [(label, label.capitalize(), "share"), (f"{label}_low", f"{label}, low", "share")]
-        columns += [(f"{label}_high", f"{label}, high", "share"), (f"{label}_n", f"{label}, n", "count")]
+        listed += [(label, label.capitalize(), "share"), (f"{label}_low", f"{label}, low", "share")]
+        listed += [(f"{label}_high", f"{label}, high", "share"), (f"{label}_n", f"{label}, n", "count")]
     by_model: dict[str, dict[str, Cell]] = {}
     for row in analysis.labels:
         name, result = row.label, row.agreement
         cells = {name: result.estimate, f"{name}_low": result.ci_low, f"{name}_high": result.ci_high}
         by_model.setdefault(row.model, {"model": row.model}).update({**cells, f"{name}_n": row["either"]})
     title = "Pairs of raters who both gave the label, of those of whom one did"
-    return row_table("labels", title, tuple(columns), list(by_model.values()))
+    return row_table("labels", title, tuple(listed), list(by_model.values()))
 
 
 def _playing(analysis: Analysis) -> list[str]:

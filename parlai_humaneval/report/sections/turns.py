@@ -1236,17 +1236,9 @@ def _test_method(what: str, tests: str) -> Method:
 # Tables and figures.
 
 LABELS: Labels = {
-    "technique": ("Technique", "text"),
-    "setting": ("Setting", "text"),
-    "metric": ("Metric", "text"),
     "group": ("Side by side", "text"),
-    "rank": ("Rank", "count"),
-    "model": ("Model", "text"),
     "n": ("Turns", "count"),
     "selected": ("Chosen", "count"),
-    "n_dialogues": ("Dialogues", "count"),
-    "n_workers": ("Workers", "count"),
-    "win_rate": ("Win rate", "share"),
     "win_rate_from_2": ("Without first turns", "share"),
     "win_rate_from_3": ("Turns 3 on", "share"),
     "win_rate_with_unfinished": ("With unfinished dialogues", "share"),
@@ -1261,7 +1253,6 @@ LABELS: Labels = {
     "share": ("Nothing ticked", "share"),
     "name": ("Test", "text"),
     "statistic": ("Statistic", "number"),
-    "estimate": ("Difference", "number"),
     "p_value": ("Paper's p", "p"),
     "p_holm": ("Paper's p, Holm", "p"),
     "p_clustered": ("Clustered p", "p"),
@@ -1280,15 +1271,11 @@ LABELS: Labels = {
     "score": ("Score", "text"),
     "n_a": ("Dialogues A", "count"),
     "n_b": ("Dialogues B", "count"),
-    "turn": ("Turn", "count"),
     "position": ("Place", "count"),
-    "strength": ("Strength", "number"),
-    "pull": ("Pull", "number"),
     "p_no_effect": ("No place differs, p", "p"),
     "lin_turns_2_6": ("Lin of A, turns 2–6", "share"),
     "win_rate_dialog": ("Dialogues won by A", "share"),
     "combo": ("PW combo of A", "share"),
-    "n_turns": ("Turns", "count"),
     "n_dialogs": ("Dialogues", "count"),
     "what": ("Chosen", "text"),
     "both": ("Twice running", "share"),
@@ -1337,7 +1324,7 @@ def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -
     values = [row.flat() for row in rows]
     used = ["technique", "setting", "metric", *(["group"] if any("group" in value for value in values) else [])]
     used += [name for name in names.split() if any(value[name] not in (None, "", []) for value in values)]
-    return part_table(key, title, columns(LABELS, " ".join(used)), rows, notes, telling=("group",))
+    return part_table(key, title, columns(" ".join(used), LABELS), rows, notes, telling=("group",))
 
 
 def _papers_tests(tests: Sequence[TestRow]) -> list[str]:

@@ -86,6 +86,9 @@ class CurveFigure(View):
     step: bool = False
 
 
+Scale = Literal["share", "p", "correlation"]
+
+
 class HeatFigure(View):
     """A matrix, row against column. ``scale``: how ``values`` are coloured and written; None is left white."""
 
@@ -95,7 +98,7 @@ class HeatFigure(View):
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
-    scale: Literal["share", "p", "correlation"]
+    scale: Scale
 
 
 Figure = IntervalFigure | CurveFigure | HeatFigure

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from parlai_humaneval.report.deciding import deciding_p
+from parlai_humaneval.report.plotted import square
 from parlai_humaneval.report.rows import Row, ends
 from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
@@ -110,5 +111,4 @@ def matrix_of(
     """Win rate of row over column; the half that ``win_rates`` lacks is its mirror."""
     mirrored = {(b, a): None if rate is None else 1 - rate for (a, b), rate in win_rates.items()}
     both = {**mirrored, **win_rates}
-    values = tuple(tuple(both.get((row, column)) for column in models) for row in models)
-    return HeatFigure(key=key, title=title, rows=tuple(models), columns=tuple(models), values=values, scale="share")
+    return square(key, title, models, [[both.get((row, column)) for column in models] for row in models], "share")

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, Options, Section
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.agreement import (
     cohen_kappa,
     fleiss_kappa,
@@ -129,14 +130,9 @@ class Agreement(Section):
         return [table for table in tables if table.rows]
 
     def figures(self) -> list[Figure]:
-        points = tuple(
-            IntervalPoint(label=name_of(row), estimate=row.alpha.estimate, low=row.alpha.ci_low, high=row.alpha.ci_high)
-            for row in self.rows
-            if row.alpha.estimate is not None
-        )
         title = "Krippendorff's α with its interval (0: chance, 1: full agreement)"
-        figure = IntervalFigure(key="agreement_alpha", title=title, x_label="α", points=points, reference=0.0)
-        return [figure] if points else []
+        alphas = [(name_of(row), row.alpha) for row in self.rows]
+        return [*interval_figures("agreement_alpha", title, "α", alphas, reference=0.0)]
 
     def methods(self) -> list[Method]:
         return [

@@ -9,9 +9,10 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.pair_wins import (
@@ -391,43 +392,27 @@ def _left_out(comparisons: int) -> list[str]:
 
 def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int) -> Iterator[Figure]:
     title = group_words(pairs[0])
-    points = tuple(
-        IntervalPoint(
-            label=f"{pair.model_a} over {pair.model_b}",
-            estimate=pair.win_rate.estimate,
-            low=pair.win_rate.ci_low,
-            high=pair.win_rate.ci_high,
-        )
-        for pair in pairs
-        if pair.win_rate.estimate is not None
+    rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
+    estimated = sum(rate.estimate is not None for _, rate in rates)
+    yield from interval_figures(
+        f"comparisons_win_rates_{place}",
+        f"Win rates, {title}{BY_ITSELF if estimated > 1 else ''}",
+        "win rate of the first-named model, clustered interval",
+        rates,
+        reference=0.5,
+        share=True,
     )
-    if points:
-        yield IntervalFigure(
-            key=f"comparisons_win_rates_{place}",
-            title=f"Win rates, {title}{BY_ITSELF if len(points) > 1 else ''}",
-            x_label="win rate of the first-named model, clustered interval",
-            points=points,
-            reference=0.5,
-            share=True,
-        )
-    strengths = [(row.model, row.strength) for row in all_models if row.group == pairs[0].group and row.strength]
-    strong = tuple(
-        IntervalPoint(label=model, estimate=strength.estimate, low=strength.ci_low, high=strength.ci_high)
-        for model, strength in strengths
-        if strength.estimate is not None
+    yield from interval_figures(
+        f"comparisons_strengths_{place}",
+        f"Strengths, {title}",
+        "log odds against the mean of the models, clustered interval",
+        [(row.model, row.strength) for row in all_models if row.group == pairs[0].group],
+        reference=0.0,
     )
-    if strong:
-        yield IntervalFigure(
-            key=f"comparisons_strengths_{place}",
-            title=f"Strengths, {title}",
-            x_label="log odds against the mean of the models, clustered interval",
-            points=strong,
-            reference=0.0,
-        )
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
     if len(models) > 2:
-        rates = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
-        yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column, {title}", models, rates)
+        of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
+        yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column, {title}", models, of_pairs)
 
 
 _LABELS: Labels = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
+from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ALPHA, Options, Part, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
@@ -204,38 +205,21 @@ class Design(Section):
         return list(METHODS)
 
 
-def _likeness_figures(rows: list[MeasureRow]) -> list[Figure]:
-    points = _points(rows, _icc_with_ends)
+def _likeness_figures(rows: list[MeasureRow]) -> list[IntervalFigure]:
     title = "How alike the answers of one worker are"
-    found: list[Figure] = [
-        IntervalFigure(key="design_icc", title=title, x_label="ICC by worker", points=points, reference=0.0)
-    ]
-    return found if points else []
-
-
-def _icc_with_ends(row: MeasureRow) -> tuple[float, Score, Score] | None:
-    icc = row.by_worker
-    return None if icc.estimate is None else (icc.estimate, icc.ci_low, icc.ci_high)
+    icc = [(f"{row.source}: {_name_of(row)}", row.by_worker) for row in rows]
+    return interval_figures("design_icc", title, "ICC by worker", icc, reference=0.0)
 
 
 def _gap_figures(rows: list[MeasureRow]) -> list[Figure]:
-    shares = [row for row in rows if row.unit == "share"]
-    points = _points(shares, lambda row: None if row.detectable_gap is None else (row.detectable_gap, None, None))
-    title = "Smallest gap between two models that would be found with power .8"
-    found: list[Figure] = [
-        IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
-    ]
-    return found if points else []
-
-
-def _points(
-    rows: list[MeasureRow], values: Callable[[MeasureRow], tuple[float, Score, Score] | None]
-) -> tuple[IntervalPoint, ...]:
-    return tuple(
-        IntervalPoint(label=f"{row.source}: {_name_of(row)}", estimate=found[0], low=found[1], high=found[2])
+    points = tuple(
+        IntervalPoint(label=f"{row.source}: {_name_of(row)}", estimate=row.detectable_gap)
         for row in rows
-        if (found := values(row)) is not None
+        if row.unit == "share" and row.detectable_gap is not None
     )
+    title = "Smallest gap between two models that would be found with power .8"
+    figure = IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
+    return [figure] if points else []
 
 
 METHODS = (

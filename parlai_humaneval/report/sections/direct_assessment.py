@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods
+from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
 from parlai_humaneval.report.section import (
     ALPHA,
@@ -28,9 +29,7 @@ from parlai_humaneval.report.views import (
     CurveFigure,
     DataTable,
     Figure,
-    HeatFigure,
     IntervalFigure,
-    IntervalPoint,
     Method,
 )
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
@@ -793,54 +792,28 @@ _RATERS = columns(
 )
 
 
-def _score_figures(models: Sequence[ModelRow]) -> Iterator[Figure]:
-    points = tuple(
-        IntervalPoint(
-            label=model.model, estimate=model.overall.estimate, low=model.overall.ci_low, high=model.overall.ci_high
-        )
-        for model in models
-        if model.overall.estimate is not None
+def _score_figures(models: Sequence[ModelRow]) -> list[IntervalFigure]:
+    return interval_figures(
+        "direct_assessment_scores",
+        "Overall score of each model, with its interval",
+        "overall z (0: the mean of all that a worker rated)",
+        [(model.model, model.overall) for model in models],
+        reference=0.0,
     )
-    if points:
-        yield IntervalFigure(
-            key="direct_assessment_scores",
-            title="Overall score of each model, with its interval",
-            x_label="overall z (0: the mean of all that a worker rated)",
-            points=points,
-            reference=0.0,
-        )
 
 
 def _heats(section: DirectAssessment) -> Iterator[Figure]:
     """Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are."""
     if len(section.models) < 3:
         return
-    models, criteria = tuple(section.significance.models), tuple(section.correlations.criteria)
+    tests, models = section.significance, section.significance.models
     better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-    yield HeatFigure(
-        key="direct_assessment_significance",
-        title=better,
-        rows=models,
-        columns=models,
-        values=tuple(map(tuple, section.significance.p)),
-        scale="p",
-    )
-    yield HeatFigure(
-        key="direct_assessment_significance_clustered",
-        title="p that the two models differ (clustered by worker, Holm)",
-        rows=models,
-        columns=models,
-        values=tuple(map(tuple, section.significance.p_clustered)),
-        scale="p",
-    )
-    yield HeatFigure(
-        key="direct_assessment_criteria",
-        title="Pearson correlation of criteria over models",
-        rows=criteria,
-        columns=criteria,
-        values=tuple(map(tuple, section.correlations.pearson)),
-        scale="correlation",
-    )
+    differ = "p that the two models differ (clustered by worker, Holm)"
+    alike = "Pearson correlation of criteria over models"
+    correlations = section.correlations
+    yield square("direct_assessment_significance", better, models, tests.p, "p")
+    yield square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p")
+    yield square("direct_assessment_criteria", alike, correlations.criteria, correlations.pearson, "correlation")
 
 
 def _agreement_figures(raters: Sequence[RaterPairsRow]) -> Iterator[Figure]:

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
@@ -198,16 +199,13 @@ class FreeForAllSection(Section):
             x_label="μ − 3σ",
             points=tuple(_point(name, score, of.order_low, of.order_high) for name, score, of in scores),
         )
-        strengths = [(row.model, row.strength) for row in models]
-        points = [_point(n, s.estimate, s.ci_low, s.ci_high) for n, s in strengths if s.estimate is not None]
-        if points:
-            yield IntervalFigure(
-                key=f"free_for_all_strengths{key}",
-                title=f"Plackett–Luce strengths, clustered by worker{where}",
-                x_label="log-odds against the mean",
-                points=tuple(points),
-                reference=0.0,
-            )
+        yield from interval_figures(
+            f"free_for_all_strengths{key}",
+            f"Plackett–Luce strengths, clustered by worker{where}",
+            "log-odds against the mean",
+            [(row.model, row.strength) for row in models],
+            reference=0.0,
+        )
         stability = [row.point for row in self.stability if row.where == group.where]
         if stability:
             yield CurveFigure(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
+from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
@@ -17,7 +18,6 @@ from parlai_humaneval.report.views import (
     DataTable,
     Figure,
     IntervalFigure,
-    IntervalPoint,
     Method,
 )
 from parlai_humaneval.statistics.combos import SINGLE_WEIGHTS, single_combos
@@ -503,22 +503,16 @@ COMBOS = (
 )
 
 
-def _mean_figure(number: int, models: Sequence[LikertModel]) -> Iterator[IntervalFigure]:
+def _mean_figure(number: int, models: Sequence[LikertModel]) -> list[IntervalFigure]:
     """Of the models of one criterion."""
     first = models[0]
     known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
-    points = tuple(
-        IntervalPoint(label=row.model, estimate=row.mean.estimate, low=row.mean.ci_low, high=row.mean.ci_high)
-        for row in models
-        if row.mean.estimate is not None
+    return interval_figures(
+        f"likert_means_{number}",
+        f"Mean rating, {first.criterion}" + (f" ({known})" if known else ""),
+        "mean rating (more is worse)" if first.reversed else "mean rating",
+        [(row.model, row.mean) for row in models],
     )
-    if points:
-        yield IntervalFigure(
-            key=f"likert_means_{number}",
-            title=f"Mean rating, {first.criterion}" + (f" ({known})" if known else ""),
-            x_label="mean rating (more is worse)" if first.reversed else "mean rating",
-            points=points,
-        )
 
 
 def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
@@ -528,10 +522,6 @@ def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
     for (_, setting, model), rows in groupby(turns, key=lambda row: (row.technique, row.setting, row.model)):
         name = model or "all models"
         results = [row.clustered for row in rows]
-        yield Curve(
-            name=f"{name}, {setting}" if several and setting else name,
-            x=tuple(float(result.name.removeprefix("turn ")) for result in results),
-            y=tuple(result.estimate or 0.0 for result in results),
-            low=() if model else tuple(result.ci_low for result in results),
-            high=() if model else tuple(result.ci_high for result in results),
-        )
+        named = f"{name}, {setting}" if several and setting else name
+        numbers = [float(result.name.removeprefix("turn ")) for result in results]
+        yield curve_of(named, numbers, results, band=not model)

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family
@@ -125,22 +126,14 @@ class Rankings(Section):
 
     def figures(self) -> list[Figure]:
         return [
-            IntervalFigure(
-                key=f"rankings_places_{place}",
-                title=f"Mean place, {_where(ranking)}",
-                x_label="mean place (1 is the best)",
-                points=tuple(
-                    IntervalPoint(
-                        label=row.model,
-                        estimate=row.mean_rank.estimate,
-                        low=row.mean_rank.ci_low,
-                        high=row.mean_rank.ci_high,
-                    )
-                    for row in self.of_group(ranking)[0]
-                    if row.mean_rank.estimate is not None
-                ),
-            )
+            figure
             for place, ranking in enumerate(self.rankings, start=1)
+            for figure in interval_figures(
+                f"rankings_places_{place}",
+                f"Mean place, {_where(ranking)}",
+                "mean place (1 is the best)",
+                [(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
+            )
         ]
 
     def methods(self) -> list[Method]:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
 from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
@@ -23,7 +24,6 @@ from parlai_humaneval.report.views import (
     CurveFigure,
     DataTable,
     Figure,
-    HeatFigure,
     IntervalFigure,
     IntervalPoint,
     Method,
@@ -1039,9 +1039,7 @@ def _heats(analysis: Analysis) -> Iterator[Figure]:
         ("survival_p", "Is one spotted sooner? p, clustered, Holm", names, survival),
     ):
         if len(models) > 2 and any(p is not None for p in p_values.values()):
-            both = {**p_values, **{(b, a): p for (a, b), p in p_values.items()}}
-            values = tuple(tuple(both.get((row, column)) for column in models) for row in models)
-            yield HeatFigure(key=key, title=title, rows=tuple(models), columns=tuple(models), values=values, scale="p")
+            yield p_matrix(key, title, models, p_values)
 
 
 def _stability(analysis: Analysis) -> Iterator[Figure]:

@@ -13,16 +13,15 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
+from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Part, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
-    Curve,
     CurveFigure,
     DataTable,
     Figure,
     HeatFigure,
     IntervalFigure,
-    IntervalPoint,
     Method,
 )
 from parlai_humaneval.statistics.clustered import (
@@ -465,7 +464,7 @@ class TurnsSection(Section):
         figures: list[Figure] = []
         for number, (where, rows) in enumerate(groupby(self.models, key=lambda row: row.where), start=1):
             models = list(rows)
-            figures.append(_win_rate_figure(number, models))
+            figures += _win_rate_figure(number, models)
             figures += _turn_curves(number, [row for row in self.by_turn if row.where == where])
             if len(models) > 2:
                 figures.append(_p_matrix(number, models, [row for row in self.tests if row.where == where]))
@@ -1338,17 +1337,13 @@ def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
     return [f"Paper's p, {'; '.join(told)}."] if told else []
 
 
-def _win_rate_figure(number: int, models: Sequence[ModelRow]) -> IntervalFigure:
+def _win_rate_figure(number: int, models: Sequence[ModelRow]) -> list[IntervalFigure]:
     first = models[0]
-    return IntervalFigure(
-        key=f"turns_win_rates_{number}",
-        title=f"Win rates: {_title(first)}",
-        x_label=_axis(first.kind),
-        points=tuple(
-            IntervalPoint(label=row.model, estimate=row.rate.estimate, low=row.rate.ci_low, high=row.rate.ci_high)
-            for row in models
-            if row.rate.estimate is not None
-        ),
+    return interval_figures(
+        f"turns_win_rates_{number}",
+        f"Win rates: {_title(first)}",
+        _axis(first.kind),
+        [(row.model, row.rate) for row in models],
         reference=1 / len(models) if first.kind == "one" else None,
         share=True,
     )
@@ -1365,13 +1360,7 @@ def _turn_curves(number: int, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
         x_label="turn",
         y_label="win rate",
         curves=tuple(
-            Curve(
-                name=model,
-                x=tuple(float(row.turn) for row in of_model),
-                y=tuple(row.rate.estimate or 0.0 for row in of_model),
-                low=tuple(row.rate.ci_low for row in of_model),
-                high=tuple(row.rate.ci_high for row in of_model),
-            )
+            curve_of(model, [row.turn for row in of_model], [row.rate for row in of_model])
             for model, of_model in by_model.items()
         ),
         reference=1 / len(by_model) if rows[0].kind == "one" else None,
@@ -1381,31 +1370,19 @@ def _turn_curves(number: int, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
 
 def _p_matrix(number: int, models: Sequence[ModelRow], tests: Sequence[TestRow]) -> HeatFigure:
     """Clustered p of each pair after Holm's correction."""
-    names = [row.model for row in models]
-    p_values = {frozenset(row.test.models): row.test.clustered.p_holm for row in tests if row.test.of_pair}
-    return HeatFigure(
-        key=f"turns_pairs_{number}",
-        title=f"p of each pair, clustered by worker, Holm's correction: {_title(models[0])}",
-        rows=tuple(names),
-        columns=tuple(names),
-        values=tuple(tuple(p_values.get(frozenset((a, b))) for b in names) for a in names),
-        scale="p",
-    )
+    title = f"p of each pair, clustered by worker, Holm's correction: {_title(models[0])}"
+    p_values = {_two(row.test): row.test.clustered.p_holm for row in tests if row.test.of_pair}
+    return p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
 
 
-def _strength_figure(number: int, rows: Sequence[StrengthRow]) -> Iterator[IntervalFigure]:
+def _strength_figure(number: int, rows: Sequence[StrengthRow]) -> list[IntervalFigure]:
     """Of more than two models, the strongest first."""
-    points = [
-        IntervalPoint(label=row.model, estimate=value.estimate, low=value.ci_low, high=value.ci_high)
-        for row in rows
-        for value in [row.strength]
-        if value.estimate is not None
-    ]
-    if len(points) > 2:
-        yield IntervalFigure(
-            key=f"turns_strengths_{number}",
-            title=f"Plackett–Luce strengths: {_title(rows[0])}",
-            x_label="log-odds against the mean, clustered by worker",
-            points=tuple(sorted(points, key=lambda point: -point.estimate)),
-            reference=0.0,
-        )
+    known = [row for row in rows if row.strength.estimate is not None]
+    known.sort(key=lambda row: -(row.strength.estimate or 0.0))
+    return interval_figures(
+        f"turns_strengths_{number}",
+        f"Plackett–Luce strengths: {_title(rows[0])}" if rows else "",
+        "log-odds against the mean, clustered by worker",
+        [(row.model, row.strength) for row in known if len(known) > 2],
+        reference=0.0,
+    )

@@ -267,7 +267,7 @@ def ranking_stability(
         seed: of the subsamples.
 
     Returns:
-        The whole pool first; pools of one bot are left out. None without contests.
+        The whole pool first; pools in which no two bots met are left out. None without contests.
 
     ``stability`` near 1 at n dialogues: so many of each pair would have given the ranking of all.
 
@@ -295,7 +295,8 @@ def ranking_stability(
     rates = np.full(won.shape, 0.5)
     np.divide(won, won + lost, out=rates, where=won + lost > 0)
     pools = [None, *range(len(models))] if len(models) > 2 else [None]
-    return [_curve(pairs, rates, models, left_out, numbers) for left_out in pools]
+    met = [left_out for left_out in pools if left_out is None or (pairs != left_out).all(axis=1).any()]
+    return [_curve(pairs, rates, models, left_out, numbers) for left_out in met]
 
 
 def _pairs(contests: pd.DataFrame, place: dict[str, int]) -> tuple[Ints, list[Floats], list[Floats], Ints]:

@@ -61,7 +61,7 @@ class WonPair(Row):
         estimate, low, high = (
             None if share is None else 2 * share - 1 for share in (rate.estimate, rate.ci_low, rate.ci_high)
         )
-        return rate.model_copy(update={"estimate": estimate, "ci_low": low, "ci_high": high})
+        return rate.but(estimate=estimate, ci_low=low, ci_high=high)
 
     @property
     def win_rate_b(self) -> Result:
@@ -102,7 +102,7 @@ def _mirrored(win_rate: Result) -> Result:
     """The same of the other model."""
     shares = (win_rate.estimate, win_rate.ci_high, win_rate.ci_low)
     estimate, low, high = (None if share is None else 1 - share for share in shares)
-    return win_rate.model_copy(update={"estimate": estimate, "ci_low": low, "ci_high": high})
+    return win_rate.but(estimate=estimate, ci_low=low, ci_high=high)
 
 
 def matrix_of(

@@ -50,7 +50,7 @@ def percent_agreement(
     """
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
     result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
-    return result.model_copy(update={"p_value": None, "statistic": None})
+    return result.but(p_value=None, statistic=None)
 
 
 def pair_agreement(
@@ -70,7 +70,7 @@ def pair_agreement(
     raters = table.sum(axis=1)
     alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2
     result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster, level=level)
-    return result.model_copy(update={"p_value": None, "statistic": None})
+    return result.but(p_value=None, statistic=None)
 
 
 def label_agreement(
@@ -99,7 +99,7 @@ def label_agreement(
     both, either = gave * (gave - 1) / 2, asked * (asked - 1) / 2 - others * (others - 1) / 2
     result = clustered_share(cluster_sums(both, either, clusters), name=name, level=level, cluster="dialogue")
     details = {**result.details, "both": int(both.sum()), "either": int(either.sum())}
-    return result.model_copy(update={"p_value": None, "statistic": None, "details": details})
+    return result.but(p_value=None, statistic=None, details=details)
 
 
 def cohen_kappa(
@@ -333,15 +333,15 @@ def _with_bootstrap(
         details={f"n_{cluster}s": groups, "seed": seed, "draws": draws},
     )
     if not n:
-        return base.model_copy(update={"notes": (NOTHING,)})
+        return base.but(notes=(NOTHING,))
     value = float(measure(parts.sum(axis=0)[None, :])[0])
     if np.isnan(value):
-        return base.model_copy(update={"notes": (ALIKE,)})
-    base = base.model_copy(update={"estimate": value})
+        return base.but(notes=(ALIKE,))
+    base = base.but(estimate=value)
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={"notes": (too_few(cluster).replace(" and a p-value", ""),)})
+        return base.but(notes=(too_few(cluster).replace(" and a p-value", ""),))
     low, high = _percentiles(parts, measure, seed, draws, level)
-    return base.model_copy(update={"ci_low": low, "ci_high": high})
+    return base.but(ci_low=low, ci_high=high)
 
 
 def _percentiles(

@@ -124,11 +124,11 @@ def clustered_share(
         details={f"n_{cluster}s": groups, "null": null},
     )
     if groups == 0:
-        return base.model_copy(update={"p_value": 1.0, "notes": ("no observations: nothing can be estimated",)})
+        return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))
     share = float(sums.numerators.sum()) / total
-    base = base.model_copy(update={"estimate": share})
+    base = base.but(estimate=share)
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={"notes": (too_few(cluster),)})
+        return base.but(notes=(too_few(cluster),))
     residuals = sums.numerators - share * sums.denominators
     error = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / total)
     if error < 1e-9:
@@ -145,15 +145,13 @@ def with_t(base: Result, error: float, groups: int, null: float, cluster: str, s
     t = (share - null) / error
     half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
     low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
-    return base.model_copy(
-        update={
-            "ci_low": low,
-            "ci_high": high,
-            "statistic": t,
-            "p_value": float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (*few_notes(groups, cluster, sizes), *cut),
-            "details": {**base.details, "df": groups - 1, "standard_error": error},
-        }
+    return base.but(
+        ci_low=low,
+        ci_high=high,
+        statistic=t,
+        p_value=float(2 * stdtr(groups - 1, -abs(t))),
+        notes=(*few_notes(groups, cluster, sizes), *cut),
+        details={**base.details, "df": groups - 1, "standard_error": error},
     )
 
 
@@ -191,15 +189,13 @@ def _without_variance(base: Result, sums: ClusterSums, share: float, null: float
     low, high = interval or (None, None)
     unit = f"each {cluster} counted as one answer" if extreme else "observations counted as independent"
     no_effect = bool(np.allclose(sums.numerators, null * sums.denominators))
-    return base.model_copy(
-        update={
-            "ci_low": low,
-            "ci_high": high,
-            "p_value": 1.0 if no_effect else 2.0 ** (1 - sums.n_clusters),
-            "method": f"Wilson interval, {unit}; exact sign-flip test by {cluster}",
-            "source": "Wilson 1927; Canay, Romano & Shaikh 2017",
-            "notes": (f"all {cluster}s have the same share, so a clustered variance cannot be estimated; {unit}",),
-        }
+    return base.but(
+        ci_low=low,
+        ci_high=high,
+        p_value=1.0 if no_effect else 2.0 ** (1 - sums.n_clusters),
+        method=f"Wilson interval, {unit}; exact sign-flip test by {cluster}",
+        source="Wilson 1927; Canay, Romano & Shaikh 2017",
+        notes=(f"all {cluster}s have the same share, so a clustered variance cannot be estimated; {unit}",),
     )
 
 

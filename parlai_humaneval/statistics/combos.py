@@ -71,13 +71,13 @@ def pair_combo(
         details={"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5},
     )
     if not all(len(won) for won, _ in parts):
-        return base.model_copy(update={"p_value": 1.0, "notes": ("nothing was decided: nothing can be estimated",)})
+        return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
     turn, dialog = (float(won.mean()) for won, _ in parts)
     share = combo(turn, dialog, w_turn, w_dialog)
-    base = base.model_copy(update={"estimate": share})
+    base = base.but(estimate=share)
     fewest = min(len(pd.unique(workers)) for _, workers in parts)
     if fewest < MIN_CLUSTERS:
-        return base.model_copy(update={"notes": (too_few(),)})
+        return base.but(notes=(too_few(),))
     weights = (w_turn / (w_turn + w_dialog), w_dialog / (w_turn + w_dialog))
     deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
     codes, names = pd.factorize(np.concatenate([workers for _, workers in parts]))
@@ -85,7 +85,7 @@ def pair_combo(
     error = float(np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum()))
     if error < 1e-9:
         note = "all workers agree, so the variance between them cannot be estimated"
-        return base.model_copy(update={"notes": (note,)})
+        return base.but(notes=(note,))
     sizes = np.bincount(codes, minlength=len(names)).astype(float)
     return with_t(base, error, fewest, 0.5, "worker", sizes)
 

@@ -64,11 +64,8 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
         tests[family] = sum(p is not None for p in p_values)
         p_holm.update(zip(places, holm(p_values), strict=True))
     return [
-        result.model_copy(
-            update={
-                "p_holm": p_holm[place],
-                "details": {**result.details, "family": str(family), "family_tests": tests[family]},
-            }
+        result.but(
+            p_holm=p_holm[place], details={**result.details, "family": str(family), "family_tests": tests[family]}
         )
         for place, (result, family) in enumerate(zip(results, of_each, strict=True))
     ]

@@ -73,7 +73,7 @@ def correlation(
     )
     if a.size < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         few = "fewer than two pairs" if a.size < 2 else "all values of one list are equal"
-        return base.model_copy(update={"notes": (f"{few}: a correlation cannot be estimated",)})
+        return base.but(notes=(f"{few}: a correlation cannot be estimated",))
     if kind == "spearman":
         from scipy.stats import rankdata
 
@@ -165,11 +165,9 @@ class RaterPairs:
             details={"n_workers": self.n_raters},
         )
         if not self.r.size:
-            return base.model_copy(update={"notes": ("no two raters rated the same models: it cannot be estimated",)})
+            return base.but(notes=("no two raters rated the same models: it cannot be estimated",))
         low, middle, high = (float(q) for q in np.quantile(self.r, [0.25, 0.5, 0.75]))
-        return base.model_copy(
-            update={"estimate": middle, "details": {**base.details, "first_quartile": low, "third_quartile": high}}
-        )
+        return base.but(estimate=middle, details={**base.details, "first_quartile": low, "third_quartile": high})
 
 
 def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cells: int = 4) -> RaterPairs:

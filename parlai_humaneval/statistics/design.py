@@ -169,7 +169,7 @@ def intraclass_correlation(
     )
     reason = _impossible(y, sizes, cluster)
     if reason:
-        return base.model_copy(update={"p_value": None if y.size else 1.0, "notes": (reason,)})
+        return base.but(p_value=None if y.size else 1.0, notes=(reason,))
     return _from_squares(base, _squares(y, codes, sizes), cluster)
 
 
@@ -199,21 +199,19 @@ def _from_squares(base: Result, squares: _Squares, cluster: str) -> Result:
     estimate = max(-1.0, (between - within) / (between + (size - 1) * within))
     if within < 1e-12:
         note = f"all answers of one {cluster} are equal: no interval"
-        return base.model_copy(update={"estimate": 1.0, "p_value": None, "notes": (note,)})
+        return base.but(estimate=1.0, p_value=None, notes=(note,))
     f, df = between / within, (squares.groups - 1, squares.n - squares.groups)
     tail = 0.5 + base.level / 2
     low, high = (f / float(fdtri(*df, tail)), f * float(fdtri(df[1], df[0], tail)))
     ends = [max(-1.0, (ratio - 1) / (ratio + size - 1)) for ratio in (low, high)]
-    return base.model_copy(
-        update={
-            "estimate": estimate,
-            "ci_low": ends[0],
-            "ci_high": ends[1],
-            "statistic": f,
-            "p_value": float(fdtrc(*df, f)),
-            "notes": (NEGATIVE.format(cluster=cluster),) if estimate < 0 else (),
-            "details": {**base.details, "df_between": df[0], "df_within": df[1]},
-        }
+    return base.but(
+        estimate=estimate,
+        ci_low=ends[0],
+        ci_high=ends[1],
+        statistic=f,
+        p_value=float(fdtrc(*df, f)),
+        notes=(NEGATIVE.format(cluster=cluster),) if estimate < 0 else (),
+        details={**base.details, "df_between": df[0], "df_within": df[1]},
     )
 
 

@@ -46,7 +46,7 @@ def clustered_mean(
     clusters_agree = result.ci_low is None and len(parts) >= MIN_CLUSTERS and null is not None
     if clusters_agree and result.p_value is None:
         p = 2.0 ** (1 - len(parts))
-        return result.model_copy(update={"p_value": p, "method": f"exact sign-flip test by {cluster}"})
+        return result.but(p_value=p, method=f"exact sign-flip test by {cluster}")
     return result
 
 
@@ -126,26 +126,24 @@ def _with_interval(
     )
     if estimate is None:
         p = None if null is None else 1.0
-        return base.model_copy(update={"p_value": p, "notes": ("no observations: nothing can be estimated",)})
+        return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={"notes": (too_few(cluster),)})
+        return base.but(notes=(too_few(cluster),))
     error = float(np.sqrt(groups / (groups - 1) * (parts**2).sum()))
     if error < 1e-9:
         no_effect = null is not None and abs(estimate - null) < 1e-9
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
-        return base.model_copy(update={"p_value": 1.0 if no_effect else None, "notes": (note,)})
+        return base.but(p_value=1.0 if no_effect else None, notes=(note,))
     half = float(stdtrit(groups - 1, 0.5 + level / 2)) * error
     low, high, cut = limited(estimate - half, estimate + half, limits)
     t = None if null is None else (estimate - null) / error
-    return base.model_copy(
-        update={
-            "ci_low": low,
-            "ci_high": high,
-            "statistic": t,
-            "p_value": None if t is None else float(2 * stdtr(groups - 1, -abs(t))),
-            "notes": (*few_notes(groups, cluster, sizes), *cut),
-            "details": {**base.details, "df": groups - 1, "standard_error": error},
-        }
+    return base.but(
+        ci_low=low,
+        ci_high=high,
+        statistic=t,
+        p_value=None if t is None else float(2 * stdtr(groups - 1, -abs(t))),
+        notes=(*few_notes(groups, cluster, sizes), *cut),
+        details={**base.details, "df": groups - 1, "standard_error": error},
     )
 
 
@@ -170,12 +168,10 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
     )
     df = a.size + b.size - 2
     if base.estimate is None:
-        return base.model_copy(update={"p_value": 1.0, "notes": ("no observations: nothing can be tested",)})
+        return base.but(p_value=1.0, notes=("no observations: nothing can be tested",))
     squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
     if df < 1 or squares < 1e-12:
         p = 1.0 if abs(base.estimate) < 1e-12 else None
-        return base.model_copy(update={"p_value": p, "notes": ("the variance cannot be estimated",)})
+        return base.but(p_value=p, notes=("the variance cannot be estimated",))
     t = base.estimate / float(np.sqrt(squares / df * (1 / a.size + 1 / b.size)))
-    return base.model_copy(
-        update={"statistic": t, "p_value": float(2 * stdtr(df, -abs(t))), "details": {"df": df}},
-    )
+    return base.but(statistic=t, p_value=float(2 * stdtr(df, -abs(t))), details={"df": df})

@@ -327,14 +327,14 @@ def two_way_share(
         details={"n_first": n_one, "n_second": n_two, "null": null},
     )
     if groups < MIN_CLUSTERS:
-        return base.model_copy(update={"notes": (too_few(cluster),)})
+        return base.but(notes=(too_few(cluster),))
     residuals = (x - share * n) / total
     both, n_both = _codes(one * (n_two + 1) + two, np.ones(len(x), dtype=bool))
     by_one, by_two = _variance(residuals, one, n_one), _variance(residuals, two, n_two)
     error = float(np.sqrt(max(by_one + by_two - _variance(residuals, both, n_both), by_one, by_two)))
     if error < 1e-9:
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
-        return base.model_copy(update={"notes": (note,)})
+        return base.but(notes=(note,))
     sizes = [np.bincount(x, weights=n, minlength=size).astype(float) for x, size in ((one, n_one), (two, n_two))]
     return with_t(base, error, groups, null, cluster, min(sizes, key=effective_clusters))
 

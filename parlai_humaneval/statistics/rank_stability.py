@@ -128,9 +128,7 @@ def ranking_agreement(
             source="Kendall 1945; Ma et al. 2023, §3.3",
             notes=() if tau is not None else (f"{few}: cannot be estimated",),
         ),
-        "pearson": correlation(x, y, name=f"correlation of {name}").model_copy(
-            update={"source": "Ma et al. 2023, §3.3; Fisher 1921"}
-        ),
+        "pearson": correlation(x, y, name=f"correlation of {name}").but(source="Ma et al. 2023, §3.3; Fisher 1921"),
     }
 
 

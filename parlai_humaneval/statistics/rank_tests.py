@@ -76,16 +76,16 @@ def rank_sum_test(
         details={"n_x": a.size, "n_y": b.size},
     )
     if not a.size or not b.size:
-        return base.model_copy(update={"notes": ("a sample is empty: nothing can be tested",)})
+        return base.but(notes=("a sample is empty: nothing can be tested",))
     if np.ptp(together) == 0:
         u = a.size * b.size / 2
         tied = ("all values are equal: nothing tells the samples apart",)
-        return base.model_copy(update={"statistic": u, "estimate": 0.5, "notes": tied})
+        return base.but(statistic=u, estimate=0.5, notes=tied)
     from scipy.stats import mannwhitneyu
 
     found = mannwhitneyu(a, b, alternative=alternative, method="asymptotic", use_continuity=True)
     u, p = float(found.statistic), float(found.pvalue)
-    return base.model_copy(update={"statistic": u, "estimate": u / (a.size * b.size), "p_value": p})
+    return base.but(statistic=u, estimate=u / (a.size * b.size), p_value=p)
 
 
 def rank_sums(values: npt.ArrayLike, is_first: npt.ArrayLike, groups: npt.ArrayLike, n_groups: int) -> RankSums:

@@ -79,29 +79,27 @@ def ols(
         details=details,
     )
     return [
-        _term(base.model_copy(update={"name": term}), float(estimates[i]), float(errors[i]), df)
+        _term(base.but(name=term), float(estimates[i]), float(errors[i]), df)
         if identified[i]
-        else base.model_copy(update={"name": term, "notes": (f"{term} {_UNKNOWN}",)})
+        else base.but(name=term, notes=(f"{term} {_UNKNOWN}",))
         for i, term in enumerate(terms)
     ]
 
 
 def _term(base: Result, estimate: float, error: float, df: int) -> Result:
     if not np.isfinite(error) or df < 1:
-        return base.model_copy(update={"estimate": estimate})
+        return base.but(estimate=estimate)
     if error < 1e-9:
         note = "the fit is perfect: no error is left to estimate an interval from"
-        return base.model_copy(update={"estimate": estimate, "notes": (*base.notes, note)})
+        return base.but(estimate=estimate, notes=(*base.notes, note))
     half, t = float(stdtrit(df, 0.5 + base.level / 2)) * error, estimate / error
-    return base.model_copy(
-        update={
-            "estimate": estimate,
-            "ci_low": estimate - half,
-            "ci_high": estimate + half,
-            "statistic": t,
-            "p_value": float(2 * stdtr(df, -abs(t))),
-            "details": {**base.details, "standard_error": error},
-        }
+    return base.but(
+        estimate=estimate,
+        ci_low=estimate - half,
+        ci_high=estimate + half,
+        statistic=t,
+        p_value=float(2 * stdtr(df, -abs(t))),
+        details={**base.details, "standard_error": error},
     )
 
 

@@ -47,7 +47,7 @@ def replication(first: Scores, second: Scores, criteria: Sequence[str] | None = 
     for name in names:
         x, y = ([run[model].get(name) for model in models] for run in (first, second))
         result = correlation(x, y, name=f"replication of {name}")
-        results[name] = result.model_copy(update={"source": SOURCE, "details": {"models_of_one_run_only": alone}})
+        results[name] = result.but(source=SOURCE, details={"models_of_one_run_only": alone})
     return results
 
 

@@ -80,6 +80,10 @@ class Result(BaseModel):
         """JSON-safe: plain types, None where there is no value."""
         return self.model_dump(mode="json")
 
+    def but(self, **changes: object) -> Result:
+        """The same result with other values of some fields."""
+        return self.model_copy(update=changes)
+
     def explain(self) -> str:
         """The line of ``str()``, then what it assumes, where it comes from and what to beware of."""
         lines = [str(self)]

@@ -181,4 +181,4 @@ def score_gaps(
 def _two_sided(a_higher: Result, b_higher: Result) -> Result:
     p_values = [1.0 if result.p_value is None else result.p_value for result in (a_higher, b_higher)]
     method = "Wilcoxon rank-sum test, twice the smaller of both one-sided p"
-    return a_higher.model_copy(update={"p_value": min(1.0, 2 * min(p_values)), "method": method})
+    return a_higher.but(p_value=min(1.0, 2 * min(p_values)), method=method)

@@ -105,7 +105,7 @@ def _repeats(what: str, marks: Floats, turns: ChosenTurns, scale: float, level: 
         null=0,
         limits=DIFFERENCE_LIMITS,
         level=level,
-    ).model_copy(update={"source": CASCADING})
+    ).but(source=CASCADING)
     rates = [(_mean(marks[first][:, i]), _mean(marks[second][:, i])) for i in range(marks.shape[1])]
     return Reselection(
         what=what,
@@ -122,7 +122,7 @@ def _repeats(what: str, marks: Floats, turns: ChosenTurns, scale: float, level: 
 def _again(what: str, joint: Floats, before: Floats, workers: Objects, level: float) -> Result:
     asked = np.where(np.isnan(joint[:, 0]), 0.0, before[:, 0])
     share = clustered_share(cluster_sums(joint[:, 0], asked, workers), name=f"{what}: chosen again", level=level)
-    return share.model_copy(update={"statistic": None, "p_value": None, "source": CASCADING})
+    return share.but(statistic=None, p_value=None, source=CASCADING)
 
 
 def _consecutive(codes: Whole, numbers: Floats) -> tuple[Whole, Whole]:
@@ -191,7 +191,7 @@ def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
 def _gap(values: Floats, workers: Objects, name: str, level: float) -> Result:
     # Adjusted rates may differ by up to 2 either way, in theory.
     result = clustered_mean(values, workers, name=name, null=0, limits=(-2, 2), level=level)
-    return result.model_copy(update={"source": FIRST_CHOICE})
+    return result.but(source=FIRST_CHOICE)
 
 
 def _later_rates(turns: ChosenTurns, codes: Whole, size: int) -> tuple[Floats, Floats, Floats]:
@@ -236,9 +236,9 @@ def _one_sample_t(values: Floats, name: str) -> Result:
         source=FIRST_CHOICE,
     )
     if not values.size:
-        return base.model_copy(update={"p_value": 1.0, "notes": ("no dialogue can tell: nothing can be tested",)})
+        return base.but(p_value=1.0, notes=("no dialogue can tell: nothing can be tested",))
     if values.size < 2 or float(np.ptp(values)) < 1e-12:
-        return base.model_copy(update={"notes": ("the variance cannot be estimated",)})
+        return base.but(notes=("the variance cannot be estimated",))
     from scipy.stats import ttest_1samp  # costs half a second to import
 
     test = ttest_1samp(values, 0.0)
@@ -270,7 +270,7 @@ def first_place(turns: ChosenTurns, *, level: float = 0.95) -> Result:
     gaps = places[:, 0] - rest if places.shape[1] else rest
     name = "selected rate of the first place − of the others"
     result = clustered_mean(gaps, turns.workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
-    return result.model_copy(update={"source": ANCHORING})
+    return result.but(source=ANCHORING)
 
 
 def fixed_places(turns: ChosenTurns, *, least: int = 3) -> dict[str, int]:

@@ -150,8 +150,8 @@ def compare_with_baseline(
     return with_holm(
         TurnTest(
             models=(model,),
-            paper=binomial_test(int(np.nansum(values)), int((~np.isnan(values)).sum()), baseline, name=name).model_copy(
-                update={"source": SOURCE, "method": f"two-sided binomial test against {baseline:g}, Wilson interval"}
+            paper=binomial_test(int(np.nansum(values)), int((~np.isnan(values)).sum()), baseline, name=name).but(
+                source=SOURCE, method=f"two-sided binomial test against {baseline:g}, Wilson interval"
             ),
             clustered=clustered_mean(values, who, name=name, null=baseline, limits=(0, 1), level=level),
             of_pair=False,
@@ -220,16 +220,16 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     )
     gaps = matrix[:, :-1] - matrix[:, -1:]
     if not n or not gaps.any():
-        return base.model_copy(update={"statistic": 0.0, "p_value": 1.0, "notes": ("nothing tells the models apart",)})
+        return base.but(statistic=0.0, p_value=1.0, notes=("nothing tells the models apart",))
     if groups < max(MIN_CLUSTERS, q + 1):
-        return base.model_copy(update={"notes": (too_few_words(cluster) + ", more for many models",)})
+        return base.but(notes=(too_few_words(cluster) + ", more for many models",))
     mean = gaps.mean(axis=0)
     sums = np.stack([np.bincount(codes, weights=column, minlength=groups) for column in (gaps - mean).T], axis=1)
     covariance = groups / (groups - 1) * (sums.T @ sums) / n**2
     if np.linalg.matrix_rank(covariance, hermitian=True) < q:
-        return base.model_copy(update={"notes": (f"{cluster}s differ too little for a clustered covariance",)})
+        return base.but(notes=(f"{cluster}s differ too little for a clustered covariance",))
     f = (groups - q) / (q * (groups - 1)) * float(mean @ np.linalg.solve(covariance, mean))
-    return base.model_copy(update={"statistic": f, "p_value": float(fdtrc(q, groups - q, f))})
+    return base.but(statistic=f, p_value=float(fdtrc(q, groups - q, f)))
 
 
 def equality_tests(
@@ -244,7 +244,7 @@ def equality_tests(
     return TurnTest(
         models=tuple(models),
         paper=goodness_of_fit_test(counts) if one_pick else cochran_q_test(chosen),
-        clustered=equal_rates_test(chosen, workers[full]).model_copy(update={"level": level}),
+        clustered=equal_rates_test(chosen, workers[full]).but(level=level),
         of_pair=False,
     )
 
@@ -263,7 +263,7 @@ def _pair(
     gaps, who = gaps[~np.isnan(gaps)], workers[~np.isnan(gaps)]
     only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
     if one_pick:
-        paper = binomial_test(only_a, only_a + only_b, name=name).model_copy(update={"source": SOURCE})
+        paper = binomial_test(only_a, only_a + only_b, name=name).but(source=SOURCE)
     else:
         paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
     clustered = clustered_mean(gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)

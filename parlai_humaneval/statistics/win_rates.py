@@ -297,12 +297,10 @@ def effective_win_test(
     centred = clustered_difference(
         of_a, clusters_a, of_b, clusters_b, name=name, limits=(-0.5, 0.5), level=level, cluster=cluster
     )
-    return centred.model_copy(
-        update={
-            "estimate": rate,
-            "ci_low": None if centred.ci_low is None else centred.ci_low + 0.5,
-            "ci_high": None if centred.ci_high is None else centred.ci_high + 0.5,
-            "source": EFFECTIVE_SOURCE,
-            "details": {**centred.details, "null": 0.5},
-        }
+    return centred.but(
+        estimate=rate,
+        ci_low=None if centred.ci_low is None else centred.ci_low + 0.5,
+        ci_high=None if centred.ci_high is None else centred.ci_high + 0.5,
+        source=EFFECTIVE_SOURCE,
+        details={**centred.details, "null": 0.5},
     )

@@ -310,7 +310,7 @@ def _icc(alike: Alike, clusters: Objects, name: str, level: float) -> Result:
     within = alike.strata * (int(codes.max(initial=0)) + 1) + codes
     found = intraclass_correlation(alike.values, within, name=f"ICC by {name}", cluster=name, level=level)
     several = bool(alike.strata.size) and int(alike.strata.max()) > 0
-    return found.model_copy(update={"ci_low": None, "ci_high": None, "p_value": None}) if several else found
+    return found.but(ci_low=None, ci_high=None, p_value=None) if several else found
 
 
 def _detail(result: Result, name: str) -> Score:

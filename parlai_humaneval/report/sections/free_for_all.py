@@ -308,7 +308,7 @@ def _point_share(group: Dialogues, model: int, level: float) -> Result:
     chosen = group.chosen[:, model]
     sums = cluster_sums(chosen, np.ones_like(chosen), group.turn_workers)
     share = clustered_share(sums, name=f"turns won by {group.models[model]}", level=level)
-    return share.model_copy(update={"statistic": None, "p_value": None})
+    return share.but(statistic=None, p_value=None)
 
 
 # Words.

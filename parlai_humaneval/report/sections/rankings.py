@@ -181,7 +181,7 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
                 model=str(model),
                 n=len(ranked),
                 mean_rank=clustered_mean(places, workers, name=name, limits=(1, last), level=level),
-                best=best.model_copy(update={"p_value": None, "statistic": None}),
+                best=best.but(p_value=None, statistic=None),
                 own_picked=float(picked.mean()) if len(picked) else None,
             )
         )

@@ -604,8 +604,8 @@ def _features(rows: pd.DataFrame, model: str, options: Options) -> Iterator[Feat
             worse=int((sign < 0).sum()),
             same=int((sign == 0).sum()),
             win_rate=share(sign > 0, sign != 0, compared, f"{model} more {feature}", options.level),
-            clustered=effect.model_copy(update={"p_value": effect.details.get("p_worker")}),
-            paper=effect.model_copy(update={"p_value": effect.details.get("p_independent")}),
+            clustered=effect.but(p_value=effect.details.get("p_worker")),
+            paper=effect.but(p_value=effect.details.get("p_independent")),
         )
 
 

@@ -929,7 +929,7 @@ def _anchoring(group: ChoiceGroup, level: float) -> list[Result]:
     names = [f"place {number}" for number in range(1, places.shape[1] + 1)]
     whole = equality_tests(places[known], names, group.turns.workers[known], group.kind == "one", level)
     both = (whole.paper, whole.clustered)
-    return [first_place(group.turns, level=level), *(test.model_copy(update={"name": "all places"}) for test in both)]
+    return [first_place(group.turns, level=level), *(test.but(name="all places") for test in both)]
 
 
 def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> None:

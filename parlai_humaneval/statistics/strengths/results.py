@@ -190,7 +190,7 @@ def nothing_known(
 
 def _with_chance(result: Result) -> Result:
     chance = None if result.estimate is None else float(expit(result.estimate))
-    return result.model_copy(update={"details": {**result.details, "chance": chance}})
+    return result.but(details={**result.details, "chance": chance})
 
 
 class _Inference:
@@ -217,7 +217,7 @@ class _Inference:
 
     def none(self, name: str, why: str) -> Result:
         p = None if self.fit.n else 1.0
-        return self._base(name).model_copy(update={"p_value": p, "notes": (f"cannot be estimated: {why}",)})
+        return self._base(name).but(p_value=p, notes=(f"cannot be estimated: {why}",))
 
     def effect(self, name: str, row: Floats, *, tested: bool = True) -> Result:
         """One linear combination of the parameters, against 0."""
@@ -226,23 +226,21 @@ class _Inference:
         alone: dict[str, Detail] = {"standard_error_independent": plain}
         if tested:
             alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
-        base = base.model_copy(update={"estimate": estimate, "details": {**base.details, **alone}})
+        base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < MIN_CLUSTERS:
-            return base.model_copy(update={"notes": (too_few(self.words.cluster),)})
+            return base.but(notes=(too_few(self.words.cluster),))
         error = float(np.sqrt(max(0.0, row @ self.robust @ row)))
         if error < 1e-9:
             note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
-            return base.model_copy(update={"notes": (note,)})
+            return base.but(notes=(note,))
         half, t = float(stdtrit(self.groups - 1, 0.5 + self.words.level / 2)) * error, estimate / error
-        return base.model_copy(
-            update={
-                "ci_low": estimate - half,
-                "ci_high": estimate + half,
-                "statistic": t if tested else None,
-                "p_value": float(2 * stdtr(self.groups - 1, -abs(t))) if tested else None,
-                "notes": few_notes(self.groups, self.words.cluster),
-                "details": {**base.details, "standard_error": error, "df": self.groups - 1},
-            }
+        return base.but(
+            ci_low=estimate - half,
+            ci_high=estimate + half,
+            statistic=t if tested else None,
+            p_value=float(2 * stdtr(self.groups - 1, -abs(t))) if tested else None,
+            notes=few_notes(self.groups, self.words.cluster),
+            details={**base.details, "standard_error": error, "df": self.groups - 1},
         )
 
     def joint(self, name: str, rows: Floats) -> Result:
@@ -254,25 +252,21 @@ class _Inference:
         q = len(rows) - 1
         df = self.groups - q
         if q < 1:
-            return base.model_copy(
-                update={"p_value": 1.0 if not self.fit.n else None, "notes": ("nothing to compare",)}
-            )
+            return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if df < 1 or self.groups < MIN_CLUSTERS:
-            return base.model_copy(update={"notes": (f"{too_few(self.words.cluster)[:-1]}, more than {q + 1} here)",)})
+            return base.but(notes=(f"{too_few(self.words.cluster)[:-1]}, more than {q + 1} here)",))
         effects, covariance = rows[:q] @ self.fit.parameters, rows[:q] @ self.robust @ rows[:q].T
         if np.linalg.cond(covariance) > 1e12:
-            return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
+            return base.but(notes=("the covariance of the effects cannot be estimated",))
         wald = float(effects @ np.linalg.solve(covariance, effects))
         if not 0 <= wald < np.inf:
             # Rounding alone is left of a covariance of workers who hardly differ.
-            return base.model_copy(update={"notes": ("the covariance of the effects cannot be estimated",)})
+            return base.but(notes=("the covariance of the effects cannot be estimated",))
         f = wald * df / (q * (self.groups - 1))
-        return base.model_copy(
-            update={
-                "statistic": f,
-                "p_value": float(fdtrc(q, df, f)),
-                "method": f"{self.words.method}, F test with CR1 covariance, clustered by {self.words.cluster}",
-                "notes": few_notes(self.groups, self.words.cluster),
-                "details": {**base.details, "df": q, "df_residual": df},
-            }
+        return base.but(
+            statistic=f,
+            p_value=float(fdtrc(q, df, f)),
+            method=f"{self.words.method}, F test with CR1 covariance, clustered by {self.words.cluster}",
+            notes=few_notes(self.groups, self.words.cluster),
+            details={**base.details, "df": q, "df_residual": df},
         )

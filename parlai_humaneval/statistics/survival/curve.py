@@ -217,8 +217,8 @@ def _point(result: Result, band: tuple[float, float], cluster: str) -> Result:
         return result
     if high - low < 1e-12:
         note = f"no resample of {cluster}s differs, so that a band cannot be estimated"
-        return result.model_copy(update={"notes": (*result.notes, note)})
-    return result.model_copy(update={"ci_low": low, "ci_high": high})
+        return result.but(notes=(*result.notes, note))
+    return result.but(ci_low=low, ci_high=high)
 
 
 def _percentiles(found: Floats, total: Floats, level: float, seed: int, draws: int) -> tuple[Floats, Floats]:

@@ -77,7 +77,7 @@ def logrank_test(
     found = logrank_scores(time, event, group)
     result = _test(found, int(np.asarray(time).size), name, "log-rank test")
     assumptions = (INDEPENDENT, "who stops being observed says nothing of the hazard")
-    return result.model_copy(update={"assumptions": assumptions, "source": "Mantel 1966; Peto & Peto 1972"})
+    return result.but(assumptions=assumptions, source="Mantel 1966; Peto & Peto 1972")
 
 
 def zhao_sun_scores(k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike) -> tuple[list[object], Floats]:
@@ -138,7 +138,7 @@ def zhao_sun_test(
     assumptions = (INDEPENDENT, "how much was shown does not depend on the speaker")
     source = "Zhao & Sun 2004; Deriu et al. 2020, §3.3"
     details = {**result.details, "seed": seed, "imputations": imputations}
-    return result.model_copy(update={"assumptions": assumptions, "source": source, "details": details})
+    return result.but(assumptions=assumptions, source=source, details=details)
 
 
 def _imputed_covariance(grouped: _Grouped, imputations: int, seed: int) -> Floats:

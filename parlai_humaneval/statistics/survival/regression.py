@@ -311,26 +311,24 @@ def _effect(
         source=SOURCE,
     )
     if not n:
-        return base.model_copy(update={"p_value": 1.0, "notes": ("no observations: nothing can be estimated",)})
+        return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))
     if likelihood is None or why:
-        return base.model_copy(update={"notes": (why or NO_EVENTS,)})
+        return base.but(notes=(why or NO_EVENTS,))
     beta, error = float(likelihood.beta[place]), float(np.sqrt(likelihood.inverse[place, place]))
     details = {"hazard_ratio": float(np.exp(beta)), "se_independent": error, "p_independent": _normal_p(beta / error)}
-    base = base.model_copy(update={"estimate": beta, "details": details})
+    base = base.but(estimate=beta, details=details)
     tested = [_clustered(base, likelihood, place, name, ids) for name, ids in (clusters or {}).items()]
     if not tested:
         half = float(ndtri(0.5 + level / 2)) * error
-        return base.model_copy(
-            update={
-                "ci_low": beta - half,
-                "ci_high": beta + half,
-                "statistic": beta / error,
-                "p_value": details["p_independent"],
-                "assumptions": (*base.assumptions, "all observations are independent of each other"),
-            }
+        return base.but(
+            ci_low=beta - half,
+            ci_high=beta + half,
+            statistic=beta / error,
+            p_value=details["p_independent"],
+            assumptions=(*base.assumptions, "all observations are independent of each other"),
         )
     others = {f"p_{name}": result.p_value for name, result in zip(clusters or {}, tested, strict=True)}
-    return tested[0].model_copy(update={"details": {**tested[0].details, **others}})
+    return tested[0].but(details={**tested[0].details, **others})
 
 
 def _clustered(base: Result, likelihood: Likelihood, place: int, cluster: str, ids: npt.ArrayLike) -> Result:

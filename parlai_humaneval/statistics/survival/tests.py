@@ -180,15 +180,13 @@ def survival_score_test(
     if nothing:
         return result
     half = float(ndtri(0.5 + level / 2)) / v**0.5
-    return result.model_copy(
-        update={
-            "estimate": u / v,
-            "ci_low": u / v - half,
-            "ci_high": u / v + half,
-            "level": level,
-            "assumptions": (INDEPENDENT, PROPORTIONAL),
-            "source": "Finkelstein 1986; Deriu et al. 2020, §3.3, for the question",
-        }
+    return result.but(
+        estimate=u / v,
+        ci_low=u / v - half,
+        ci_high=u / v + half,
+        level=level,
+        assumptions=(INDEPENDENT, PROPORTIONAL),
+        source="Finkelstein 1986; Deriu et al. 2020, §3.3, for the question",
     )
 
 
@@ -216,7 +214,7 @@ def permutation_logrank_test(
     v = 0.0 if nothing or n < 2 else inside * (n - inside) / (n * (n - 1)) * spread
     result = _chi_square(0.0 if nothing else scores.u, v, scores, name, "permutation log-rank test, Sun's scores")
     assumptions = (INDEPENDENT, "both groups were shown at the same lengths, in the same shares")
-    return result.model_copy(update={"assumptions": assumptions, "source": "Sun 1996; Fay & Shaw 2010"})
+    return result.but(assumptions=assumptions, source="Sun 1996; Fay & Shaw 2010")
 
 
 def clustered_score_test(
@@ -249,23 +247,21 @@ def clustered_score_test(
     nothing = scores.why_nothing
     if nothing:
         base = _chi_square(0.0, 0.0, scores, name, f"score test, CR1 t, clustered by {cluster}")
-        return base.model_copy(update={"statistic": None, "level": level})
+        return base.but(statistic=None, level=level)
     names = np.asarray(clusters, dtype=object).ravel()
     if names.size != scores.score.size:
         raise ValueError(f"{names.size} clusters for {scores.score.size} observations: give one for each.")
     influence = scores.score * (scores.in_second - scores.shares[scores.block])
     result = clustered_mean(influence, names, name=name, null=0.0, level=level, cluster=cluster)
     scale = scores.score.size / scores.v  # from the mean influence U/n to the one-step log hazard ratio U/V
-    return result.model_copy(
-        update={
-            "estimate": scores.u / scores.v,
-            "ci_low": None if result.ci_low is None else result.ci_low * scale,
-            "ci_high": None if result.ci_high is None else result.ci_high * scale,
-            "method": f"score test, {result.method}",
-            "assumptions": (*result.assumptions, PROPORTIONAL),
-            "source": f"Finkelstein 1986; {result.source}",
-            "details": {"n_" + f"{cluster}s": result.details[f"n_{cluster}s"], "U": scores.u, "V": scores.v},
-        }
+    return result.but(
+        estimate=scores.u / scores.v,
+        ci_low=None if result.ci_low is None else result.ci_low * scale,
+        ci_high=None if result.ci_high is None else result.ci_high * scale,
+        method=f"score test, {result.method}",
+        assumptions=(*result.assumptions, PROPORTIONAL),
+        source=f"Finkelstein 1986; {result.source}",
+        details={"n_" + f"{cluster}s": result.details[f"n_{cluster}s"], "U": scores.u, "V": scores.v},
     )
 
 

@@ -14,10 +14,12 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, judgements, p
 from live import rows
 from scripted_models import zoo_file
 
-from mephisto_tasks.commands.report import report_of
+from mephisto_tasks.commands.report import answers_of
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.results import raters_of_dialogues
 from parlai_humaneval.protocol.page.steps import RankStep
+from parlai_humaneval.report.document import NOTHING
+from parlai_humaneval.report.making import make_document
 
 OUT_OF_PRACTICE = {"onboarding_qualification": None}
 
@@ -177,6 +179,7 @@ async def test_a_study_that_nobody_has_rated_is_reported_under_its_technique(tmp
         data_dir, "self_chat", models=[WORDY, TERSE], dialogues=files, generate="", **wanted
     ) as run:
         name = run.task_name
-    found = report_of(data_dir, name)
-    assert (found.technique, found.tasks) == ("pw_dialog", [name])
-    assert found.headline == "No item has been judged yet, so nothing can be said about the models."
+    answers, known = answers_of(data_dir, name)
+    document = make_document(answers, title=name, task=known)
+    assert (document.facts.techniques, document.facts.tasks) == (["pw_dialog"], [name])
+    assert document.headline() == NOTHING

@@ -32,7 +32,7 @@ def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]
         *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
         _unfinished(facts),
         *(
-            f"The check {one.check} failed in {one.units:,} dialogues or judgements; they count all the same."
+            f"The check {one.check} failed in {one.units:,} of the dialogues or judgements, which count all the same."
             for one in facts.flagged
         ),
         *in_short,

@@ -62,7 +62,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner(mix_stderr=False).invoke(report, [str(one) for one in arguments], env={"COLUMNS": "80"})
+    return CliRunner(mix_stderr=False).invoke(
+        report, [str(one) for one in arguments], env={"COLUMNS": "80"}, default_map={"draws": 100}
+    )
 
 
 def refused(*arguments: object) -> str:

@@ -145,9 +145,9 @@ def test_every_form_begins_with_the_same_verdict(study):
 def test_every_form_has_the_same_numbers(study):
     """Each model's and pair's cells, as they are written, stand on the page, and on the screen where it has tables; the
     numbers behind them stand in the JSON and in the CSV file that the answer names."""
-    technique, document, page = study
+    _, document, page = study
     answers = leading(document.summaries())
-    assert answers, technique
+    assert answers
     text, screen = html.unescape(page.read_text(encoding="utf-8")), printed(document)
     found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))
     in_json = [one for one in found["summaries"] if one["section"] in {answer.section for answer in answers}]

@@ -72,6 +72,23 @@ def ends(path: str, name: str = "estimate", stem: str = "ci") -> dict[str, str]:
     return {name: f"{path}.estimate", f"{stem}_low": f"{path}.ci_low", f"{stem}_high": f"{path}.ci_high"}
 
 
+def whole(*names: str) -> dict[str, str]:
+    """For ``FROM``: results that are published under their own names, each with its interval."""
+    return published(*(ends(name, name, name) for name in names))
+
+
+def both_tests(paper: str, clustered: str) -> dict[str, str]:
+    """For ``FROM``: p of the paper's test and of the one by worker, each with what Holm's correction made of it."""
+    return {
+        "p_value": f"{paper}.p_value",
+        "p_holm": f"{paper}.p_decides",
+        "p_clustered": f"{clustered}.p_value",
+        "p_clustered_holm": f"{clustered}.p_decides",
+        "family": f"{clustered}.details.family",
+        "family_tests": f"{clustered}.details.family_tests",
+    }
+
+
 Labels = Mapping[str, tuple[str, CellKind]]
 """What people read above the columns of a section, and how their cells are written, by name."""
 

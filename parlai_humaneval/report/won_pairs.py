@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from parlai_humaneval.report.deciding import deciding_p
 from parlai_humaneval.report.plotted import square
-from parlai_humaneval.report.rows import Row, ends
+from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
 from parlai_humaneval.statistics.result import Result
@@ -22,17 +21,12 @@ class WonPair(Row):
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("win_rate", "win_rate_a"),
-        **ends("lead", "lead_a", "lead"),
-        "win_rate_b": "win_rate_b.estimate",
-        "p_value": "paper.p_value",
-        "p_holm": "paper.p_decides",
-        "p_clustered": "win_rate.p_value",
-        "p_clustered_holm": "win_rate.p_decides",
-        "family": "win_rate.details.family",
-        "family_tests": "win_rate.details.family_tests",
-    }
+    FROM = published(
+        ends("win_rate", "win_rate_a"),
+        ends("lead", "lead_a", "lead"),
+        both_tests("paper", "win_rate"),
+        win_rate_b="win_rate_b.estimate",
+    )
 
     model_a: str
     model_b: str

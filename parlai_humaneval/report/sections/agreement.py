@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.agreement import (
@@ -51,10 +51,7 @@ class AskedRow(Row):
     """Agreement on ``what``, of one technique, setting and metric. ``same``: pairs of raters who said the same, clustered
     by dialogue; intervals of ``kappa`` are a bootstrap over dialogues. ``n``: things that were judged twice or more."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("same", "percent", "percent"),
-        **ends("kappa", "kappa", "kappa"),
-    }
+    FROM = published(ends("same", "percent", "percent"), whole("kappa"))
 
     source: Source
     technique: str
@@ -80,12 +77,7 @@ class AgreementRow(AskedRow):
     clustered by worker and tested against 0.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **AskedRow.FROM,
-        **ends("alpha", "alpha", "alpha"),
-        **ends("difference", "difference", "difference"),
-        "p_difference": "difference.p_value",
-    }
+    FROM = published(AskedRow.FROM, whole("alpha", "difference"), p_difference="difference.p_value")
 
     kind: Kind
     scale: Scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypeVar
 
 import pandas as pd
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
 from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
@@ -58,15 +58,15 @@ class ComparedPair(WonPair, ComparedRow):
     None where raters could not say so.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **WonPair.FROM,
-        "dialogue_low": "by_dialogue.ci_low",
-        "dialogue_high": "by_dialogue.ci_high",
-        "p_dialogue": "by_dialogue.p_value",
-        "p_dialogue_holm": "by_dialogue.p_decides",
-        **ends("score", "score_a", "score"),
-        "notes": "win_rate.notes",
-    }
+    FROM = published(
+        WonPair.FROM,
+        ends("score", "score_a", "score"),
+        dialogue_low="by_dialogue.ci_low",
+        dialogue_high="by_dialogue.ci_high",
+        p_dialogue="by_dialogue.p_value",
+        p_dialogue_holm="by_dialogue.p_decides",
+        notes="win_rate.notes",
+    )
 
     n: int
     n_workers: int
@@ -81,10 +81,7 @@ class ComparedPair(WonPair, ComparedRow):
 class ComparedModel(ComparedRow):
     """One model against all its opponents; ``strength`` is that of Bradley and Terry, relative to the mean."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("win_rate", "win_rate"),
-        **ends("strength", "strength", "strength"),
-    }
+    FROM = published(ends("win_rate", "win_rate"), whole("strength"))
 
     model: str
     wins: int
@@ -97,11 +94,7 @@ class ComparedModel(ComparedRow):
 class FirstShown(ComparedRow):
     """How often the reply or dialogue that was shown first won, of decided comparisons; tested against one half."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("result", "share"),
-        "n": "result.n",
-        "p_clustered": "result.p_value",
-    }
+    FROM = published(ends("result", "share"), n="result.n", p_clustered="result.p_value")
 
     result: Result
 

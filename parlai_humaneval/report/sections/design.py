@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ALPHA, Options, Part, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
@@ -65,10 +65,7 @@ class MeasureRow(Row):
     answers were independent. ``unit``: of gaps. ``sentence``: the same in words.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("by_worker", "icc_worker", "icc_worker"),
-        "icc_dialogue": "by_dialogue.estimate",
-    }
+    FROM = published(ends("by_worker", "icc_worker", "icc_worker"), icc_dialogue="by_dialogue.estimate")
 
     source: Source
     technique: str

@@ -12,7 +12,18 @@ from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods
 from parlai_humaneval.report.plotted import interval_figures, square
-from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
+from parlai_humaneval.report.rows import (
+    Columns,
+    Labels,
+    Row,
+    both_tests,
+    columns,
+    ends,
+    part_table,
+    published,
+    row_table,
+    whole,
+)
 from parlai_humaneval.report.section import (
     ALPHA,
     ModelLine,
@@ -62,14 +73,13 @@ class ModelRow(Row):
     scale. ``everyone``: overall z of all workers, where those who failed the check are left out of the other numbers.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("overall", "overall", "overall"),
-        **ends("raw_overall", "raw_overall", "raw_overall"),
-        **ends("z.*", "criteria", "criteria"),
-        **ends("raw.*", "raw", "raw"),
-        **ends("everyone", "everyone", "everyone"),
-        "n_dialogues_everyone": "everyone.n",
-    }
+    FROM = published(
+        whole("overall", "raw_overall"),
+        ends("z.*", "criteria", "criteria"),
+        ends("raw.*", "raw", "raw"),
+        whole("everyone"),
+        n_dialogues_everyone="everyone.n",
+    )
 
     model: str
     rank: int | None
@@ -86,7 +96,7 @@ class ModelRow(Row):
 class SettingRow(Row):
     """Overall z of a model in one setting, where there are several; standardised over all that a worker rated."""
 
-    FROM: ClassVar[Mapping[str, str]] = ends("overall", "overall", "overall")
+    FROM = whole("overall")
 
     setting: str
     model: str
@@ -137,17 +147,12 @@ class PairRow(Row):
     two-sided, of both.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("difference", "difference"),
-        "p_a_higher": "a_higher.p_value",
-        "p_b_higher": "b_higher.p_value",
-        "p_value": "paper.p_value",
-        "p_holm": "paper.p_decides",
-        "p_clustered": "difference.p_value",
-        "p_clustered_holm": "difference.p_decides",
-        "family": "difference.details.family",
-        "family_tests": "difference.details.family_tests",
-    }
+    FROM = published(
+        ends("difference", "difference"),
+        both_tests("paper", "difference"),
+        p_a_higher="a_higher.p_value",
+        p_b_higher="b_higher.p_value",
+    )
 
     model_a: str
     model_b: str
@@ -189,10 +194,7 @@ class OpinionRow(Row):
     count, clustered by worker.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("overall", "overall", "overall"),
-        "n_scored": "overall.n",
-    }
+    FROM = published(whole("overall"), n_scored="overall.n")
 
     opinion: str
     n: int
@@ -208,13 +210,13 @@ class RaterPairsRow(Row):
     ``histogram``: share of pairs with r in tenths, from −1 to 1.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        "median": "middle.estimate",
-        "first_quartile": "middle.details.first_quartile",
-        "third_quartile": "middle.details.third_quartile",
-        "n_pairs": "middle.n",
-        "n_workers": "middle.details.n_workers",
-    }
+    FROM = published(
+        median="middle.estimate",
+        first_quartile="middle.details.first_quartile",
+        third_quartile="middle.details.third_quartile",
+        n_pairs="middle.n",
+        n_workers="middle.details.n_workers",
+    )
 
     workers: str
     middle: Result
@@ -224,13 +226,13 @@ class RaterPairsRow(Row):
 class ReplicationRow(Row):
     """Two runs of the study: r over models by criterion, and the share of pairs with the same conclusion."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        "r": "correlations.*.estimate",
-        "overall_low": f"correlations.{OVERALL}.ci_low",
-        "overall_high": f"correlations.{OVERALL}.ci_high",
-        "same_at_05": "at_05.estimate",
-        "same_at_10": "at_10.estimate",
-    }
+    FROM = published(
+        r="correlations.*.estimate",
+        overall_low=f"correlations.{OVERALL}.ci_low",
+        overall_high=f"correlations.{OVERALL}.ci_high",
+        same_at_05="at_05.estimate",
+        same_at_10="at_10.estimate",
+    )
 
     run_a: str
     run_b: str

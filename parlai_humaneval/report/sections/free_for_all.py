@@ -11,7 +11,7 @@ from pydantic import Field
 
 from parlai_humaneval.report.deciding import holm_methods
 from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
     Curve,
@@ -71,9 +71,7 @@ class ModelRow(OfQuestion):
         {name: f"skill.{name}" for name in ("mu", "sigma", "score")},
         {name: f"ranges.{name}" for name in ("order_low", "order_high", "bootstrap_low", "bootstrap_high")},
         {name: f"ranges.{name}" for name in ("rank_low", "rank_high")},
-        ends("strength", "strength", "strength"),
-        ends("point_share", "point_share", "point_share"),
-        ends("mean_rank", "mean_rank", "mean_rank"),
+        whole("strength", "point_share", "mean_rank"),
         turns="point_share.n",
     )
 

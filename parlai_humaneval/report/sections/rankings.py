@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from parlai_humaneval.report.deciding import holm_methods, pairs_apart
 from parlai_humaneval.report.plotted import interval_figures
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table
+from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair
@@ -45,10 +45,7 @@ class RankedModel(RankedRow):
     """A model's places, 1 the best, clustered by worker. ``best``: share of rankings in which no reply stood above it;
     ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("mean_rank", "mean_rank", "mean_rank"),
-        **ends("best", "best", "best"),
-    }
+    FROM = whole("mean_rank", "best")
 
     model: str
     n: int
@@ -67,7 +64,7 @@ class Ranking(RankedRow):
     """All rankings of a group. ``tau``: mean over rankings of Kendall's τ-b with the own rater's picks, clustered by
     worker; ``tau_of_models``: of the models' mean places with how often they were picked."""
 
-    FROM: ClassVar[Mapping[str, str]] = {**ends("tau", "tau", "tau"), "n_tau": "tau.n"}
+    FROM = published(whole("tau"), n_tau="tau.n")
 
     n_rankings: int
     n_turns: int

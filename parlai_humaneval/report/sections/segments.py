@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import ClassVar
 
@@ -15,7 +15,17 @@ from pydantic import Field
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.deciding import holm_methods
 from parlai_humaneval.report.plotted import p_matrix
-from parlai_humaneval.report.rows import Columns, Labels, Row, columns, ends, part_table, row_table
+from parlai_humaneval.report.rows import (
+    Columns,
+    Labels,
+    Row,
+    both_tests,
+    columns,
+    ends,
+    part_table,
+    published,
+    row_table,
+)
 from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
     Cell,
@@ -74,7 +84,7 @@ BEYOND = 0.5
 class Estimate(Row):
     """A share with its worker-clustered interval."""
 
-    FROM: ClassVar[Mapping[str, str]] = ends("result")
+    FROM = ends("result")
 
     result: Result
 
@@ -100,7 +110,7 @@ class LengthRow(LabelCount):
 class SpeakerRow(LabelCount):
     """The same over all lengths, and the share not spotted within so many exchanges (``survival``) with its band."""
 
-    FROM: ClassVar[Mapping[str, str]] = ends("curve.*", "survival", "survival")
+    FROM = ends("curve.*", "survival", "survival")
 
     curve: dict[str, Result]
 
@@ -120,11 +130,7 @@ class ModelRow(SpeakerRow):
     bot that met no other.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **SpeakerRow.FROM,
-        **ends("win_rate", "win_rate"),
-        "p_clustered": "win_rate.p_value",
-    }
+    FROM = published(SpeakerRow.FROM, ends("win_rate", "win_rate"), p_clustered="win_rate.p_value")
 
     wins: int
     losses: int
@@ -145,7 +151,7 @@ class ModelRow(SpeakerRow):
 class PairRow(WonPair):
     """Two bots in segments in which they talk to each other. ``paper``: χ² of wins against losses."""
 
-    FROM: ClassVar[Mapping[str, str]] = {**WonPair.FROM, "statistic": "paper.statistic"}
+    FROM = published(WonPair.FROM, statistic="paper.statistic")
 
     n: int
     n_dialogues: int
@@ -162,24 +168,19 @@ class SurvivalTest(Row):
     step from 0, so too small where it is large. ``zhao_sun``: the paper's test; ``permutation``: Sun's.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("clustered", "log_hazard_ratio"),
-        "name": "score.name",
-        "n": "score.n",
-        "method": "score.method",
-        "statistic": "score.statistic",
-        "p_value": "score.p_value",
-        "p_holm": "score.p_decides",
-        "p_clustered": "clustered.p_value",
-        "p_clustered_holm": "clustered.p_decides",
-        "statistic_zhao_sun": "zhao_sun.statistic",
-        "p_zhao_sun": "zhao_sun.p_value",
-        "p_zhao_sun_holm": "zhao_sun.p_decides",
-        "p_permutation": "permutation.p_value",
-        "p_permutation_holm": "permutation.p_decides",
-        "family": "clustered.details.family",
-        "family_tests": "clustered.details.family_tests",
-    }
+    FROM = published(
+        ends("clustered", "log_hazard_ratio"),
+        both_tests("score", "clustered"),
+        name="score.name",
+        n="score.n",
+        method="score.method",
+        statistic="score.statistic",
+        statistic_zhao_sun="zhao_sun.statistic",
+        p_zhao_sun="zhao_sun.p_value",
+        p_zhao_sun_holm="zhao_sun.p_decides",
+        p_permutation="permutation.p_value",
+        p_permutation_holm="permutation.p_decides",
+    )
 
     models: list[str]
     score: Result
@@ -197,20 +198,15 @@ class FeatureRow(Row):
     independent; ``p_dialogue`` is clustered by dialogue.
     """
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("win_rate", "win_rate"),
-        **ends("clustered", "effect", "effect"),
-        "n": "clustered.n",
-        "hazard_ratio": "clustered.details.hazard_ratio",
-        "p_value": "paper.p_value",
-        "p_holm": "paper.p_decides",
-        "p_clustered": "clustered.p_value",
-        "p_clustered_holm": "clustered.p_decides",
-        "p_dialogue": "clustered.details.p_dialogue",
-        "notes": "clustered.notes",
-        "family": "clustered.details.family",
-        "family_tests": "clustered.details.family_tests",
-    }
+    FROM = published(
+        ends("win_rate", "win_rate"),
+        ends("clustered", "effect", "effect"),
+        both_tests("paper", "clustered"),
+        n="clustered.n",
+        hazard_ratio="clustered.details.hazard_ratio",
+        p_dialogue="clustered.details.p_dialogue",
+        notes="clustered.notes",
+    )
 
     model: str
     feature: str
@@ -225,11 +221,7 @@ class FeatureRow(Row):
 class LabelRow(Row):
     """Pairs of raters of the same speaker of whom ``either`` gave the label, and ``both`` did; clustered by dialogue."""
 
-    FROM: ClassVar[Mapping[str, str]] = {
-        **ends("agreement", "share"),
-        "both": "agreement.details.both",
-        "either": "agreement.details.either",
-    }
+    FROM = published(ends("agreement", "share"), both="agreement.details.both", either="agreement.details.either")
 
     model: str
     label: str

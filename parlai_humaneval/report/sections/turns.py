@@ -14,7 +14,7 @@ from pydantic import Field
 
 from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
 from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Part, Section, Summary, disagreement
 from parlai_humaneval.report.views import (
     CurveFigure,
@@ -175,7 +175,7 @@ class RangeRow(OfGroup):
     ``written``: share in which the rater wrote the next reply.
     """
 
-    FROM = published(*(ends(name, name, name) for name in ("tie_win", "tie_loss", "written")))
+    FROM = whole("tie_win", "tie_loss", "written")
 
     first_turn: int
     last_turn: int
@@ -270,7 +270,7 @@ class PairRow(OfGroup):
     """
 
     FROM = published(
-        *(ends(name, name, name) for name in ("lin", "sqr", "wta")),
+        whole("lin", "sqr", "wta"),
         {f"{name}_boot_{end}": f"{name}_boot.{end}" for name in ("lin", "sqr", "wta") for end in ("low", "high")},
         p_value="paper.p_value",
         p_clustered="lin.p_value",

@@ -136,10 +136,7 @@ class Comparisons(Section):
             summaries.append(
                 Summary(
                     section=KEY,
-                    technique=group.technique,
-                    setting=group.setting,
-                    metric=group.metric,
-                    question=group.question,
+                    **group._asdict(),
                     what="win rate against the other models, ties left out",
                     verdict=_answer(pairs, models),
                     models=_model_lines(pairs, models),

@@ -328,10 +328,7 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
     scale = "" if None in ends_of_scale else f", {ends_of_scale[0]:g} to {ends_of_scale[1]:g}"
     return Summary(
         section="likert",
-        technique=family.technique,
-        setting=family.setting,
-        metric=family.metric,
-        question=family.question,
+        **family._asdict(),
         what=f"mean rating of {family.question}{scale}{' (more is worse)' if worse else ''}",
         verdict=_verdict(models, pairs, level),
         models=[ModelLine.of(row.model, row.mean, "ratings", share=False) for row in models],

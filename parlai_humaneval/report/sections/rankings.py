@@ -94,10 +94,7 @@ class Rankings(Section):
             summaries.append(
                 Summary(
                     section="rankings",
-                    technique=ranking.technique,
-                    setting=ranking.setting,
-                    metric=ranking.metric,
-                    question=QUESTION,
+                    **ranking.group._asdict(),
                     what="mean place, 1 is the best",
                     verdict=_answer(ranking, models, pairs),
                     models=[ModelLine.of(row.model, row.mean_rank, "rankings", share=False) for row in models],

@@ -986,10 +986,7 @@ def _summary(
     verdict = _several_groups(pairs, level) if ranking else _one_group(models, pairs, level)
     return Summary(
         section="turns",
-        technique=family.technique,
-        setting=family.setting,
-        metric=family.metric,
-        question=family.question,
+        **family._asdict(),
         what=_axis(kind),
         verdict=verdict,
         models=[lines[place] for place in sorted(lines)],

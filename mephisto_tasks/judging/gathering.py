@@ -12,7 +12,7 @@ from typing import Any
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
@@ -94,7 +94,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         context_kind=config.context_kind,
         seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
     )
-    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
     folder = (

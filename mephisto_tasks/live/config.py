@@ -15,21 +15,10 @@ from parlai_humaneval.techniques import picking, technique
 
 VARIABLE = frozenset(
     {
-        "question",
-        "turn_question",
-        "min_choices",
-        "max_choices",
-        "fallback",
-        "min_written_words",
-        "turn_criteria",
-        "none_label",
-        "reason_required",
-        "min_reason_words",
-        "final_scale",
-        "final_criteria",
-        "history",
+        "question", "turn_question", "min_choices", "max_choices", "fallback", "min_written_words", "turn_criteria",
+        "none_label", "reason_required", "min_reason_words", "final_scale", "final_criteria", "history",
     }
-)
+)  # fmt: skip
 """What the variants of a technique may differ in."""
 
 

@@ -41,6 +41,11 @@ class Dialogue:
     rating: ReplayedRating | None = None
 
     @property
+    def texts(self) -> list[str]:
+        """What was said, line by line."""
+        return [line.text for line in self.lines]
+
+    @property
     def speakers(self) -> list[str]:
         """The speakers in the order in which they first speak."""
         return list(dict.fromkeys(line.speaker for line in self.lines))

@@ -31,7 +31,10 @@ from parlai_humaneval.protocol.dialogues.formats import (
 )
 from parlai_humaneval.protocol.materials.files import MaterialError, read_text, text_lines
 
-__all__ = ["CONTEXT", "FIRST", "SECOND", "SILENCE", "Entities", "load_dialogues"]
+__all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
+
+PACKAGED_CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus.jsonl"
+"""The packaged conversations that the embedded models speak from."""
 
 FORMATS = (
     'a JSON object a line ({"dialogue_id": …, "turns": […]} or ParlAI\'s {"dialog": […]}), '

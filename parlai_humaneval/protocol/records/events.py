@@ -1,8 +1,7 @@
 """What happens while somebody rates, as it is written down.
 
-Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.records.rebuilding` turns those of a live
-dialogue into records, :mod:`parlai_humaneval.protocol.records.rebuilding_judgements` those of a judgement of finished
-dialogues.
+Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.records.rebuilding` turns them into records of
+dialogues and of judgements.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from parlai_humaneval.protocol.dialogues.pairing import NotEnough, judged_speake
 from parlai_humaneval.protocol.dialogues.replays import replay_items, turn_items, whole_items
 from parlai_humaneval.protocol.dialogues.segments import segment_items
 from parlai_humaneval.protocol.dialogues.sources import load_sources
+from parlai_humaneval.protocol.materials.files import packaged
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 PACKAGED = "packaged"
@@ -147,16 +148,11 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
     """Dialogues between two people, whoever the speakers of their files are called."""
-    entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
+    entries: list[Any] = [
+        packaged("human_dialogues.jsonl") if entry == PACKAGED else entry for entry in config.human_dialogues
+    ]
     loaded = load_sources(entries, lambda task: _rated(data_dir, task))
     return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
-
-
-def packaged_dialogues() -> str:
-    """The file of dialogues between two people that comes with this project."""
-    from importlib.resources import files
-
-    return str(files("parlai_humaneval") / "data" / "human_dialogues.jsonl")
 
 
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:

@@ -98,11 +98,11 @@ class Answered(_Event):
 
     event: Literal["answered"] = "answered"
     turn: int
-    selected: list[str]
-    continued: str | None
+    selected: list[str] = Field(default_factory=list)
+    continued: str | None = None
     written: str | None = None
-    reason: str | None
-    seconds: float
+    reason: str | None = None
+    seconds: float = 0.0
     none_said: bool = False
     ticks: list[str] | None = None
     continued_each: bool = False

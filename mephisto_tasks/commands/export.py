@@ -22,9 +22,6 @@ Examples:
   parlai-humaneval export --task-name sata-soba --task-name sata-random --out tables
 """
 
-TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
-OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "jsonl")}
-
 
 @click.command(epilog=EPILOG)
 @click.option(

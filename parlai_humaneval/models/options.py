@@ -12,6 +12,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, r
 
 zoo_option = click.option(
     "--zoo",
+    "--zoo-file",
     "zoo_files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=str),

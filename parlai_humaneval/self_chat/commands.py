@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from parlai_humaneval.models.options import json_option, zoo_option
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import (
@@ -83,16 +84,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the beginnings and the embedded models' choices; ParlAI's sampling is not repeatable.",
 )
-@click.option(
-    "--zoo-file",
-    "--zoo",
-    "zoo_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=str),
-    help="A zoo file of your own, besides those packaged; may be given more than once.",
-)
+@zoo_option
 @click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def self_chat(
     names: str,
     pairs: bool,

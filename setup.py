@@ -73,6 +73,7 @@ setup(
             "pytest-playwright>=0.7",
             "playwright>=1.50",
             "hypothesis>=6",
+            "filelock>=3",
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",

@@ -17,6 +17,7 @@ _OF_SECTION: Mapping[str, TableName] = {
     "likert": "ratings",
     "segments": "segments",
     "justifications": "judgements",
+    "rankings": "turns",
     "replies": "turns",
 }
 """Section → the tidy table of its answers; rows of the others name theirs themselves, in a column ``source``."""

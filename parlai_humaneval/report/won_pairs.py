@@ -24,6 +24,7 @@ class WonPair(Row):
     FROM: ClassVar[Mapping[str, str]] = {
         **ends("win_rate", "win_rate_a"),
         **ends("lead", "lead_a", "lead"),
+        "win_rate_b": "win_rate_b.estimate",
         "p_value": "paper.p_value",
         "p_holm": "paper.p_decides",
         "p_clustered": "win_rate.p_value",
@@ -62,6 +63,11 @@ class WonPair(Row):
         return rate.model_copy(update={"estimate": estimate, "ci_low": low, "ci_high": high})
 
     @property
+    def win_rate_b(self) -> Result:
+        """The win rate of the other model, which is the rest."""
+        return _mirrored(self.win_rate)
+
+    @property
     def differs(self) -> bool | None:
         """Whether the clustered test tells the two apart; None where it cannot be made."""
         p = self.win_rate.p_decides
@@ -76,13 +82,13 @@ class WonPair(Row):
 
     def model_lines(self, unit: str) -> list[ModelLine]:
         """Both models, where nobody else was compared, the leader first."""
-        rates = [(self.model_a, self.win_rate), (self.model_b, _mirrored(self.win_rate))]
+        rates = [(self.model_a, self.win_rate), (self.model_b, self.win_rate_b)]
         lines = [ModelLine.of(model, rate, unit, share=True) for model, rate in rates]
         return lines if self.a_leads else lines[::-1]
 
     def sentence(self, where: str) -> str:
         """“a won 62 % of the comparisons with b that were decided, WHERE; 95 % interval 51–72 %, p = .031”."""
-        rate = self.win_rate if self.a_leads else _mirrored(self.win_rate)
+        rate = self.win_rate if self.a_leads else self.win_rate_b
         shares = percent_range(rate.ci_low, rate.ci_high)
         interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
         return (

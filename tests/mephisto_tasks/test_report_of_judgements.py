@@ -79,7 +79,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: Any, data_dir: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(command, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "80"})
+    return CliRunner().invoke(
+        command, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "80"}, default_map={"draws": 100}
+    )
 
 
 def as_json(data_dir: Path, *arguments: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
+from pydantic import TypeAdapter
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
 from parlai_humaneval.models.pool.pool import ModelPool
@@ -70,9 +72,23 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
 
 
 @pytest.fixture(scope="session")
-def tiny_specs(tmp_path_factory: pytest.TempPathFactory) -> list[ModelSpec]:
-    """Two different ParlAI transformers, trained for a moment: real TorchAgents, if no good ones."""
-    folder = tmp_path_factory.mktemp("tiny")
+def tiny_specs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> list[ModelSpec]:
+    """Two different ParlAI transformers, trained for a moment: real TorchAgents, if no good ones.
+
+    The processes of one run share them: the first that comes trains.
+    """
+    base = tmp_path_factory.getbasetemp()
+    base = base if worker_id == "master" else base.parent
+    with FileLock(base / "tiny.lock"):
+        folder, made = base / "tiny", base / "tiny.made"
+        specs = TypeAdapter(list[ModelSpec])
+        if not made.exists():
+            folder.mkdir(exist_ok=True)
+            made.write_bytes(specs.dump_json(_tiny_specs(folder)))
+        return specs.validate_json(made.read_bytes())
+
+
+def _tiny_specs(folder: Path) -> list[ModelSpec]:
     corpus = folder / "corpus.jsonl"
     dialogues = [{"dialogue_id": str(number), "turns": turns} for number, turns in enumerate(TINY_TURNS)]
     corpus.write_text("\n".join(map(json.dumps, dialogues)) + "\n", encoding="utf-8")

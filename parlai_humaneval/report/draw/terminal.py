@@ -54,7 +54,8 @@ def print_summary(document: Document, console: Console) -> None:
 def _print_title(document: Document, console: Console) -> None:
     if document.facts.raters.note:
         console.print(Text(document.facts.raters.note, style="bold reverse"))
-    techniques = [name for name in document.facts.techniques if name not in document.facts.title]
+    facts = document.facts
+    techniques = [name for name in facts.techniques if facts.from_task and name not in facts.title]
     console.print(Text(" · ".join([document.facts.title, *techniques]), style="bold"))
     questions = document.facts.questions
     for question in questions[:QUESTIONS]:

@@ -446,6 +446,7 @@ _PAIRS: Columns = (
     ("win_rate_a", "Win rate of A", "share"),
     ("ci_low", "From", "share"),
     ("ci_high", "To", "share"),
+    ("win_rate_b", "Win rate of B", "share"),
     ("p_clustered", "p, clustered", "p"),
     ("p_clustered_holm", "p, clustered, Holm", "p"),
     ("p_sign_flip", "p, sign flip", "p"),

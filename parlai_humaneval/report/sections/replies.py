@@ -98,7 +98,7 @@ class Replies(Section):
     def in_short(self) -> list[str]:
         """For the summary: who was given away, what else there is to know, and costs. Empty: there is nothing to tell."""
         told = any(one.n_told for one in self.models)
-        return [*([self.headline] if told else []), *self.remarks, *_in_short(self.models)]
+        return [*([self.headline] if told else self.remarks), *_in_short(self.models)]
 
     def data_tables(self) -> list[DataTable]:
         return _data_tables(self.models)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
-from mephisto_tasks.commands.report import report_of
+from mephisto_tasks.commands.report import answers_of
 from mephisto_tasks.engine.explain import BUSY, PRACTICE_FAILED
 from mephisto_tasks.engine.practice import FAILED_TITLE, PASSED_TITLE
 from mephisto_tasks.engine.words import PRACTICE_PASSED, UnitWords, filled
@@ -194,6 +194,6 @@ async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(
         (record,) = records(run)
         practice = {"passed": True, "tries": 2, "choices": [WRONG, RIGHT]}
         assert record.checks["practice"] == practice
-        counted = report_of(run.data_dir, run.task_name).practice
+        counted = answers_of(run.data_dir, run.task_name)[1].practice
         assert counted is not None
         assert (counted.passed, counted.failed, counted.not_ended) == (1, 0, 0)

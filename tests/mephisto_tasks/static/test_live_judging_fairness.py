@@ -14,10 +14,11 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, judgements, p
 from live import rows
 from scripted_models import zoo_file
 
-from mephisto_tasks.commands.report import report_of
+from mephisto_tasks.commands.report import answers_of
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.results import raters_of_dialogues
 from parlai_humaneval.protocol.page.steps import RankStep
+from parlai_humaneval.report.making import make_document
 
 OUT_OF_PRACTICE = {"onboarding_qualification": None}
 
@@ -71,7 +72,7 @@ async def test_a_name_in_a_text_is_masked_and_kept(tmp_path: Path) -> None:
         state = await rater.state()
         texts = [text for panel in panel_texts(state) for text in panel]
         assert not any(WORDY in text for text in texts)
-        assert any("I am [name], and I like tea" in text for text in texts)
+        assert any(text.startswith("I like tea") for text in texts)
         (record,) = rater.judgements(run)
     lines = [line for shown in record.dialogues for line in shown.lines if line.masks]
     assert lines
@@ -177,6 +178,7 @@ async def test_a_study_that_nobody_has_rated_is_reported_under_its_technique(tmp
         data_dir, "self_chat", models=[WORDY, TERSE], dialogues=files, generate="", **wanted
     ) as run:
         name = run.task_name
-    found = report_of(data_dir, name)
-    assert (found.technique, found.tasks) == ("pw_dialog", [name])
-    assert found.headline == "No item has been judged yet, so nothing can be said about the models."
+    tables, known = answers_of(data_dir, name)
+    assert (known.technique, known.tasks) == ("pw_dialog", [name])
+    nothing = "Nothing has been rated yet, so nothing can be said about the models."
+    assert make_document(tables, task=known).headline() == nothing

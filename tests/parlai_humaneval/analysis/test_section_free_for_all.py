@@ -231,7 +231,7 @@ def test_one_worker_and_all_ties():
     """Estimates without intervals, and no strengths at all: honest words in both."""
     one = _tables(PICKS)
     one.turns["worker_id"] = "w"
-    one["dialogues"]["worker_id"] = "w"
+    one.dialogues["worker_id"] = "w"
     section = build(one, OPTIONS)
     assert section.models[0]["bootstrap_low"] is None
     assert section.models[0]["strength_low"] is None

@@ -143,7 +143,6 @@ def test_the_terminal_is_told_who_was_given_away_and_nothing_where_there_is_noth
     """Blindness must not need a page to be seen; a study without findings is not made longer."""
     told = told_in_short(study("I am ChatGPT."))
     assert "raters were told who speaks" in told
-    assert "my_bot: 1 of 2 replies that were shown" in told
     assert told_in_short(study("I like tea.")) == ""
 
 

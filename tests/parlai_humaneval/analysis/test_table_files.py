@@ -48,8 +48,7 @@ def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
 def test_the_readme_says_whose_answers_these_are(tmp_path, simulated, said):
     """Who gets a folder of tables must not take answers of programs for answers of people."""
     records = [
-        make_choice(f"d{i}", [("a",)], worker=f"w{i}").model_copy(update={"simulated": i < simulated})
-        for i in range(2)
+        make_choice(f"d{i}", [("a",)], worker=f"w{i}").model_copy(update={"simulated": i < simulated}) for i in range(2)
     ]
     write_tables(tables(records), tmp_path)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")

@@ -62,7 +62,6 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     from parlai.core.script import superscript_main
 
     from parlai_humaneval.models.pool.pool import ModelFailed
-    from parlai_humaneval.models.small.corpus import CorpusError
     from parlai_humaneval.models.zoo.entries import ZooError
     from parlai_humaneval.models.zoo.presets import with_preset_files
     from parlai_humaneval.protocol.materials.files import MaterialError
@@ -71,7 +70,7 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     load_plugin()
     try:
         superscript_main(with_preset_files(args))
-    except (ZooError, CorpusError, MaterialError, ModelFailed, SelfChatError) as error:
+    except (ZooError, MaterialError, ModelFailed, SelfChatError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mephisto_tasks.stored.results import read_records, task_names
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
-from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
 from parlai_humaneval.report.document import Excluded, Left

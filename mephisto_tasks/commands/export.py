@@ -12,7 +12,7 @@ import click
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from parlai_humaneval.protocol.records.rated import Rated
+    from parlai_humaneval.protocol.records.judgement import Rated
     from parlai_humaneval.tables.from_records import Tables
 
 EPILOG = """\b
@@ -21,9 +21,6 @@ Examples:
   parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
   parlai-humaneval export --task-name sata-soba --task-name sata-random --out tables
 """
-
-TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
-OUR_FILES = {f"{table}.{ending}" for table in TABLES for ending in ("csv", "jsonl")}
 
 
 @click.command(epilog=EPILOG)

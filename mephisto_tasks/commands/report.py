@@ -12,7 +12,7 @@ import click
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
 
 if TYPE_CHECKING:
-    from parlai_humaneval.protocol.records.rated import Rated
+    from parlai_humaneval.protocol.records.judgement import Rated
     from parlai_humaneval.report.document import PracticeCount, TaskFacts
     from parlai_humaneval.tables.from_records import Tables
 

@@ -1,9 +1,8 @@
-"""An engine as a Mephisto blueprint; each technique is a subclass of its engine's, made from its entry."""
+"""A study as a Mephisto blueprint; each technique is a subclass, made from its entry."""
 
 from __future__ import annotations
 
 import shutil
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -67,19 +66,9 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):
-    """What an engine's blueprint has in common with the other's; an engine names its settings."""
+    """What the blueprints of all techniques have in common; each names the settings of its engine."""
 
     CONFIG: ClassVar[type[TaskConfig]]
-
-    @classmethod
-    @abstractmethod
-    def build_study(cls, config: TaskConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
-        """The study that the settings describe, with what earlier launches of the same name did.
-
-        Raises:
-            ConfigError, MaterialError, ZooError: each names the setting or file and what was expected.
-            NothingToDo: earlier launches already collected all.
-        """
 
     AgentStateClass = LiveAgentState
     OnboardingAgentStateClass = LiveAgentState

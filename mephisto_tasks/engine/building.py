@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from mephisto_tasks.engine.config import TaskConfig, resolve_file
+from mephisto_tasks.engine.config import ConfigError, TaskConfig, resolve_file
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.stored.practice_results import failed_tries
 from mephisto_tasks.stored.results import past_practices
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
+from parlai_humaneval.showing.presentation import Presenter
+from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
+from parlai_humaneval.showing.response_filter import FilterError
 
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
 
@@ -27,6 +32,26 @@ def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
     """As configured, or the reward for a complete ``unit``."""
     practice = ", practice included" if config.onboarding_qualification else ""
     return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
+
+
+def study_presenter(replies: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool) -> Presenter:
+    """What shows replies by the settings of a study; see :func:`~parlai_humaneval.showing.reply_settings.presenter_of`.
+
+    Raises:
+        ConfigError: a words file or a classifier cannot be used.
+    """
+    try:
+        return presenter_of(replies, options, compared=compared)
+    except FilterError as error:
+        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
+
+
+def unfit_practice(path: Path, problem: str) -> ConfigError:
+    """What is said of practice items that do not fit a study."""
+    return ConfigError(
+        f"{path}: {problem}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
+        "(mephisto.blueprint.onboarding_qualification=null)"
+    )
 
 
 def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str], flags: set[str]) -> Instructions:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import uuid4
 
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
-from parlai_humaneval.protocol.page.practice import Practice, PracticeItem
-from parlai_humaneval.protocol.page.steps import Notice, Progress
+from parlai_humaneval.protocol.page.practice import ChooseItem, Practice, PracticeItem, RateItem
+from parlai_humaneval.protocol.page.steps import Card, Notice, Progress
 from parlai_humaneval.protocol.records.events import PracticeAnswered, PracticeEnded
 
 PASSED_TITLE = "Practice passed"
@@ -108,6 +109,23 @@ class PracticeLoop(ABC):
             text=f"{count} not what we look for. {more} Please answer again.{self.again}",
             points=[f"{self.place(number, item)}: {item.why}" for number, item in wrong],
         )
+
+
+def numbered_cards(item: ChooseItem) -> tuple[list[Card], dict[str, int]]:
+    """The replies of an item as cards, and the number of each card's reply, from 1.
+
+    The ids are random: nothing in the page tells which reply is the right one.
+    """
+    numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
+    return [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()], numbers
+
+
+def on_right_sides(given: Mapping[str, float], item: RateItem, middles: Mapping[str, float]) -> bool:
+    """Whether each rating that an item asks for lies on the right side of its scale's middle."""
+    return all(
+        given[name] != middles[name] and (given[name] > middles[name]) == (side == "high")
+        for name, side in item.sides.items()
+    )
 
 
 def _at_once(right: bool, item: PracticeItem) -> Notice:

@@ -13,7 +13,9 @@ from mephisto_tasks.engine.building import (
     instructions_of,
     pay_in_words,
     restore_practice,
+    study_presenter,
     tries_in_words,
+    unfit_practice,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.rating import check_practice
@@ -27,12 +29,10 @@ from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
 from mephisto_tasks.judging.study import Study
 from mephisto_tasks.stored.results import past_judgements
-from parlai_humaneval.models.zoo.entries import load_zoo, zoo_dir
+from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
 from parlai_humaneval.showing.presentation import Presenter
-from parlai_humaneval.showing.reply_settings import presenter_of
-from parlai_humaneval.showing.response_filter import FilterError
 from parlai_humaneval.techniques import techniques
 
 OWN = "own"
@@ -99,12 +99,9 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
 
 def _presenter(config: StaticConfig, models: Collection[str]) -> Presenter:
     """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
-    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    zoo = load_zoo(more=config.zoo_files)
     options = (zoo[name].options for name in models if name in zoo)
-    try:
-        return presenter_of(config.replies, options, compared=config.hides_ai_talk)
-    except FilterError as error:
-        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
+    return study_presenter(config.replies, options, compared=config.hides_ai_talk)
 
 
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
@@ -177,10 +174,7 @@ def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Pr
         return practice
     if not config.onboarding_file:
         return None
-    raise ConfigError(
-        f"{path}: {problem}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
-        "(mephisto.blueprint.onboarding_qualification=null)"
-    )
+    raise unfit_practice(path, problem)
 
 
 def _golds(config: StaticConfig, task_config: Path) -> Practice | None:

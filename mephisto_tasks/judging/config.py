@@ -91,7 +91,10 @@ class StaticConfig(TaskConfig):
 
     @model_validator(mode="after")
     def _consistent(self) -> StaticConfig:
-        _check_rules(self)
+        """Each rule raises a sentence that says what to do, as ValueError."""
+        for rule in (_groups, _sources, _segments, _scales, _golds, _questions, _replies):
+            rule(self)
+        self.check_blocking()
         return self
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -103,17 +106,6 @@ class StaticConfig(TaskConfig):
     def model_names(self) -> list[str]:
         """Every model that is named, once, in order of mention."""
         return list(dict.fromkeys([*self.models, *(name for group in self.groups for name in group)]))
-
-
-def _check_rules(config: StaticConfig) -> None:
-    """All rules. Each raises a sentence that says what to do.
-
-    Raises:
-        ValueError: the first rule that is broken.
-    """
-    for rule in (_groups, _sources, _segments, _scales, _golds, _questions, _replies):
-        rule(config)
-    config.check_blocking()
 
 
 def _replies(config: StaticConfig) -> None:

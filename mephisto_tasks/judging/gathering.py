@@ -12,7 +12,7 @@ from typing import Any
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
-from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
@@ -21,6 +21,7 @@ from parlai_humaneval.protocol.dialogues.pairing import NotEnough, judged_speake
 from parlai_humaneval.protocol.dialogues.replays import replay_items, turn_items, whole_items
 from parlai_humaneval.protocol.dialogues.segments import segment_items
 from parlai_humaneval.protocol.dialogues.sources import load_sources
+from parlai_humaneval.protocol.materials.files import packaged
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 
 PACKAGED = "packaged"
@@ -94,7 +95,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         context_kind=config.context_kind,
         seed=config.seed or 0,  # a seed that is drawn at every launch would have them talk anew every time
     )
-    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(file).expanduser() for file in config.zoo_files)])
+    zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
     folder = (
@@ -147,16 +148,11 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
     """Dialogues between two people, whoever the speakers of their files are called."""
-    entries: list[Any] = [packaged_dialogues() if entry == PACKAGED else entry for entry in config.human_dialogues]
+    entries: list[Any] = [
+        packaged("human_dialogues.jsonl") if entry == PACKAGED else entry for entry in config.human_dialogues
+    ]
     loaded = load_sources(entries, lambda task: _rated(data_dir, task))
     return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
-
-
-def packaged_dialogues() -> str:
-    """The file of dialogues between two people that comes with this project."""
-    from importlib.resources import files
-
-    return str(files("parlai_humaneval") / "data" / "human_dialogues.jsonl")
 
 
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:

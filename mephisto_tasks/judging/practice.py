@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.practice import PracticeLoop, numbered_cards, on_right_sides
 from mephisto_tasks.judging import asking
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.judging.golds import right_side, shown_pair, shown_segment
@@ -79,8 +79,7 @@ class JudgingPractice(PracticeLoop):
         goes_on = self.config.show == "replay" and item is not self.practice.items[0]
         self._said = [*(self._said if goes_on else []), item.human]
         self._show_lines(self._said)
-        numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
-        cards = [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()]
+        cards, numbers = numbered_cards(item)
         self._said.append(item.next_line)
         if self.config.show == "turn":
             return self._rank(step_id, item, cards, numbers)
@@ -113,12 +112,8 @@ class JudgingPractice(PracticeLoop):
         config = self.config.model_copy(update={"scales": wanted})
         question = asking.asked(self.config)[0].text
         given = self.page.ask_ratings(asking.scales_step(config, step_id, question)).values
-        middle = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
-        right = all(
-            (given[name] > middle[name]) == (side == "high") and given[name] != middle[name]
-            for name, side in item.sides.items()
-        )
-        return right, given
+        middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
+        return on_right_sides(given, item, middles), given
 
     def _show(self, shown: list[ShownDialogue], how: Any) -> None:
         titles = ["Conversation"] if len(shown) == 1 else ["Conversation 1", "Conversation 2"]

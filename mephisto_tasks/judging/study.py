@@ -124,7 +124,7 @@ class Study(engine.Study):
             self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
         )
 
-    def note_shown_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
+    def note_shown_item(self, agent: str, planned: PlannedItem) -> None:
         """The rater of a unit sees an item."""
         if planned.gold is None:
             self.allocator.note_shown(agent, planned.item_id)
@@ -211,7 +211,7 @@ class HeldBatch(HeldUnit[PlannedItem]):
         self.world = JudgingWorld(study.config, item, self.page, study.shown, study.recorded_settings)
         unit = "pair" if study.config.show == "pair" else "conversation"
         self.page.progress = Progress(unit=unit, current=number, total=self._plan.numbers)
-        study.note_shown_item(self._agent, self._plan, part)
+        study.note_shown_item(self._agent, part)
         self.world.run()
         study.note_judged_item(self._agent, self._plan, part)
 

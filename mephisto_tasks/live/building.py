@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
 
 from mephisto_tasks.engine.building import (
@@ -12,7 +11,9 @@ from mephisto_tasks.engine.building import (
     instructions_of,
     pay_in_words,
     restore_practice,
+    study_presenter,
     tries_in_words,
+    unfit_practice,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.rating import check_practice
@@ -23,15 +24,12 @@ from mephisto_tasks.live.study import Study, restore_allocation
 from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_contexts
 from parlai_humaneval.protocol.materials.files import load_personas
 from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 from parlai_humaneval.protocol.page.practice import Practice, load_practice
 from parlai_humaneval.protocol.records.rebuilding import build_record, split_dialogues
-from parlai_humaneval.showing.presentation import Presenter
-from parlai_humaneval.showing.reply_settings import presenter_of
-from parlai_humaneval.showing.response_filter import FilterError
 
 PACKAGED = "packaged"
 
@@ -46,7 +44,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     task_config = task_dir(task) / "task_config"
     seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
     allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
-    zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *(Path(f).expanduser() for f in config.zoo_files)])
+    zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     practice = _practice(config, task_config)
     planner = _planner(config, seed)
@@ -58,7 +56,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
         allocator=allocator,
         planner=planner,
-        presenter=_presenter(config, specs),
+        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
         practice=practice,
         instructions=instructions_of(
             config, task_config, _values(config, reward), _flags(config, planner.begun, person)
@@ -115,13 +113,6 @@ def _still_asked_for(units: dict[str, UnitPlan], config: InteractiveConfig) -> d
     }
 
 
-def _presenter(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> Presenter:
-    try:
-        return presenter_of(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk)
-    except FilterError as error:
-        raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
-
-
 def _file(configured: str) -> Path | None:
     return Path(configured).expanduser() if configured else None
 
@@ -163,10 +154,7 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
     practice = load_practice(path, config.metric)
     problems = [check_practice(practice, config.of(setting)) for setting in config.settings()]
     if all(problems):  # of several settings, the practice need fit one only
-        raise ConfigError(
-            f"{path}: {problems[0]}. Name items that fit (mephisto.blueprint.onboarding_file=…), or have no practice "
-            "(mephisto.blueprint.onboarding_qualification=null)"
-        )
+        raise unfit_practice(path, str(problems[0]))
     return practice
 
 

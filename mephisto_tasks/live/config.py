@@ -15,21 +15,10 @@ from parlai_humaneval.techniques import picking, technique
 
 VARIABLE = frozenset(
     {
-        "question",
-        "turn_question",
-        "min_choices",
-        "max_choices",
-        "fallback",
-        "min_written_words",
-        "turn_criteria",
-        "none_label",
-        "reason_required",
-        "min_reason_words",
-        "final_scale",
-        "final_criteria",
-        "history",
+        "question", "turn_question", "min_choices", "max_choices", "fallback", "min_written_words", "turn_criteria",
+        "none_label", "reason_required", "min_reason_words", "final_scale", "final_criteria", "history",
     }
-)
+)  # fmt: skip
 """What the variants of a technique may differ in."""
 
 
@@ -119,12 +108,15 @@ class InteractiveConfig(RatingConfig):
 
     @model_validator(mode="after")
     def _consistent(self) -> InteractiveConfig:
+        """Rules are for one setting. Each raises a sentence that names the setting and what to do, as ValueError."""
         if self.variants:
             for setting in self.settings():
                 self.of(setting)
-        else:
-            self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
-            _check_rules(self)
+            return self
+        self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
+        for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns):
+            rule(self)
+        self.check_blocking()
         return self
 
     def settings(self) -> list[str]:
@@ -197,17 +189,6 @@ def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, An
             raise ValueError(
                 f"variants.{name}: cannot change {', '.join(unknown)}; it can change {', '.join(sorted(VARIABLE))}"
             )
-
-
-def _check_rules(config: InteractiveConfig) -> None:
-    """All rules, of a configuration with one setting. Each raises a sentence that names the setting and what to do.
-
-    Raises:
-        ValueError: the first rule that is broken.
-    """
-    for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns):
-        rule(config)
-    config.check_blocking()
 
 
 def _groups(config: InteractiveConfig) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from mephisto_tasks.engine.page_session import PageSession
-from mephisto_tasks.engine.practice import PracticeLoop
+from mephisto_tasks.engine.practice import PracticeLoop, numbered_cards, on_right_sides
 from mephisto_tasks.engine.rating import SIDES, choose_step, rate_step, tick_step, verdict_step
 from mephisto_tasks.engine.words import UnitWords
 from mephisto_tasks.live.config import InteractiveConfig
@@ -73,9 +73,7 @@ class PracticeWorld(PracticeLoop):
 
     def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
         self.page.say("you", item.human)
-        # The ids are random: nothing in the page tells which reply is the right one.
-        numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
-        cards = [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()]
+        cards, numbers = numbered_cards(item)
         self._random.shuffle(cards)
         step = choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
         given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
@@ -96,10 +94,7 @@ class PracticeWorld(PracticeLoop):
         asked = [criterion for criterion in self.config.scales() if criterion.name in item.sides]
         given = self.page.ask_ratings(rate_step(self.config, step_id, asked, self.question)).values
         middle = sum(RANGES[self.config.final_scale]) / 2
-        right = all(
-            (given[name] > middle) == (side == "high") and given[name] != middle for name, side in item.sides.items()
-        )
-        return right, given
+        return on_right_sides(given, item, dict.fromkeys(item.sides, middle)), given
 
     def _compare(self, step_id: str, item: VerdictItem) -> tuple[bool, str]:
         self.page.clear()

@@ -41,11 +41,7 @@ class TurnRating:
         elif self.config.turn_question == "tick":
             self._tick(turn, shown[0])
         elif self.config.turn_question == "none":
-            reply = shown[0]
-            now = time.time()
-            self._continue(
-                Answered(at=now, turn=turn, selected=[], continued=reply.candidate_id, reason=None, seconds=0), [reply]
-            )
+            self._continue(Answered(at=time.time(), turn=turn, continued=shown[0].candidate_id), shown)
         elif len(shown) == 1 and self.config.min_choices > 0:
             self._all_the_same(turn, shown[0], candidates)
         else:
@@ -53,11 +49,7 @@ class TurnRating:
 
     def _side_by_side(self, turn: int, shown: Sequence[Candidate]) -> None:
         """Every partner goes on with its own reply; what they are like is asked for at the end."""
-        self._store(
-            Answered(
-                at=time.time(), turn=turn, selected=[], continued=None, continued_each=True, reason=None, seconds=0
-            )
-        )
+        self._store(Answered(at=time.time(), turn=turn, continued_each=True))
         self.speaker.accept_all()
         for candidate in sorted(shown, key=lambda candidate: candidate.position):
             self.page.say("partner", candidate.text, entry_id=candidate.candidate_id, column=candidate.position - 1)
@@ -70,11 +62,9 @@ class TurnRating:
             Answered(
                 at=now,
                 turn=turn,
-                selected=[],
                 none_said=answer.none,
                 ticks=answer.selected,
                 continued=reply.candidate_id,
-                reason=None,
                 seconds=now - self.page.shown_at,
             ),
             [reply],
@@ -83,15 +73,7 @@ class TurnRating:
     def _all_the_same(self, turn: int, only: Candidate, candidates: Sequence[Candidate]) -> None:
         """Every model said the same, and one must be chosen: there is nothing to ask, and all of them are credited."""
         everybody = standing_for(candidates, only.candidate_id)
-        event = Answered(
-            at=time.time(),
-            turn=turn,
-            selected=everybody,
-            continued=only.candidate_id,
-            reason=None,
-            seconds=0,
-            automatic=True,
-        )
+        event = Answered(at=time.time(), turn=turn, selected=everybody, continued=only.candidate_id, automatic=True)
         self._continue(event, [only])
 
     def _choose(self, turn: int, shown: Sequence[Candidate], candidates: Sequence[Candidate]) -> None:
@@ -126,9 +108,7 @@ class TurnRating:
             Answered(
                 at=time.time(),
                 turn=turn,
-                selected=[],
                 none_said=True,
-                continued=None,
                 written=written,
                 reason=reason,
                 seconds=seconds + time.time() - self.page.shown_at,

@@ -1,6 +1,6 @@
 """The router itself: packets between pages and the operator, in order, with nothing lost.
 
-It knows nothing of HTTP: :mod:`server` and :mod:`pages` bring it what pages say, an
+It knows nothing of HTTP: :mod:`server` brings it what pages say, an
 :class:`OperatorLink` takes what the operator shall hear.
 """
 

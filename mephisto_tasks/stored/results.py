@@ -24,11 +24,9 @@ from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.protocol.dialogues.items import PastJudgement
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, OnboardingRecord, Status
 from parlai_humaneval.protocol.records.events import Event, JudgingStarted, Started
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
-from parlai_humaneval.protocol.records.rated import Rated
-from parlai_humaneval.protocol.records.rebuilding import EventLogError, split_dialogues
-from parlai_humaneval.protocol.records.rebuilding_judgements import build_rated
+from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_rated, split_dialogues
 from parlai_humaneval.quality.registry import checked
 from parlai_humaneval.techniques import recorded_as
 

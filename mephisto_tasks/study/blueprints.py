@@ -1,8 +1,9 @@
-"""Techniques as Mephisto's blueprints: made from their entries, and registered under their names."""
+"""Techniques as Mephisto's blueprints, made from their entries and registered under their names; and their studies."""
 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from mephisto_tasks import compat
 
@@ -11,6 +12,8 @@ compat.prepare()
 from mephisto.operations.registry import register_mephisto_abstraction
 
 from mephisto_tasks.engine.blueprint import StudyBlueprint
+from mephisto_tasks.engine.config import TaskConfig
+from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.task_folder import task_dir
 from parlai_humaneval.techniques import Engine, technique
 
@@ -25,18 +28,44 @@ def blueprint_of(task: str) -> type[StudyBlueprint]:
     task_dir(task)
     entry = technique(task)
     name = entry.name.title().replace("_", "") + "Blueprint"
-    members = {"BLUEPRINT_TYPE": entry.name, "__doc__": entry.line, "__module__": __name__}
-    blueprint: type[StudyBlueprint] = type(name, (_of_engine(entry.engine),), members)
+    members = {
+        "BLUEPRINT_TYPE": entry.name,
+        "CONFIG": _settings_of(entry.engine),
+        "__doc__": entry.line,
+        "__module__": __name__,
+    }
+    blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
     register_mephisto_abstraction()(blueprint)
     return blueprint
 
 
-def _of_engine(engine: Engine) -> type[StudyBlueprint]:
+def _settings_of(engine: Engine) -> type[TaskConfig]:
     """Only the engine that is wanted is loaded."""
     if engine == "live":
-        from mephisto_tasks.live.blueprint import InteractiveBlueprint
+        from mephisto_tasks.live.config import InteractiveConfig
 
-        return InteractiveBlueprint
-    from mephisto_tasks.judging.blueprint import StaticBlueprint
+        return InteractiveConfig
+    from mephisto_tasks.judging.config import StaticConfig
 
-    return StaticBlueprint
+    return StaticConfig
+
+
+def build_study(config: TaskConfig, task: str, data_dir: Path, task_name: str, reward: float) -> Study:
+    """The study that the settings describe, with what earlier launches of the same name did.
+
+    Raises:
+        ConfigError, MaterialError, ZooError, NotEnough: each names the setting or file and what was expected.
+        NothingToDo: earlier launches already collected all.
+    """
+    from mephisto_tasks.judging.config import StaticConfig
+    from mephisto_tasks.live.config import InteractiveConfig
+
+    # Imported here: they load all that speaks, which a report does not need.
+    if isinstance(config, InteractiveConfig):
+        from mephisto_tasks.live.building import build_study as build_live
+
+        return build_live(config, task, data_dir, task_name, reward)
+    from mephisto_tasks.judging.building import build_study as build_judging
+
+    assert isinstance(config, StaticConfig)
+    return build_judging(config, task, data_dir, task_name, reward)

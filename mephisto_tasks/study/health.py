@@ -12,9 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
+
+if TYPE_CHECKING:
+    from parlai_humaneval.models.zoo.entries import ModelSpec
 
 DISTRIBUTION = "parlai-humaneval"
 OLDEST_NODE = 18
@@ -195,18 +198,12 @@ def load_models(names: Sequence[str]) -> list[Finding]:
     return [_load(spec) for spec in wanted]
 
 
-def _load(spec: object) -> Finding:
-    from parlai_humaneval.models.pool.pool import ModelPool
-    from parlai_humaneval.models.zoo.entries import ModelSpec
+def _load(spec: ModelSpec) -> Finding:
+    from parlai_humaneval.models.checking import load_and_ask
 
-    assert isinstance(spec, ModelSpec)
     began = time.perf_counter()
     try:
-        with ModelPool([spec]) as pool:
-            pool.load()
-            speaker = pool.speaker([spec.name], seed=0)
-            speaker.observe({"id": "Human Speaker", "text": "Hi! How are you?", "episode_done": False})
-            text = speaker.act()["text"]
+        text = load_and_ask(spec)["reply"]
     except Exception as error:  # noqa: BLE001  (a model is somebody else's code: what it raises is the finding)
         mend = "; ".join(spec.needs) or "see `parlai-humaneval models check`"
         return Finding(f"Model {spec.name}", "error", f"{type(error).__name__}: {error}"[:500], mend)

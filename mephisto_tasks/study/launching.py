@@ -30,7 +30,7 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
-from mephisto_tasks.study.blueprints import blueprint_of
+from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
@@ -92,7 +92,7 @@ def launched(
     ``while_loading`` makes what is entered for as long as models are loaded.
 
     Raises:
-        what a blueprint's ``build_study`` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
+        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -106,7 +106,7 @@ def launched(
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        study = blueprint_class.build_study(settings, task, data_dir, task_name, reward)
+        study = build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         desk = Desk()

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from omegaconf import DictConfig
+
 from mephisto_tasks import compat
 
 compat.prepare()
@@ -14,7 +16,7 @@ compat.prepare()
 import yaml
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
@@ -22,12 +24,15 @@ from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
 from mephisto_tasks.study.blueprints import blueprint_of
-from mephisto_tasks.study.embedded_models import OVERRIDE, use_embedded
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "engine" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, and where a task can be launched (``place/*.yaml``)."""
 
+OVERRIDE = "models=embedded"
+"""Any conf with models that need no download, to try it out on this machine."""
+EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
+"""The better ones first."""
 PLACE = "place"
 BLUEPRINT = "mephisto.blueprint."
 _PARTS = ("base", "live", "static")
@@ -201,3 +206,23 @@ def _check_sections(config: DictConfig, conf: str) -> None:
 
 def _first_lines(error: Exception) -> str:
     return " ".join(str(error).strip().splitlines()[:3])
+
+
+def use_embedded(config: DictConfig) -> None:
+    """Put embedded models in the place of a conf's own, as many as stand together there.
+
+    Groups become all that these models make; models lose their personas; fewer speak in a dialogue, and a unit holds
+    fewer conversations, where there are not enough of them.
+    """
+    blueprint = config.mephisto.blueprint
+    if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
+        blueprint.models, blueprint.groups = list(EMBEDDED[:3]), []
+        return
+    control = str(blueprint.quality_control_model)
+    free = [name for name in EMBEDDED if name != control]
+    size = min(int(blueprint.group_size), len(free))
+    models = free[: size if size > 1 else 3]
+    blueprint.models, blueprint.groups, blueprint.bot_persona = models, [], False
+    blueprint.group_size = size
+    most = len(models) + bool(control) if size == 1 else 1
+    blueprint.conversations_per_unit = min(int(blueprint.conversations_per_unit), most)

@@ -11,8 +11,7 @@ from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.stored.results import worker_records
 from mephisto_tasks.workers.blocking import block
 from parlai_humaneval.protocol.records.events import parse_events
-from parlai_humaneval.protocol.records.rebuilding import split_dialogues
-from parlai_humaneval.protocol.records.rebuilding_judgements import build_rated
+from parlai_humaneval.protocol.records.rebuilding import build_rated, split_dialogues
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.quality.verdicts import Verdict
 

@@ -7,23 +7,14 @@ nothing that a page sends can give it or take it away. A worker who was simulate
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, query
 from mephisto_tasks.workers.qualifications import grant
-from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 SIMULATED = "parlai-humaneval-simulated-rater"
 """Name of the qualification."""
 _SANDBOX = "_sandbox"
 """Mephisto puts this behind the names of workers in a sandbox."""
-_MARKED = """
-    SELECT workers.worker_name FROM workers
-      JOIN granted_qualifications ON granted_qualifications.worker_id = workers.worker_id
-      JOIN qualifications ON qualifications.qualification_id = granted_qualifications.qualification_id
-     WHERE qualifications.qualification_name = ?
-"""
 
 
 def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
@@ -34,14 +25,3 @@ def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
         return False
     grant(worker, SIMULATED)
     return True
-
-
-def simulated_workers(data_dir: Path) -> set[str]:
-    """Pseudonyms of all workers of a data directory that are marked; read only, without Mephisto.
-
-    Raises:
-        ResultsError: there is no database.
-    """
-    rows = query(data_dir, _MARKED, [SIMULATED])
-    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-    return {pseudonyms.worker(str(name)) for (name,) in rows}

@@ -124,8 +124,9 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     Example:
       parlai-humaneval models train-tiny
     """
-    from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS, CorpusError
     from parlai_humaneval.models.trained.tiny import TinySize, default_folder, train_tiny
+    from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS
+    from parlai_humaneval.protocol.materials.files import MaterialError
 
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
@@ -137,7 +138,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
                 corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
                 quiet=not verbose,
             )
-    except (CorpusError, OSError) as error:
+    except (MaterialError, OSError) as error:
         raise click.ClickException(str(error)) from error
     took = round(time.monotonic() - started, 1)
     if as_json:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 
 zoo_option = click.option(
     "--zoo",
+    "--zoo-file",
     "zoo_files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=str),
@@ -34,7 +34,7 @@ def read_zoo(files: Sequence[str]) -> dict[str, ModelSpec]:
         click.ClickException: for a wrong file.
     """
     try:
-        return load_zoo([*sorted(zoo_dir().glob("*.yaml")), *map(Path, files)])
+        return load_zoo(more=files)
     except ZooError as error:
         raise click.ClickException(str(error)) from error
 

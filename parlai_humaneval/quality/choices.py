@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from parlai_humaneval.protocol.records.dialogue import Candidate, DialogueRecord, Turn
-from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.judgement import Rated
 from parlai_humaneval.quality.text import count_words
 from parlai_humaneval.quality.verdicts import Finding
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
-from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.quality import choices, judgements, messages, ratings
 from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
 from parlai_humaneval.techniques import techniques

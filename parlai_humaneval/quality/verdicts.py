@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
@@ -13,6 +13,7 @@ from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 Scope = Literal["dialogue", "worker"]
+Judged = TypeVar("Judged")
 
 
 class CheckError(ValueError):
@@ -48,49 +49,33 @@ class Verdict(BaseModel):
 
 
 @dataclass(frozen=True)
-class DialogueCheck:
+class _Check(Generic[Judged]):
+    """A check by its name; ``source`` and ``description`` are for people."""
+
+    name: str
+    source: str
+    description: str
+    function: Callable[[Judged], Finding]
+    scope: Scope = "worker"
+
+    def judge(self, judged: Judged) -> Verdict:
+        finding = self.function(judged)
+        return Verdict(check=self.name, passed=finding.passed, reason=finding.reason, value=finding.value)
+
+
+@dataclass(frozen=True)
+class DialogueCheck(_Check[DialogueRecord]):
     """Judges one live dialogue."""
 
-    name: str
-    source: str
-    description: str
-    function: Callable[[DialogueRecord], Finding]
     scope: Scope = "dialogue"
 
-    def judge(self, record: DialogueRecord) -> Verdict:
-        return _named(self.name, self.function(record))
 
-
-@dataclass(frozen=True)
-class WorkerCheck:
+class WorkerCheck(_Check[Sequence[DialogueRecord]]):
     """Judges a worker by all of their live dialogues together."""
 
-    name: str
-    source: str
-    description: str
-    function: Callable[[Sequence[DialogueRecord]], Finding]
-    scope: Scope = "worker"
 
-    def judge(self, records: Sequence[DialogueRecord]) -> Verdict:
-        return _named(self.name, self.function(records))
-
-
-@dataclass(frozen=True)
-class JudgementCheck:
+class JudgementCheck(_Check[Sequence[JudgementRecord]]):
     """Judges a worker by all of their judgements of finished dialogues together."""
-
-    name: str
-    source: str
-    description: str
-    function: Callable[[Sequence[JudgementRecord]], Finding]
-    scope: Scope = "worker"
-
-    def judge(self, records: Sequence[JudgementRecord]) -> Verdict:
-        return _named(self.name, self.function(records))
 
 
 Check = DialogueCheck | WorkerCheck | JudgementCheck
-
-
-def _named(name: str, finding: Finding) -> Verdict:
-    return Verdict(check=name, passed=finding.passed, reason=finding.reason, value=finding.value)

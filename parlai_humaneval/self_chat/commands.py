@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.options import json_option, zoo_option
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import (
     GeneratedFile,
@@ -27,7 +28,7 @@ from parlai_humaneval.self_chat import (
 from parlai_humaneval.self_chat.settings import StartKind, checked_settings
 
 if TYPE_CHECKING:
-    from parlai_humaneval.self_chat.failing import ModelsFailed
+    from parlai_humaneval.self_chat.talking import ModelsFailed
 
 
 @click.command("self-chat")
@@ -83,16 +84,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the beginnings and the embedded models' choices; ParlAI's sampling is not repeatable.",
 )
-@click.option(
-    "--zoo-file",
-    "--zoo",
-    "zoo_files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=str),
-    help="A zoo file of your own, besides those packaged; may be given more than once.",
-)
+@zoo_option
 @click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def self_chat(
     names: str,
     pairs: bool,
@@ -132,7 +126,7 @@ def self_chat(
             seed=seed,
         )
         meetings = pairs_of([name.strip() for name in names.split(",") if name.strip()], pairs=pairs)
-        zoo = load_zoo([*sorted(zoo_dir().glob("*.yaml")), *map(Path, zoo_files)])
+        zoo = load_zoo(more=zoo_files)
         specs = resolve(list(dict.fromkeys(name for pair in meetings for name in pair)), zoo)
         began = time.monotonic()
         files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force)
@@ -173,7 +167,7 @@ def run_with_bar(
     )
     done: dict[Path, GenerationProgress] = {}
     with Progress(*columns, console=console) as bar, quiet_parlai(), quiet_tries():
-        from parlai_humaneval.self_chat.failing import ModelsFailed
+        from parlai_humaneval.self_chat.talking import ModelsFailed
 
         task = bar.add_task("Starting", total=settings.num_dialogues * len(pairs))
 

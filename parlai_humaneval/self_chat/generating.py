@@ -114,7 +114,7 @@ def generate(
 
 
 def _models_failed(failed: Mapping[str, str], made: list[GeneratedFile]) -> Exception:
-    from parlai_humaneval.self_chat.failing import ModelsFailed
+    from parlai_humaneval.self_chat.talking import ModelsFailed
 
     return ModelsFailed(failed, made)
 

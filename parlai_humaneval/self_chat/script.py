@@ -9,7 +9,7 @@ from typing import Any, get_args
 from parlai.core.params import ParlaiParser
 from parlai.core.script import ParlaiScript, register_script
 
-from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.models.zoo.keys import key_trouble
 from parlai_humaneval.self_chat.counting import GeneratedFile
 from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of
@@ -108,8 +108,8 @@ def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
         if trouble := key_trouble(given):  # they are written beside the dialogues
             raise SelfChatError(trouble)
         return [ModelSpec(name=_name_of(given), options=given)]
-    extra = [Path(part.strip()).expanduser() for part in (opt.get("zoo") or "").split(",") if part.strip()]
-    return resolve(names, load_zoo([*sorted(zoo_dir().glob("*.yaml")), *extra]))
+    own_files = [part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()]
+    return resolve(names, load_zoo(more=own_files))
 
 
 def _name_of(options: dict[str, Any]) -> str:

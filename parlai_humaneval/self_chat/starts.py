@@ -7,13 +7,12 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.protocol.materials.contexts import SpeakerContext, load_contexts, packaged_contexts
-from parlai_humaneval.protocol.materials.files import MaterialError
-from parlai_humaneval.protocol.materials.openers import load_openers, packaged_openers
+from parlai_humaneval.protocol.materials.files import MaterialError, packaged
+from parlai_humaneval.protocol.materials.openers import load_openers
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings
 
 HI = "Hi!"
@@ -50,10 +49,7 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
     elif settings.start == "openers":
         starts = [Start(f"opener-{number}", (line,)) for number, line in enumerate(load_openers(path), start=1)]
     elif settings.start == "first_exchange":
-        starts = [
-            Start(dialogue.dialogue_id, tuple(line.text for line in dialogue.lines[:2]))
-            for dialogue in load_dialogues(path)
-        ]
+        starts = [Start(dialogue.dialogue_id, tuple(dialogue.texts[:2])) for dialogue in load_dialogues(path)]
     else:
         starts = [_of_context(path, context) for context in load_contexts(settings.context_kind, path)]
     longest = max(starts, key=lambda start: len(start.lines))
@@ -75,12 +71,12 @@ def start_path(settings: SelfChatSettings) -> Path | None:
         return Path(settings.start_file).expanduser()
     if settings.start == "contexts" and settings.context_kind != "jsonl":
         raise SelfChatError(f"contexts of {settings.context_kind} are not packaged; name their file as start_file")
-    packaged = {
-        "openers": packaged_openers(),
-        "first_exchange": Path(str(files("parlai_humaneval") / "data" / "corpus.jsonl")),
+    files = {
+        "openers": packaged("openers.txt"),
+        "first_exchange": PACKAGED_CORPUS,
         "contexts": packaged_contexts(),
     }
-    return packaged.get(settings.start)
+    return files.get(settings.start)
 
 
 def fingerprint(settings: SelfChatSettings) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
-from parlai_humaneval.protocol.records.judgement import JudgementRecord
-from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.tables.columns import Row, TableError, TableName, Tables, from_rows
 from parlai_humaneval.tables.from_dialogues import comparison_rows, dialogue_row, point_rows, rating_rows, turn_rows
 from parlai_humaneval.tables.from_judgements import (

@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.commands.export import OUR_FILES, export
+from mephisto_tasks.commands.export import export
 from mephisto_tasks.commands.report import report
 from mephisto_tasks.stored.results import read_dialogues
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TABLES
 
 GOOD = {"fluent": 80.0, "topic": 75.0, "robotic": 20.0}
 BAD = {"fluent": 10.0, "topic": 5.0, "robotic": 90.0}
@@ -169,7 +170,7 @@ def test_export_writes_every_table(stored: Path, tmp_path: Path, form: str) -> N
     assert done.exit_code == 0, done.output
     written = {Path(path).name for path in json.loads(done.output)["files"]}
     assert written == {path.name for path in out.iterdir()}
-    assert written - {"README.md"} == {name for name in OUR_FILES if name.endswith(form)}
+    assert written - {"README.md"} == {f"{table}.{form}" for table in TABLES}
     got = read_tables(out)
     assert (len(got.turns), len(got.comparisons), len(got.dialogues), len(got.points)) == (72, 36, 6, 12)
     failed = got.dialogues["checks_failed"].fillna("").str.contains("same_position")

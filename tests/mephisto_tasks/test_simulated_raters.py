@@ -14,7 +14,7 @@ from stored_study import StoredStudy, choices
 from mephisto_tasks.simulated.raters import Behaviour, run_raters
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, read_judgements, read_records
 from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.workers.simulated_workers import SIMULATED, simulated_workers
+from mephisto_tasks.workers.simulated_workers import SIMULATED
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 DEMO = "demo-pw-turn-20260102-030405-ab12"
@@ -46,7 +46,13 @@ async def test_people_and_programs_in_one_launch_are_told_apart(start: Launch, t
     by_worker = {record.worker: record.simulated for record in read_records(data_dir, run.task_name)}
     expected = {"sim1-1": True, "sim1-2": True, "somebody": False, "sim9-1": False}
     assert by_worker == {pseudonym(data_dir, worker): simulated for worker, simulated in expected.items()}
-    assert simulated_workers(data_dir) == {worker for worker, simulated in by_worker.items() if simulated}
+    marked = rows(
+        data_dir,
+        """SELECT worker_name FROM workers JOIN granted_qualifications USING (worker_id)
+             JOIN qualifications USING (qualification_id) WHERE qualification_name = ?""",
+        SIMULATED,
+    )
+    assert {str(name) for (name,) in marked} == {"sim1-1_sandbox", "sim1-2_sandbox"}
 
 
 async def test_judgements_are_told_apart_too(tmp_path: Path) -> None:

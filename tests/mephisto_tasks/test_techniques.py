@@ -9,8 +9,8 @@ import yaml
 from mephisto.operations.registry import get_blueprint_from_type
 
 from mephisto_tasks.engine.task_folder import task_dir
-from mephisto_tasks.judging.blueprint import StaticBlueprint
-from mephisto_tasks.live.blueprint import InteractiveBlueprint
+from mephisto_tasks.judging.config import StaticConfig
+from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.study.blueprints import blueprint_of
 from parlai_humaneval.quality.registry import known_checks
 from parlai_humaneval.techniques import Technique, recorded_as, techniques
@@ -41,7 +41,7 @@ def test_mephisto_knows_the_blueprint_by_the_name(entry: Technique) -> None:
     blueprint = blueprint_of(entry.name)
     assert get_blueprint_from_type(entry.name) is blueprint
     assert blueprint is blueprint_of(entry.name)
-    assert issubclass(blueprint, {"live": InteractiveBlueprint, "judging": StaticBlueprint}[entry.engine])
+    assert blueprint.CONFIG is {"live": InteractiveConfig, "judging": StaticConfig}[entry.engine]
 
 
 def test_what_an_entry_names_exists(entry: Technique) -> None:

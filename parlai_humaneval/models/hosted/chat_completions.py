@@ -28,10 +28,9 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, SEED_FIELD, chance_of
-from parlai_humaneval.models.hosted.chat_errors import Server
 from parlai_humaneval.models.hosted.chat_messages import SystemRole, Wording
 from parlai_humaneval.models.hosted.chat_replies import without_thinking
-from parlai_humaneval.models.hosted.chat_server import ChatServer
+from parlai_humaneval.models.hosted.chat_server import ChatServer, Server
 from parlai_humaneval.models.local.prompting import BEGIN, GO_ON
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.zoo.keys import is_variable_name, not_a_name

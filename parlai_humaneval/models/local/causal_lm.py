@@ -1,17 +1,145 @@
-"""Causal language models of Hugging Face: chat models in their own template, DialoGPT, and plain ones such as GPT-2."""
+"""Causal language models of Hugging Face: chat models in their own template, DialoGPT, and plain ones such as GPT-2.
+
+The template is a Jinja text that comes with a tokenizer. Templates differ in what they accept, and many say so only by an
+error, or by leaving a message out. So each is tried once with marks in the place of messages: whether it shows a system
+message, whether a bot may begin, and which control words stand between two turns.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.local.chat_format import ChatFormat, own_template, read_template
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.models.hosted.chat_messages import ChatMessage, Wording
 from parlai_humaneval.models.local.hugging_face import Kind
 from parlai_humaneval.models.local.hugging_face_agent import COMMON_OPTIONS, HuggingFaceAgent
-from parlai_humaneval.models.local.prompting import JoinedFormat, PlainFormat, PromptFormat
+from parlai_humaneval.models.local.prompting import BEGIN, JoinedFormat, PlainFormat, Played, PromptFormat, next_turn
+from parlai_humaneval.models.outside.base import Heard
+from parlai_humaneval.models.zoo.entries import ZooError
+
+Chat = list[ChatMessage]
+
+MARKER = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]|<<[A-Z/]{2,10}>>|^\W{0,4}\w{2,20}:", re.MULTILINE)
+"""A word that a template has between turns: ``<|im_end|>``, ``[/INST]``, ``### User:``."""
+TEMPLATE_FILE = "chat_template.jinja"
+
+
+def own_template(tokenizer: Any) -> str | None:
+    """The template that came with the tokenizer, also where newer versions of transformers keep it; None: there is none."""
+    template = tokenizer.chat_template
+    if isinstance(template, list):  # several, by name
+        template = next((item["template"] for item in template if item["name"] == "default"), None)
+    beside = Path(str(tokenizer.name_or_path)) / TEMPLATE_FILE
+    if template is None and beside.is_file():
+        return beside.read_text(encoding="utf-8")
+    return template if template is None else str(template)
+
+
+class ChatFormat(PromptFormat):
+    """Roles ``system``, ``user`` and ``assistant`` in the template of a model.
+
+    A system prompt that the template has no place for is put before the person's first words. Turns of one speaker in
+    succession are joined, since most templates demand that speakers alternate.
+
+    Raises:
+        ZooError: for a template that is no Jinja, or shows not even what the person says.
+    """
+
+    with_special_tokens = False  # the template has written them
+
+    def __init__(self, tokenizer: Any, system_prompt: str = "", *, template: str) -> None:
+        super().__init__(tokenizer, system_prompt)
+        self._template = template
+        if not self._shows(_chat("user")):
+            raise ZooError(f"the chat template cannot be used: {self._problem(_chat('user'))}")
+        self._takes_system = self._shows(_chat("system", "user"))
+        self._takes_bot_first = self._shows(_chat("assistant", "user"))
+        self.markers = self._markers_between_turns()
+        self._opening = self._opening_of_reply()
+
+    @property
+    def turn_ends(self) -> list[int]:
+        """Tokens that end a turn of this template: a marker between two turns that is a token of its own."""
+        ids = (self.tokenizer.convert_tokens_to_ids(marker) for marker in self.markers)
+        return [token for token in ids if token is not None and token != self.tokenizer.unk_token_id]
+
+    def render(self, played: Played, dialogue: Sequence[Line]) -> str:
+        return self._render(self._messages(played, dialogue), add_generation_prompt=True) + self._opening
+
+    def end(self, text: str) -> int | None:
+        start = len(text) - len(text.lstrip())
+        places = [text.find(marker, start) for marker in self.markers]
+        labelled = next_turn(text)
+        return min([place for place in (*places, -1 if labelled is None else labelled) if place >= 0], default=None)
+
+    def _messages(self, played: Played, dialogue: Sequence[Line]) -> Chat:
+        lines = tuple((speaker, self.clean(text)) for speaker, text in dialogue)
+        wording = Wording(
+            self.system_prompt,
+            system_role="system" if self._takes_system else "user",
+            begin_prompt="" if lines and self._takes_bot_first else BEGIN,
+        )
+        return wording.messages(Heard(lines, played.own, played.partner, seed=0))
+
+    def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
+        text: str = self.tokenizer.apply_chat_template(
+            chat, chat_template=self._template, tokenize=False, add_generation_prompt=add_generation_prompt
+        )
+        return text
+
+    def _problem(self, chat: Chat) -> str | None:
+        """Why the template cannot show these messages; None: it can."""
+        from jinja2.exceptions import TemplateError
+
+        try:
+            text = self._render(chat, add_generation_prompt=True)
+        except (TemplateError, TypeError, AttributeError) as error:
+            return f"{type(error).__name__}: {error}"
+        absent = [message["role"] for message in chat if message["content"] not in text]
+        return f"it leaves out what the {absent[0]} says" if absent else None
+
+    def _shows(self, chat: Chat) -> bool:
+        return self._problem(chat) is None
+
+    def _markers_between_turns(self) -> tuple[str, ...]:
+        """The control words between the bot's turn and the person's next: one of them in a reply ends it."""
+        chat = _chat("user", "assistant", "user")
+        text = self._render(chat, add_generation_prompt=False)
+        between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
+        return tuple(dict.fromkeys(marker.strip() for marker in MARKER.findall(between)))
+
+    def _opening_of_reply(self) -> str:
+        """What comes before the bot's words, where a template does not write it when asked for a reply; often nothing."""
+        chat = _chat("user", "assistant")
+        heard = self._render(chat[:1], add_generation_prompt=False)
+        whole = self._render(chat, add_generation_prompt=False)
+        if heard != self._render(chat[:1], add_generation_prompt=True) or not whole.startswith(heard):
+            return ""
+        opening = whole[len(heard) :].partition(chat[1]["content"])[0]
+        return opening if opening.strip() else ""
+
+
+def _chat(*roles: str) -> Chat:
+    return [ChatMessage(role=role, content=f"mark{place}of{role}") for place, role in enumerate(roles)]
+
+
+def read_template(path: str) -> str:
+    """The Jinja file that the option ``chat_template`` names.
+
+    Raises:
+        ZooError: when it cannot be read.
+    """
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ZooError(f"chat_template: {path} cannot be read ({error}); it is the path of a Jinja file") from error
 
 
 @register_agent("parlai_humaneval/causal_lm")

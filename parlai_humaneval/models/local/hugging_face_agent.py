@@ -80,16 +80,17 @@ class HuggingFaceAgent(DialogueAgent):
         """One reply for each observation, of whichever clones, by one call of the model."""
         prompts = [self._prompt(observation) for observation in observations]
         chances = [chance_of(observation) for observation in observations]
-        new = generate(self.pretrained, self._config, prompts, chances, lambda text: self._form.end(text) is not None)
-        return [Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False}) for tokens in new]
+        replies = self._replies(prompts, chances)
+        return [Message({"id": self.id, "text": text, "episode_done": False}) for text in replies]
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         """The next line after ``dialogue``, by this agent's persona."""
         prompt = fit(self._form, Played(self.persona, self.partner_persona), dialogue, self._room)
-        (tokens,) = generate(
-            self.pretrained, self._config, [prompt], [rng], lambda text: self._form.end(text) is not None
-        )
-        return self._spoken(tokens)
+        return self._replies([prompt], [rng])[0]
+
+    def _replies(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[str]:
+        new = generate(self.pretrained, self._config, prompts, chances, lambda text: self._form.end(text) is not None)
+        return [self._spoken(tokens) for tokens in new]
 
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")

@@ -16,9 +16,8 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
-from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS
 from parlai_humaneval.models.small.distortion import CannotDistort, Distorter
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.protocol.materials.files import MaterialError
 
 
@@ -31,7 +30,7 @@ class RandomReplies:
         Raises:
             MaterialError: when the file cannot be used: among others when it has fewer than two dialogues.
         """
-        dialogues = [[line.text for line in dialogue.lines] for dialogue in load_dialogues(path)]
+        dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
             raise MaterialError(
                 f"{path}: holds one dialogue only; the words that distort a reply come from another one, so give a file "

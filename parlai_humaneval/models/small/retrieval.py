@@ -24,7 +24,8 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 
 from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
-from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS, Conversation, load_corpus
+from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 
 WEIGHT_OF_LAST = 0.85
 """Share of the partner's last message in the similarity; the rest goes to the bot's line before it."""
@@ -61,11 +62,11 @@ class ReplyIndex:
     before: Any
 
     @classmethod
-    def build(cls, conversations: Sequence[Conversation]) -> ReplyIndex:
+    def build(cls, conversations: Sequence[Dialogue]) -> ReplyIndex:
         """Index ``conversations``, a row for each line that answers another; well under a second for a thousand."""
         rows = [
             (turns[i], turns[i - 1], turns[i - 2] if i > 1 else "")
-            for turns in (conversation.turns for conversation in conversations)
+            for turns in (conversation.texts for conversation in conversations)
             for i in range(1, len(turns))
         ]
         replies, last, before = (list(column) for column in zip(*rows, strict=True))
@@ -104,7 +105,7 @@ class RetrievalAgent(DialogueAgent):
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.index: ReplyIndex = (
-            shared["index"] if shared else ReplyIndex.build(load_corpus(Path(opt.get("corpus") or PACKAGED_CORPUS)))
+            shared["index"] if shared else ReplyIndex.build(load_dialogues(Path(opt.get("corpus") or PACKAGED_CORPUS)))
         )
 
     def share(self) -> dict[str, Any]:

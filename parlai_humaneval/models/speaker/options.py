@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 from parlai.core.opt import Opt
@@ -10,7 +9,7 @@ from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
 from parlai_humaneval.models.pool.loaded import LoadedModels
-from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve, zoo_dir
+from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.protocol.several_models import History, Order
 from parlai_humaneval.showing.appearance import Appearance, Emoji
@@ -102,7 +101,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
         ZooError: when none is named, one is unknown, or one cannot be loaded.
     """
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
-    zoo = load_zoo(_zoo_files(opt.get("zoo")))
+    zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
     if not names:
         raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
     pool = LoadedModels(
@@ -112,12 +111,3 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
         seed=int(opt.get("seed") or 0),
     )
     return names, pool.load()
-
-
-def _zoo_files(option: str | None) -> list[Path] | None:
-    if not option:
-        return None
-    return [
-        *sorted(zoo_dir().glob("*.yaml")),
-        *(Path(part.strip()).expanduser() for part in option.split(",")),
-    ]

@@ -11,9 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS
 from parlai_humaneval.models.zoo.home import models_home
-from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def train_tiny(
     """Train a tiny generator and return its model file, ``folder/model``.
 
     Raises:
-        CorpusError: when the corpus cannot be used.
+        MaterialError: when the corpus cannot be used.
     """
     # Imported here: ParlAI takes seconds.
     from parlai_humaneval.models.quiet import silent_parlai

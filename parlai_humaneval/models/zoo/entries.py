@@ -134,8 +134,8 @@ def zoo_dir() -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / "zoo_configs"
 
 
-def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
-    """Read zoo files; by default every YAML file of :func:`zoo_dir`.
+def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] = ()) -> dict[str, ModelSpec]:
+    """Read zoo files; by default every YAML file of :func:`zoo_dir`. ``more``: the user's own besides (``~`` allowed).
 
     Names must be unique over all files, and ``extends`` may name a model of another file.
 
@@ -144,6 +144,7 @@ def load_zoo(paths: Sequence[Path] | None = None) -> dict[str, ModelSpec]:
             twice, an ``extends`` that leads nowhere or in a circle, or a key that stands in the file.
     """
     files = sorted(zoo_dir().glob("*.yaml")) if paths is None else [Path(path) for path in paths]
+    files += [Path(path).expanduser() for path in more]
     entries: dict[str, _Entry] = {}
     origin: dict[str, Path] = {}
     for file in files:

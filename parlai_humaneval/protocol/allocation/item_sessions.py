@@ -52,7 +52,6 @@ class WorkerPast:
         self.cells: Counter[CellKey] = Counter()
         self._met: set[str] = set()
         self._visits: list[Visit] = []
-        self.unannounced = False
 
     @property
     def busy(self) -> bool:
@@ -86,14 +85,12 @@ class WorkerPast:
         if past.complete:
             session.done += 1
             self.cells[past.cell.key] += 1
-        self.unannounced = self.cut_off is not None
 
     def begin(self, visit: Visit) -> None:
         """A unit begins, or goes on."""
         self.sessions[visit.session.name] = visit.session
         visit.session.running = True
         self._visits.append(visit)
-        self.unannounced = False
 
     def note_shown(self, visit: Visit, item: Item) -> None:
         visit.shown.add(item.item_id)
@@ -111,4 +108,3 @@ class WorkerPast:
         visit.session.running = False
         if not visit.session.numbers:
             del self.sessions[visit.session.name]
-        self.unannounced = self.cut_off is not None

@@ -198,13 +198,6 @@ class ItemAllocator:
         with self._lock:
             return self._workers[worker].busy
 
-    def take_cut_off(self, worker: str) -> bool:
-        """True, once, for a worker whose last unit ended before its end."""
-        with self._lock:
-            past = self._workers[worker]
-            known, past.unannounced = past.unannounced, False
-            return known
-
     @property
     def remaining(self) -> int:
         """Units that it takes at least to complete everything; 0 when nothing is missing.

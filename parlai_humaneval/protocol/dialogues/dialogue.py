@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.protocol.records.judgement import HUMAN, ReplayedRating
 
 __all__ = ["HUMAN", "Dialogue", "DialogueKind", "SaidLine"]
@@ -41,6 +42,16 @@ class Dialogue:
     rating: ReplayedRating | None = None
 
     @property
+    def texts(self) -> list[str]:
+        """What was said, line by line."""
+        return [line.text for line in self.lines]
+
+    @property
+    def place(self) -> str:
+        """Where the dialogue stands, for messages."""
+        return f"{self.source}, line {self.line_number}" if self.line_number else self.source
+
+    @property
     def speakers(self) -> list[str]:
         """The speakers in the order in which they first speak."""
         return list(dict.fromkeys(line.speaker for line in self.lines))
@@ -65,6 +76,20 @@ class Dialogue:
     def exchanges(self) -> int:
         """Complete exchanges: one line of each speaker (Deriu et al. 2020, §3.1)."""
         return len(self.lines) // 2
+
+    def known_entities(self) -> list[str]:
+        """Who the speakers are, in the order in which they first speak.
+
+        Raises:
+            MaterialError: it is not known of one of them.
+        """
+        unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
+        if unknown:
+            raise MaterialError(
+                f"{self.place}: it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is. Say it as "
+                "{file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, under entities"
+            )
+        return [self.entities[speaker] for speaker in self.speakers]
 
     def named(self, entities: Mapping[str, str]) -> Dialogue:
         """The same dialogue with its speakers known."""

@@ -29,9 +29,12 @@ from parlai_humaneval.protocol.dialogues.formats import (
     json_lines,
     parlai_text,
 )
-from parlai_humaneval.protocol.materials.files import MaterialError, read_text, text_lines
+from parlai_humaneval.protocol.materials.files import MaterialError, packaged, read_text, text_lines
 
-__all__ = ["CONTEXT", "FIRST", "SECOND", "SILENCE", "Entities", "load_dialogues"]
+__all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
+
+PACKAGED_CORPUS = packaged("corpus.jsonl")
+"""The packaged conversations that the embedded models speak from."""
 
 FORMATS = (
     'a JSON object a line ({"dialogue_id": …, "turns": […]} or ParlAI\'s {"dialog": […]}), '

@@ -18,8 +18,6 @@ ALL_PAIRINGS = 5_000
 SPARE = 4
 """Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
 
-WHO = "Say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, under entities"
-
 Judged = Literal["first", "second", "random"]
 
 
@@ -93,25 +91,15 @@ def _by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
     """Dialogues of one model, alone or with a person, by its name."""
     found: dict[str, list[Dialogue]] = {}
     for dialogue in dialogues:
-        unknown = [speaker for speaker in dialogue.speakers if not dialogue.entities.get(speaker)]
-        if unknown:
-            raise MaterialError(
-                f"{place_of(dialogue)}: it is not known who {' and '.join(unknown)} of dialogue {dialogue.dialogue_id} is. "
-                + WHO
-            )
+        dialogue.known_entities()
         if not dialogue.models:
             raise MaterialError(
-                f"{place_of(dialogue)}: dialogue {dialogue.dialogue_id} is between people, so there is no model to judge. "
+                f"{dialogue.place}: dialogue {dialogue.dialogue_id} is between people, so there is no model to judge. "
                 "Leave it out"
             )
         if len(dialogue.models) == 1:
             found.setdefault(dialogue.models[0], []).append(dialogue)
     return found
-
-
-def place_of(dialogue: Dialogue) -> str:
-    """Where a dialogue stands, for messages."""
-    return f"{dialogue.source}, line {dialogue.line_number}" if dialogue.line_number else dialogue.source
 
 
 def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:

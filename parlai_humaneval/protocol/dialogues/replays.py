@@ -14,7 +14,7 @@ from typing import TypeVar
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.items import Item
-from parlai_humaneval.protocol.dialogues.pairing import NotEnough, place_of
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.protocol.records.dialogue import Turn
 from parlai_humaneval.protocol.records.judgement import ReplayedRating
@@ -91,7 +91,7 @@ def whole_items(
 def _rating(dialogue: Dialogue) -> ReplayedRating:
     if dialogue.rating is None:
         raise MaterialError(
-            f"{place_of(dialogue)}: dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again. Name "
+            f"{dialogue.place}: dialogue {dialogue.dialogue_id} was not rated, so there is nothing to ask again. Name "
             "tasks in which dialogues were rated live: {task: NAME}"
         )
     return dialogue.rating

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.protocol.dialogues.items import Item
-from parlai_humaneval.protocol.dialogues.pairing import WHO, NotEnough, place_of
+from parlai_humaneval.protocol.dialogues.pairing import NotEnough
 from parlai_humaneval.protocol.materials.files import MaterialError
 
 
@@ -54,7 +54,7 @@ def segment_items(
     return [
         Item(
             f"{metric}:{dialogue.dialogue_id}:{k}",
-            Cell(tuple(sorted(_entities(dialogue))), metric),
+            Cell(tuple(sorted(dialogue.known_entities())), metric),
             (dialogue.dialogue_id,),
             k=k,
             wanted=per_item,
@@ -64,22 +64,13 @@ def segment_items(
     ]
 
 
-def _entities(dialogue: Dialogue) -> list[str]:
-    unknown = [speaker for speaker in dialogue.speakers if not dialogue.entities.get(speaker)]
-    if unknown:
-        raise MaterialError(
-            f"{place_of(dialogue)}: it is not known who {' and '.join(unknown)} of dialogue {dialogue.dialogue_id} is. {WHO}"
-        )
-    return [dialogue.entities[speaker] for speaker in dialogue.speakers]
-
-
 def _long_enough(dialogues: Sequence[Dialogue], k: int, seeded: int, what: str) -> None:
     short = [one for one in dialogues if one.exchanges < k + seeded]
     if short:
         first = short[0]
         after = f" after {seeded} of the seed" if seeded else ""
         raise MaterialError(
-            f"{place_of(first)}: dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
+            f"{first.place}: dialogue {first.dialogue_id} has {first.exchanges} complete exchange(s), but the longest "
             f"segment takes {k}{after}. {len(dialogues) - len(short)} of the {len(dialogues)} {what} are long enough: "
             "shorten the segments, or name longer dialogues"
         )
@@ -100,9 +91,9 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
             f"share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}"
         )
     for one in fit:
-        if set(_entities(one)) != {HUMAN}:
+        if set(one.known_entities()) != {HUMAN}:
             raise MaterialError(
-                f"{place_of(one)}: dialogue {one.dialogue_id} is not between people; leave it out, or say that both "
+                f"{one.place}: dialogue {one.dialogue_id} is not between people; leave it out, or say that both "
                 "speakers are human"
             )
     return random.Random(f"people:{seed}").sample(fit, number)

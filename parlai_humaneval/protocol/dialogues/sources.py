@@ -39,13 +39,12 @@ def load_sources(entries: Sequence[Any], read_task: Callable[[str], Sequence[Dia
     places: dict[str, str] = {}
     for entry in entries:
         for dialogue in _of_entry(entry, read_task):
-            place = f"{dialogue.source}, line {dialogue.line_number}" if dialogue.line_number else dialogue.source
             if dialogue.dialogue_id in places:
                 raise MaterialError(
-                    f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in {place}. "
-                    "Name each file once, and give every dialogue a dialogue_id of its own"
+                    f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
+                    f"{dialogue.place}. Name each file once, and give every dialogue a dialogue_id of its own"
                 )
-            places[dialogue.dialogue_id] = place
+            places[dialogue.dialogue_id] = dialogue.place
             found.append(dialogue)
     return found
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from parlai_humaneval.protocol.dialogues.files import load_dialogues
 from parlai_humaneval.protocol.materials.files import (
     MaterialError,
     Sentence,
+    packaged,
     read_jsonl,
     read_text,
     text_lines,
@@ -53,7 +53,7 @@ class SpeakerContext(BaseModel):
 
 def packaged_contexts() -> Path:
     """The project's own set: a persona of two sentences for the human, one of four or five for the bot."""
-    return Path(str(files("parlai_humaneval") / "data" / "contexts.jsonl"))
+    return packaged("contexts.jsonl")
 
 
 def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerContext]:

@@ -105,9 +105,9 @@ def text_lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text.strip() else []
 
 
-def packaged_personas() -> Path:
-    """The project's own set of persona pairs."""
-    return Path(str(files("parlai_humaneval") / "data" / "personas.jsonl"))
+def packaged(name: str) -> Path:
+    """One of the files that come with this project."""
+    return Path(str(files("parlai_humaneval") / "data" / name))
 
 
 def load_personas(path: Path | None = None) -> list[Persona]:
@@ -116,7 +116,7 @@ def load_personas(path: Path | None = None) -> list[Persona]:
     Raises:
         MaterialError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
     """
-    return read_jsonl(path or packaged_personas(), Persona, "persona", lambda persona: persona.persona_id)
+    return read_jsonl(path or packaged("personas.jsonl"), Persona, "persona", lambda persona: persona.persona_id)
 
 
 def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:

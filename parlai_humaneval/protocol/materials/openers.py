@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
-from parlai_humaneval.protocol.materials.files import MaterialError, read_text, text_lines
-
-
-def packaged_openers() -> Path:
-    """The project's own first lines."""
-    return Path(str(files("parlai_humaneval") / "data" / "openers.txt"))
-
-
-def packaged_topics() -> Path:
-    """The project's own topics."""
-    return Path(str(files("parlai_humaneval") / "data" / "topics.txt"))
+from parlai_humaneval.protocol.materials.files import MaterialError, packaged, read_text, text_lines
 
 
 def load_openers(path: Path | None = None) -> list[str]:
@@ -26,7 +15,7 @@ def load_openers(path: Path | None = None) -> list[str]:
     Raises:
         MaterialError: an unreadable or empty file, an empty line, or a line that stands twice.
     """
-    return _load(path or packaged_openers(), "opener")
+    return _load(path or packaged("openers.txt"), "opener")
 
 
 def load_topics(path: Path | None = None) -> list[str]:
@@ -35,7 +24,7 @@ def load_topics(path: Path | None = None) -> list[str]:
     Raises:
         MaterialError: an unreadable or empty file, an empty line, or a line that stands twice.
     """
-    return _load(path or packaged_topics(), "topic")
+    return _load(path or packaged("topics.txt"), "topic")
 
 
 def _load(path: Path, what: str) -> list[str]:

@@ -1,8 +1,7 @@
 """What happens while somebody rates, as it is written down.
 
-Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.records.rebuilding` turns those of a live
-dialogue into records, :mod:`parlai_humaneval.protocol.records.rebuilding_judgements` those of a judgement of finished
-dialogues.
+Each event is stored the moment it happens; :mod:`parlai_humaneval.protocol.records.rebuilding` turns them into records of
+dialogues and of judgements.
 """
 
 from __future__ import annotations
@@ -99,11 +98,11 @@ class Answered(_Event):
 
     event: Literal["answered"] = "answered"
     turn: int
-    selected: list[str]
-    continued: str | None
+    selected: list[str] = Field(default_factory=list)
+    continued: str | None = None
     written: str | None = None
-    reason: str | None
-    seconds: float
+    reason: str | None = None
+    seconds: float = 0.0
     none_said: bool = False
     ticks: list[str] | None = None
     continued_each: bool = False

@@ -6,13 +6,22 @@ a rater reads one or two dialogues, or their beginnings, and answers a set of qu
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from parlai_humaneval.protocol.records.dialogue import CriterionRecord, Mask, RatedRecord, Record, Turn
+from parlai_humaneval.protocol.records.dialogue import CriterionRecord, DialogueRecord, Mask, RatedRecord, Record, Turn
 
-__all__ = ["AskedQuestion", "GivenAnswer", "JudgementRecord", "ReplayedRating", "ShownDialogue", "ShownLine"]
+__all__ = [
+    "AnyRated",
+    "AskedQuestion",
+    "GivenAnswer",
+    "JudgementRecord",
+    "Rated",
+    "ReplayedRating",
+    "ShownDialogue",
+    "ShownLine",
+]
 
 HUMAN = "human"
 """Stands for a person among the names of models."""
@@ -140,3 +149,10 @@ class JudgementRecord(RatedRecord):
         return all(
             (one := self.answer(name)) is not None and one.option == right for name, right in self.expected.items()
         )
+
+
+Rated: TypeAlias = DialogueRecord | JudgementRecord
+"""What a rater leaves behind: a live dialogue, or a judgement of finished ones."""
+
+AnyRated = TypeVar("AnyRated", bound=DialogueRecord | JudgementRecord)
+"""Either kind, the same one going in and coming out."""

@@ -1,8 +1,11 @@
-"""Stored events → records: the only place, so that a running, a finished and a cut-off dialogue are read in one way."""
+"""Stored events → records of dialogues and of judgements: the only place.
+
+So what is running, finished or cut off is read in one way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Status, TopicChange, Turn
 from parlai_humaneval.protocol.records.events import (
@@ -27,6 +30,7 @@ from parlai_humaneval.protocol.records.events import (
     TopicChosen,
     VerdictGiven,
 )
+from parlai_humaneval.protocol.records.judgement import AnyRated, JudgementRecord
 from parlai_humaneval.protocol.records.points import points, ranks
 
 
@@ -55,27 +59,48 @@ def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> 
     Raises:
         EventLogError: the log does not begin with ``started``, or an answer belongs to no turn.
     """
-    record: DialogueRecord | None = None
-    for event in events:
-        if record is None:
-            if not isinstance(event, Started):
-                raise EventLogError(f"a dialogue's log must begin with 'started', not {event.event!r}")
-            record = _begin(event, unfinished)
-        else:
-            _apply(record, event)
-    if record is None:
-        raise EventLogError("the log of the dialogue is empty")
+    record = _rebuilt(DialogueRecord, Started, events, _apply_to_dialogue, unfinished)
     record.points = points(record)
     record.ranks = ranks(record.points)
     return record
 
 
-def _begin(event: Started, status: Status) -> DialogueRecord:
-    shared = event.model_dump(exclude={"event", "at", "simulated"})
-    return DialogueRecord(**shared, status=status, started_at=event.at, simulated=bool(event.simulated))
+def _rebuilt(
+    kind: type[AnyRated],
+    beginning: type[Started | JudgingStarted],
+    events: Iterable[Event],
+    apply: Callable[[AnyRated, Event], None],
+    unfinished: Status,
+) -> AnyRated:
+    """A record of the ``kind`` whose log starts with ``beginning``; ``apply`` takes what is not in every log."""
+    name = "dialogue" if kind is DialogueRecord else "judgement"
+    later = iter(events)
+    first = next(later, None)
+    if first is None:
+        raise EventLogError(f"the log of the {name} is empty")
+    if not isinstance(first, beginning):
+        begins = beginning.model_fields["event"].default
+        raise EventLogError(f"a {name}'s log must begin with {begins!r}, not {first.event!r}")
+    shared = first.model_dump(exclude={"event", "at", "simulated"})
+    record = kind(**shared, status=unfinished, started_at=first.at, simulated=bool(first.simulated))
+    for event in later:
+        match event:
+            case Failed():
+                record.failure, record.finished_at = event.reason, event.at
+                if record.status != "complete":
+                    record.status = "failed"
+            case FeedbackGiven():
+                record.feedback = event.text
+            case Interrupted():
+                record.interrupted = record.status != "complete"
+            case Refused():
+                record.refused_answers += 1
+            case _:
+                apply(record, event)
+    return record
 
 
-def _apply(record: DialogueRecord, event: Event) -> None:
+def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
     match event:
         case TopicChosen() | TopicChanged():
             _note_topic(record, event)
@@ -87,16 +112,6 @@ def _apply(record: DialogueRecord, event: Event) -> None:
             record.verdict, record.verdict_model = event.verdict, event.model
         case Finished():
             record.status, record.finished_at, record.ended_by_rater = "complete", event.at, event.by_rater
-        case FeedbackGiven():
-            record.feedback = event.text
-        case Failed():
-            record.failure, record.finished_at = event.reason, event.at
-            if record.status != "complete":
-                record.status = "failed"
-        case Interrupted():
-            record.interrupted = record.status != "complete"
-        case Refused():
-            record.refused_answers += 1
         case Started():
             raise EventLogError("a dialogue's log has 'started' twice")
         case JudgingStarted() | Judged():
@@ -140,3 +155,35 @@ def _turn(record: DialogueRecord, number: int) -> Turn:
     if not record.turns or record.turns[-1].turn != number:
         raise EventLogError(f"an event of turn {number} stands outside that turn")
     return record.turns[-1]
+
+
+def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
+    """The record of a live dialogue or of a judgement, whichever the log is of; arguments and errors as for both."""
+    if events and isinstance(events[0], JudgingStarted):
+        return build_judgement(events, unfinished=unfinished)
+    return build_record(events, unfinished=unfinished)
+
+
+def build_judgement(events: Iterable[Event], *, unfinished: Status = "partial") -> JudgementRecord:
+    """The record of one judgement.
+
+    Args:
+        events: in the order in which they happened, of one part of
+            :func:`~parlai_humaneval.protocol.records.rebuilding.split_dialogues`.
+        unfinished: status of a judgement with neither an end nor a failure: ``partial``, or ``running`` where the
+            caller knows that its launch is alive.
+
+    Raises:
+        EventLogError: the log does not begin with ``judging_started``, or holds what belongs to a dialogue.
+    """
+    return _rebuilt(JudgementRecord, JudgingStarted, events, _apply_to_judgement, unfinished)
+
+
+def _apply_to_judgement(record: JudgementRecord, event: Event) -> None:
+    match event:
+        case Judged():
+            record.answers += event.answers
+        case Finished():
+            record.status, record.finished_at = "complete", event.at
+        case _:
+            raise EventLogError(f"{event.event!r} does not belong to a judgement's log")

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.router.outbox import Outbox
+from mephisto_tasks.router.agents import Outbox
 from mephisto_tasks.router.packets import Packet
 
 EVENTS = st.lists(st.sampled_from(["add", "arrive", "cut", "confirm", "reconnect"]), max_size=80)

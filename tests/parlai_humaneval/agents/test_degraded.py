@@ -12,10 +12,10 @@ import pytest
 
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.small.corpus import load_corpus
 from parlai_humaneval.models.small.degraded import DegradedAgent
 from parlai_humaneval.models.small.distortion import span_length
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 from parlai_humaneval.protocol.materials.files import MaterialError
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday."]
@@ -38,7 +38,7 @@ def talk(agent: DegradedAgent, lines: list[str], seed: int = 0) -> list[str]:
 
 def test_every_reply_is_a_line_of_the_file_with_one_span_changed(agent: DegradedAgent) -> None:
     """Guards that quality is lowered as the paper says, and no reply is left whole."""
-    originals = [turn.split() for conversation in load_corpus() for turn in conversation.turns[1:]]
+    originals = [turn.split() for dialogue in load_dialogues(PACKAGED_CORPUS) for turn in dialogue.texts[1:]]
     known = {" ".join(words) for words in originals}
     for seed in range(15):
         for reply in talk(agent, LINES, seed):

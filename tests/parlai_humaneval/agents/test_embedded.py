@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.models.dialogue_agent import DialogueAgent
-from parlai_humaneval.models.small.corpus import CorpusError, load_corpus
 from parlai_humaneval.models.small.eliza import ElizaAgent
 from parlai_humaneval.models.small.retrieval import RetrievalAgent
+from parlai_humaneval.protocol.dialogues.files import load_dialogues
+from parlai_humaneval.protocol.materials.files import MaterialError
 
 LINES = ["Hi!", "I have two dogs.", "What do you do for work?", "I need a holiday.", "I need a holiday.", "Because."]
 
@@ -110,11 +111,11 @@ def test_an_ill_formed_corpus_is_told_file_line_and_form(tmp_path: Path, text: s
     """Guards the message for a corpus of one's own."""
     path = tmp_path / "corpus.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(CorpusError, match=said):
-        load_corpus(path)
+    with pytest.raises(MaterialError, match=said):
+        load_dialogues(path)
 
 
 def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
     """Guards a wrong path."""
-    with pytest.raises(CorpusError, match="cannot be read"):
-        load_corpus(tmp_path / "none.jsonl")
+    with pytest.raises(MaterialError, match="cannot be read"):
+        load_dialogues(tmp_path / "none.jsonl")

@@ -12,7 +12,7 @@ import torch
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
 from parlai_humaneval.models.local import hugging_face
-from parlai_humaneval.models.local.chat_format import ChatFormat
+from parlai_humaneval.models.local.causal_lm import ChatFormat
 from parlai_humaneval.models.local.hugging_face import device_of, load_pretrained
 from parlai_humaneval.models.local.prompting import PlainFormat
 from parlai_humaneval.models.pool.loading import load_agent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_hugging_face import CHAT_TEMPLATE, POSITIONS, SPECIAL, agent_of, heard, texts, tokenizer_of
 
 from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.local.chat_format import ChatFormat, own_template
+from parlai_humaneval.models.local.causal_lm import ChatFormat, own_template
 from parlai_humaneval.models.local.prompting import (
     BEGIN,
     GO_ON,

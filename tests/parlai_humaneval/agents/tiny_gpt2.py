@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.models.quiet import silent_parlai
-from parlai_humaneval.models.small.corpus import load_corpus
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 
 TOPICS = ("dogs", "cats", "music", "bread", "tea", "rain", "books", "trains", "chess", "birds")
 QUESTIONS = (
@@ -42,7 +42,7 @@ def make_gpt2(folder: Path, *, spread: float = 0.02, special: Sequence[str] = ()
 
     folder.mkdir(parents=True)
     tokenizer = ByteLevelBPETokenizer()
-    texts = [turn for conversation in load_corpus() for turn in conversation.turns]
+    texts = [turn for dialogue in load_dialogues(PACKAGED_CORPUS) for turn in dialogue.texts]
     tokenizer.train_from_iterator(
         [*texts, *TOPICS * 20], vocab_size=800, show_progress=False, special_tokens=list(special)
     )

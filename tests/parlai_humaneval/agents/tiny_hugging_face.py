@@ -10,8 +10,8 @@ from typing import Any
 from parlai.core.agents import Agent
 
 from parlai_humaneval.models.pool.loading import load_agent
-from parlai_humaneval.models.small.corpus import load_corpus
 from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.protocol.dialogues.files import PACKAGED_CORPUS, load_dialogues
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>", "<|turn|>", "<|done|>")
 VOCABULARY = 600
@@ -50,7 +50,7 @@ def _byte_level() -> Any:
     from tokenizers import ByteLevelBPETokenizer
 
     tokenizer = ByteLevelBPETokenizer()
-    lines = [turn for conversation in load_corpus()[:60] for turn in conversation.turns]
+    lines = [turn for dialogue in load_dialogues(PACKAGED_CORPUS)[:60] for turn in dialogue.texts]
     tokenizer.train_from_iterator(lines, vocab_size=VOCABULARY, special_tokens=list(SPECIAL), show_progress=False)
     return tokenizer._tokenizer
 

@@ -19,7 +19,7 @@ from parlai_humaneval.protocol.records.judgement import (
     ShownDialogue,
     ShownLine,
 )
-from parlai_humaneval.protocol.records.rebuilding_judgements import build_judgement
+from parlai_humaneval.protocol.records.rebuilding import build_judgement
 
 METRICS = ("preference", "humanness", "interestingness")
 FORM_SECONDS = 42.0

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from parlai_humaneval.protocol.materials.contexts import load_contexts
-from parlai_humaneval.protocol.materials.openers import load_openers, load_topics, packaged_openers
+from parlai_humaneval.protocol.materials.files import packaged
+from parlai_humaneval.protocol.materials.openers import load_openers, load_topics
 
 
 @pytest.fixture(scope="module")
@@ -50,5 +51,5 @@ def test_nothing_shown_to_raters_is_offensive(sentences: list[str], unfit: re.Pa
 
 
 def test_the_licence_names_these_files_too() -> None:
-    text = (packaged_openers().parent / "LICENSE-corpus.txt").read_text(encoding="utf-8")
+    text = (packaged("LICENSE-corpus.txt")).read_text(encoding="utf-8")
     assert all(name in text for name in ("contexts.jsonl", "openers.txt", "topics.txt"))

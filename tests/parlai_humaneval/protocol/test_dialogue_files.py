@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.models.small.corpus import PACKAGED_CORPUS
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.protocol.dialogues.files import FIRST, SECOND, load_dialogues
+from parlai_humaneval.protocol.dialogues.files import FIRST, PACKAGED_CORPUS, SECOND, load_dialogues
 from parlai_humaneval.protocol.materials.files import MaterialError
 
 OURS = json.dumps({"dialogue_id": "d1", "turns": ["Hi!", "Hello.", "Bye."]})

@@ -150,8 +150,6 @@ def test_a_unit_left_half_way_goes_on_with_what_it_lacks() -> None:
     allocator.abandon("u1")
     assert allocator.progress().completed == {AB: 1}
     assert allocator.progress().running == {AB: 0}
-    assert allocator.take_cut_off("w")
-    assert not allocator.take_cut_off("w")
     again = allocator.claim("w", "u2", "two")
     assert again is not None
     assert (again.session, again.done, again.numbers, len(again.items)) == ("one", 1, 4, 3)
@@ -164,7 +162,6 @@ def test_a_unit_of_which_nothing_was_shown_leaves_no_trace() -> None:
     allocator = ItemAllocator(singles(3), per_unit=3, units_per_worker=1)
     assert allocator.claim("w", "u1", "one") is not None
     allocator.abandon("u1")
-    assert not allocator.take_cut_off("w")
     again = allocator.claim("w", "u2", "two")
     assert again is not None
     assert (again.session, len(again.items)) == ("two", 3)
@@ -175,8 +172,6 @@ def test_a_launch_that_was_killed_is_gone_on_with() -> None:
     items = singles(8)
     allocator = ItemAllocator(items, per_unit=4)
     allocator.restore([past(items[0], "w", "one", numbers=4), past(items[1], "w", "one", complete=False, numbers=4)])
-    assert allocator.take_cut_off("w")
-    assert not allocator.take_cut_off("v")
     batch = allocator.claim("w", "u", "two")
     assert batch is not None
     assert (batch.session, batch.done, len(batch.items)) == ("one", 1, 3)
@@ -193,7 +188,6 @@ def test_a_unit_gone_on_with_may_be_shorter_than_it_was() -> None:
     assert batch is not None
     assert (batch.done, batch.numbers, batch.items) == (1, 2, [items[2]])
     allocator.complete("u")
-    assert not allocator.take_cut_off("w")
     later = ItemAllocator([*items, *singles(5, prefix="e")], per_unit=3)
     later.restore([*log, past(items[2], "w", "one", numbers=batch.numbers)])
     new = later.claim("w", "u", "two")

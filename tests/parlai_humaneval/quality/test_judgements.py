@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from judged import SPEED, dialogue, gold, judgement, judgements, segment
 from rated import answered, records, said, shown
 
-from parlai_humaneval.protocol.records.judgement import JudgementRecord, ReplayedRating
-from parlai_humaneval.protocol.records.rated import Rated
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated, ReplayedRating
 from parlai_humaneval.quality import (
     JUDGEMENT_CHECKS,
     check_dialogue,

@@ -17,9 +17,8 @@ from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.protocol.dialogues.files import load_dialogues
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate, pairs_of
-from parlai_humaneval.self_chat.dialogue import SILENCE_SHOWN
-from parlai_humaneval.self_chat.failing import ModelsFailed
 from parlai_humaneval.self_chat.naming import dialogue_id, file_stem
+from parlai_humaneval.self_chat.talking import SILENCE_SHOWN, ModelsFailed
 
 
 def jsonl(path: Path, *rows: Any) -> str:

@@ -140,8 +140,8 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     alike = [answer for answer in answers if answer.what == first.what]
     of_models = any(line.estimate is not None for line in first.models)
     points = [
-        point.model_copy(update={"label": f"{point.label} ({name_of(answer)})"}) if len(alike) > 1 else point
-        for answer in alike
+        point.model_copy(update={"label": f"{point.label} ({name})"}) if name else point
+        for answer, name in zip(alike, _names_apart(alike), strict=True)
         for point in (_model_points(answer.models) if of_models else _pair_points(answer.pairs))
     ]
     if not points:
@@ -156,6 +156,14 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
         share=_shares(first.models) if of_models else _shares(first.pairs),
         labels_above=True,
     )
+
+
+def _names_apart(answers: Sequence[Summary]) -> list[str]:
+    """Of each answer only what not all have in common: “sata_user”; empty where there is but one."""
+    parts = [(answer.technique, answer.setting, answer.metric, answer.question) for answer in answers]
+    differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
+    short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]
+    return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]
 
 
 def _model_points(models: Sequence[ModelLine]) -> list[IntervalPoint]:

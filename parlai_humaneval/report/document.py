@@ -11,6 +11,7 @@ from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import leading, verdict_of
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import Method
+from parlai_humaneval.tables.raters import RaterKinds
 
 SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
@@ -168,21 +169,14 @@ class Raters(Part):
     last_day: str = ""
 
     @property
-    def note(self) -> str:
-        """What every form of a report says in its first line where raters were simulated; else empty."""
-        if not self.simulated:
-            return ""
-        if self.simulated == self.workers:
-            who = "All raters are" if self.workers > 1 else "The only rater is"
-            return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
-        others = self.workers - self.simulated - self.people
-        unknown = f", {others:,} of whom it is not known" if others else ""
-        return f"Simulated and real raters are mixed: {self.simulated:,} simulated, {self.people:,} people{unknown}."
+    def kinds(self) -> RaterKinds:
+        """How many are programs, and how many people."""
+        return RaterKinds(self.workers, self.simulated, self.people)
 
     @property
-    def kind(self) -> str:
-        """“simulated” or “mixed”, the first column of each CSV file; empty where nobody was simulated."""
-        return "" if not self.simulated else "simulated" if self.simulated == self.workers else "mixed"
+    def note(self) -> str:
+        """What every form of a report says in its first line where raters were simulated; else empty."""
+        return self.kinds.note
 
 
 class SectionLeftOut(Part):

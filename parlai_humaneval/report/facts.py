@@ -29,6 +29,7 @@ from parlai_humaneval.report.document import (
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.counting import Mask, is_set, median, that_count, unique
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.raters import rater_kinds
 
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
 
@@ -163,11 +164,11 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
     days = sorted(str(day)[:10] for day in pd.concat([dialogues["started"], tables.judgements["started"]]).dropna())
     answered = _turns(tables)
     begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
-    simulated, people = _kinds(tables)
+    kinds = rater_kinds(tables)
     return Raters(
-        workers=int(pd.concat([frame["worker_id"] for frame in _frames(tables)]).nunique()),
-        simulated=simulated,
-        people=people,
+        workers=kinds.workers,
+        simulated=kinds.simulated,
+        people=kinds.people,
         dialogues=_status_count(_status(dialogues)) if len(dialogues) else None,
         turns=answered,
         turns_not_answered=max(0, int(begun.sum()) - (answered or 0)) if len(dialogues) else None,
@@ -186,13 +187,6 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
         first_day=days[0] if days else "",
         last_day=days[-1] if days else "",
     )
-
-
-def _kinds(tables: Tables) -> tuple[int, int]:
-    """Workers who are programs, and those who are people; a worker of whom both is said is a program."""
-    known = pd.concat([frame[["worker_id", "simulated"]] for frame in _frames(tables)]).dropna(subset=["simulated"])
-    simulated = set(known.loc[is_set(known, "simulated"), "worker_id"])
-    return len(simulated), len(set(known["worker_id"]) - simulated)
 
 
 def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:

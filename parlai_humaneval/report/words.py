@@ -27,12 +27,12 @@ def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]
     """
     found = [
         disagreements(answers),
-        *(remark for answer in answers for remark in answer.remarks),
         left_out_here(facts.excluded) if facts.excluded is not None else "",
         *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
         _unfinished(facts),
+        *(remark for answer in answers for remark in answer.remarks),
         *(
-            f"The check {one.check} failed in {one.units:,} dialogues or judgements; they count all the same."
+            f"The check {one.check} failed in {one.units:,} of the dialogues or judgements, which count all the same."
             for one in facts.flagged
         ),
         *in_short,

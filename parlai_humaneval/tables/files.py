@@ -23,6 +23,7 @@ from parlai_humaneval.tables.columns import (
     from_rows,
     typed,
 )
+from parlai_humaneval.tables.raters import rater_kinds
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
@@ -55,7 +56,7 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
             _write_jsonl(frame, path)
         written.append(path)
     readme = out / "README.md"
-    readme.write_text(_readme(format), encoding="utf-8")
+    readme.write_text(_readme(format, rater_kinds(tables).note), encoding="utf-8")
     return [*written, readme]
 
 
@@ -235,8 +236,8 @@ def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def _readme(format: Format) -> str:
-    lines = [TITLE, ""]
+def _readme(format: Format, note: str) -> str:
+    lines = [TITLE, "", *([f"**{note}**", ""] if note else [])]
     if format == "csv":
         lines += [
             "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",

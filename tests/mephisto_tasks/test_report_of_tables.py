@@ -211,8 +211,8 @@ def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
     assert "Which would you rather talk to?" in text
     assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
     assert "I would like to hear more about that 1" in text
-    everything = [path.read_text(encoding="utf-8") for path in [page, *(tmp_path / "study").iterdir()]]
-    assert not [one for one in everything if "name-of" in one or str(stored) in one]
+    everything = [path.read_bytes() for path in [page, *(tmp_path / "study").iterdir()]]
+    assert not [one for one in everything if b"name-of" in one or str(stored).encode() in one]
 
 
 def test_json_of_a_task_has_both(stored: Path) -> None:

@@ -112,7 +112,7 @@ def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
     """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
     raters = document.facts.raters
     for key, table in _tables(document).items():
-        yield f"{key}.csv", _frame(table, raters.kind)
+        yield f"{key}.csv", _frame(table, raters.kinds.kind)
         yield f"{key}.tex", to_latex(table, raters.note)
     references = references_of(document)
     if references:

@@ -42,6 +42,20 @@ def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
     assert_same(read_tables(folder), expected)
 
 
+@pytest.mark.parametrize(
+    ("simulated", "said"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 people"), (0, "")]
+)
+def test_the_readme_says_whose_answers_these_are(tmp_path, simulated, said):
+    """Who gets a folder of tables must not take answers of programs for answers of people."""
+    records = [
+        make_choice(f"d{i}", [("a",)], worker=f"w{i}").model_copy(update={"simulated": i < simulated}) for i in range(2)
+    ]
+    write_tables(tables(records), tmp_path)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert said in text.split("##")[0]
+    assert ("imulated" in text.split("##")[0]) == bool(simulated)
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_every_technique_comes_back_exactly(tmp_path, form):
     """Choices, ticks, ratings and verdicts, flags and empty cells among them."""

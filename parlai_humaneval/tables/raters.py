@@ -1,0 +1,43 @@
+"""Who stands behind the answers of tables: people, or programs that were put in their place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, get_args
+
+import pandas as pd
+
+from parlai_humaneval.tables.columns import TableName, Tables
+from parlai_humaneval.tables.counting import is_set
+
+
+class RaterKinds(NamedTuple):
+    """Workers in all tables: how many there are, how many are programs and how many people; others are not known."""
+
+    workers: int
+    simulated: int
+    people: int
+
+    @property
+    def note(self) -> str:
+        """What everything that is made of the tables says in its first line where raters were simulated; else empty."""
+        if not self.simulated:
+            return ""
+        if self.simulated == self.workers:
+            who = "All raters are" if self.workers > 1 else "The only rater is"
+            return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
+        others = self.workers - self.simulated - self.people
+        unknown = f", {others:,} of whom it is not known" if others else ""
+        return f"Simulated and real raters are mixed: {self.simulated:,} simulated, {self.people:,} people{unknown}."
+
+    @property
+    def kind(self) -> str:
+        """“simulated” or “mixed”, the first column of each CSV file of a report; empty where nobody was simulated."""
+        return "" if not self.simulated else "simulated" if self.simulated == self.workers else "mixed"
+
+
+def rater_kinds(tables: Tables) -> RaterKinds:
+    """Count the workers of all tables by kind; one of whom both is said is a program."""
+    rows = pd.concat([getattr(tables, name)[["worker_id", "simulated"]] for name in get_args(TableName)])
+    known = rows.dropna(subset=["simulated"])
+    simulated = set(known.loc[is_set(known, "simulated"), "worker_id"])
+    return RaterKinds(int(rows["worker_id"].nunique()), len(simulated), len(set(known["worker_id"]) - simulated))

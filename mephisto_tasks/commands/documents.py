@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.commands.options import console
-from parlai_humaneval.report.draw.files import OutputError, check_output, folder_of, write_document
-from parlai_humaneval.report.draw.html import figure_count
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
@@ -50,6 +48,8 @@ class Wanted:
             ClickException: the message says why, and what to do.
         """
         if self.page is not None:
+            from parlai_humaneval.report.draw.files import OutputError, check_output
+
             try:
                 check_output(self.page, force=force, tables=tables)
             except OutputError as error:
@@ -90,6 +90,10 @@ class Wanted:
         """Files of the page; none where none is wanted."""
         if self.page is None:
             return []
+        # Here, as a print needs nothing that draws pages.
+        from parlai_humaneval.report.draw.files import write_document
+        from parlai_humaneval.report.draw.html import figure_count
+
         with self._progress("Drawing figures", figure_count(document)) as advance:
             return write_document(document, self.page, tables, on_figure=advance)
 
@@ -98,6 +102,8 @@ class Wanted:
             files = {"files": [str(path) for path in written]} if written else {}
             click.echo(json.dumps({**document.to_json(), **files}, indent=2, ensure_ascii=False))
         elif self.page is not None:
+            from parlai_humaneval.report.draw.files import folder_of
+
             click.echo(f"Report → {self.page}")
             tables = counted(len(written) - 1, "file")
             click.echo(f"The same as JSON, CSV and LaTeX, with the answers → {folder_of(self.page)}/ ({tables})")

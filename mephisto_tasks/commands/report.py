@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
@@ -118,8 +119,11 @@ def report(
     Prints a summary of one screen: the answer, the models, the pairs, what was left out. --full prints every section.
     """
     with clear_errors():
-        from mephisto_tasks.commands.documents import Wanted
+        with collector_off():
+            from mephisto_tasks.commands.documents import Wanted
+            from parlai_humaneval.report.catalogue import load_sections
 
+            load_sections()
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
         wanted = Wanted(

@@ -95,8 +95,15 @@ from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time
 from parlai_humaneval.statistics.regression import TurnWeights, ols, turn_rates, weigh_turns
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result, results_table
-from parlai_humaneval.statistics.sequential import anytime_p_values, binomial_p_values, crossing, e_values, t_p_values
-from parlai_humaneval.statistics.shares import binomial_p, binomial_test, success_rate, wald_interval, wilson_interval
+from parlai_humaneval.statistics.sequential import anytime_p_values, crossing, e_values, t_p_values
+from parlai_humaneval.statistics.shares import (
+    binomial_p,
+    binomial_p_values,
+    binomial_test,
+    success_rate,
+    wald_interval,
+    wilson_interval,
+)
 from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
 from parlai_humaneval.statistics.spotting import (
     StabilityCurve,

@@ -51,14 +51,14 @@ def sections(tables: Tables, options: Options | None = None) -> dict[str, Sectio
         TableError: a table cannot be used; the message says why.
         PluginError: a package that adds sections cannot be loaded.
     """
-    load_plugins()
     chosen = options or Options()
     counted = taken_as_finished(tables) if chosen.include_partial else tables
-    modules = {key: f"{__package__}.sections.{key}" for key in SECTIONS} | _ADDED
-    found = {key: _builder(module)(counted, chosen) for key, module in modules.items()}
+    found = {key: build(counted, chosen) for key, build in load_sections().items()}
     return {key: section for key, section in found.items() if section is not None}
 
 
-def _builder(module: str) -> Builder:
-    build: Builder = import_module(module).build
-    return build
+def load_sections() -> dict[str, Builder]:
+    """Key → what builds the section. Importing them all takes a third of a second."""
+    load_plugins()
+    modules = {key: f"{__package__}.sections.{key}" for key in SECTIONS} | _ADDED
+    return {key: import_module(module).build for key, module in modules.items()}

@@ -20,7 +20,7 @@ NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class DialogueCount(Part):
@@ -268,7 +268,7 @@ class Example(Part):
 class Document(BaseModel):
     """All that a report says. ``sections``: key → section, in the order of the report."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     facts: Facts
     sections: dict[str, SerializeAsAny[Section]]

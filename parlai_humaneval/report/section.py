@@ -37,7 +37,7 @@ class Options:
 class Part(BaseModel):
     """A piece of a section's JSON; a number that cannot be estimated is None."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class ModelLine(Part):

@@ -13,7 +13,7 @@ points, ``number`` with three decimals, ``p`` as a p-value, ``money`` so that sm
 
 
 class View(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class TableColumn(View):

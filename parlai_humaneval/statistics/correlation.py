@@ -75,9 +75,7 @@ def correlation(
         few = "fewer than two pairs" if a.size < 2 else "all values of one list are equal"
         return base.but(notes=(f"{few}: a correlation cannot be estimated",))
     if kind == "spearman":
-        from scipy.stats import rankdata
-
-        a, b = rankdata(a), rankdata(b)
+        a, b = (pd.Series(values).rank().to_numpy(dtype=float) for values in (a, b))
     r = float(np.clip(np.corrcoef(a, b)[0, 1], -1, 1))
     return base.model_copy(update={"estimate": r, **_interval(r, a.size, kind, level)})
 

@@ -12,10 +12,10 @@ import pandas as pd
 from parlai_humaneval.statistics.sequential import (
     Crossing,
     anytime_p_values,
-    binomial_p_values,
     crossing,
     t_p_values,
 )
+from parlai_humaneval.statistics.shares import binomial_p_values
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

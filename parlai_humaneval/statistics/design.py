@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc, fdtri, ndtr, ndtri, stdtrit
+from scipy.special import fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
 from parlai_humaneval.statistics.result import Result
 
@@ -20,6 +20,7 @@ NEGATIVE = (
     "be chance"
 )
 _BEYOND = 1e6
+_EXACT = 1e-13  # how far a root may be from the true one, as a share of it
 
 
 def _codes(clusters: npt.NDArray[np.object_]) -> npt.NDArray[np.intp]:
@@ -274,26 +275,25 @@ def power_of_gaps(
     if df is None:
         critical = float(ndtri(1 - alpha / 2))
         return np.asarray(ndtr(shifts - critical) + ndtr(-shifts - critical))
-    from scipy.stats import nct
-
     critical = float(stdtrit(df, 1 - alpha / 2))
-    return np.asarray(nct.sf(critical, df, shifts) + nct.sf(critical, df, -shifts))
+    return np.asarray(2 - nctdtr(df, shifts, critical) - nctdtr(df, -shifts, critical))
 
 
 @lru_cache(maxsize=1_000)
 def _noncentrality(df: float, alpha: float, power: float) -> float | None:
     """By how many standard errors the noncentral t must be shifted to be beyond the critical value that often."""
-    from scipy.optimize import brentq
-    from scipy.stats import nct
-
     critical = float(stdtrit(df, 1 - alpha / 2))
 
     def lacking(shift: float) -> float:
-        return float(nct.sf(critical, df, shift)) - power
+        return 1 - float(nctdtr(df, shift, critical)) - power
 
-    upper = critical + 10.0
+    lower, upper = 0.0, critical + 10.0
     while lacking(upper) < 0:
         upper *= 2
         if upper > _BEYOND:
             return None
-    return float(brentq(lacking, 0.0, upper))
+    # Halving, as scipy.optimize takes longer to import than a report of one study.
+    while upper - lower > _EXACT * upper:
+        middle = (lower + upper) / 2
+        lower, upper = (middle, upper) if lacking(middle) < 0 else (lower, middle)
+    return upper

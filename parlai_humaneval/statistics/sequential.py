@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, bdtrc, betaln, gammaln, stdtr, xlog1py, xlogy
+from scipy.special import betaln, stdtr
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -22,58 +22,6 @@ SEQUENTIAL_SOURCE = (
 )
 PRIOR_WEIGHT = 20.0
 """Answers that the prior of the e-process is worth: differences of about ten points are looked for first."""
-_AS_LIKELY = 1 + 1e-7  # as scipy's binomtest: outcomes that differ by rounding alone are equally likely
-
-
-def binomial_p_values(successes: npt.ArrayLike, trials: npt.ArrayLike, p0: float = 0.5) -> Floats:
-    """The exact two-sided binomial p of each look: ``successes`` of ``trials``, equally long arrays.
-
-    The chances of all outcomes that are no likelier than the one seen are summed, as by
-    :func:`~parlai_humaneval.analysis.binomial_p`; all looks at once. 1 where nothing was tried.
-
-    Raises:
-        ValueError: not 0 ≤ successes ≤ trials, arrays of different length, or ``p0`` not between 0 and 1.
-
-    Right for one look that was fixed beforehand; who looks again and again needs :func:`anytime_p_values`. Assumes
-    independent outcomes.
-
-    Source: Smith et al. 2022, App. C.7.
-
-    >>> binomial_p_values([1, 3, 8], [1, 4, 9]).round(3).tolist()
-    [1.0, 0.625, 0.039]
-    """
-    k, n = np.asarray(successes, dtype=np.int64), np.asarray(trials, dtype=np.int64)
-    if k.shape != n.shape or k.ndim != 1:
-        raise ValueError(f"successes and trials must be equally long lists: they are {k.shape} and {n.shape}")
-    if ((k < 0) | (k > n)).any():
-        raise ValueError("expected 0 ≤ successes ≤ trials at every look")
-    if not 0 < p0 < 1:
-        raise ValueError(f"p0 must lie between 0 and 1: {p0}")
-    if p0 == 0.5:  # symmetric: the other tail is as heavy
-        return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(k, n - k), n, 0.5)), dtype=float)
-    p = np.where(k < p0 * n, _tails(k, n, p0), _tails(n - k, n, 1 - p0))
-    return np.asarray(np.where(k == p0 * n, 1.0, np.minimum(1.0, p)), dtype=float)
-
-
-def _tails(k: Ints, n: Ints, p: float) -> Floats:
-    """P(X ≤ k) and of the outcomes from the mean on that are no likelier than ``k``, which lies below the mean.
-
-    From the mean on the chances fall, so that halving finds the first such outcome, for all looks at once.
-    """
-    limit = _log_chance(k, n, p) + np.log(_AS_LIKELY)
-    low, high = np.ceil(p * n).astype(np.int64), n + 1
-    low = np.minimum(low, high)
-    while (low < high).any():
-        middle = (low + high) // 2
-        found = _log_chance(np.minimum(middle, n), n, p) <= limit
-        low, high = np.where((low < high) & ~found, middle + 1, low), np.where((low < high) & found, middle, high)
-    beyond = np.where(low > n, 0.0, bdtrc(np.minimum(low, n) - 1, n, p))
-    return np.asarray(bdtr(k, n, p) + beyond, dtype=float)
-
-
-def _log_chance(k: Ints, n: Ints, p: float) -> Floats:
-    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return np.asarray(ways + xlogy(k, p) + xlog1py(n - k, -p), dtype=float)
 
 
 def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+
+from parlai_humaneval.tables.example import example_tables
+from parlai_humaneval.tables.files import write_tables
 
 LIBRARIES = (
     "torch",
@@ -43,3 +48,16 @@ def test_help_waits_for_nothing(command: str) -> None:
 def test_a_plan_needs_numbers_alone() -> None:
     """Guards a quick start of what is tried with many settings."""
     assert imported(["plan", "--technique", "pw_turn", "--gap", "0.1"], LIBRARIES) == ["scipy", "numpy"]
+
+
+def test_a_report_of_turns_needs_numbers_and_tables_alone(tmp_path: Path) -> None:
+    """Guards who reads a report again and again: what draws pages, fits models or searches texts takes seconds."""
+    tables = example_tables()
+    # Survival curves of segments, and checks of slider ratings, are fitted by what these libraries hold.
+    of_turns = replace(tables, segments=tables.segments.iloc[:0], ratings=tables.ratings.iloc[:0])
+    write_tables(of_turns, tmp_path / "tables")
+    loaded = imported(
+        ["report", "--tables", str(tmp_path / "tables"), "--draws", "100"],
+        (*LIBRARIES, "scipy.stats", "scipy.optimize", "jinja2"),
+    )
+    assert loaded == ["pandas", "scipy", "numpy"]

@@ -13,11 +13,11 @@ from scipy.stats import binomtest, ttest_ind
 from parlai_humaneval.statistics.sequential import (
     Crossing,
     anytime_p_values,
-    binomial_p_values,
     crossing,
     e_values,
     t_p_values,
 )
+from parlai_humaneval.statistics.shares import binomial_p_values
 
 outcomes = st.lists(st.integers(0, 1), min_size=1, max_size=60)
 

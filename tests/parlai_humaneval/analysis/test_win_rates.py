@@ -67,6 +67,7 @@ def test_binomial_and_intervals_exact():
     """Values that can be checked in any statistics table."""
     assert binomial_p(10, 10) == pytest.approx(2 / 1024)
     assert binomial_p(0, 0) == 1
+    assert [binomial_p(k, 3, p) for p in (0, 1) for k in (0, 1, 3)] == [1, 0, 0, 0, 0, 1]
     assert wald_interval(111, 128) == pytest.approx((0.8083953846, 0.9259796154))
     assert wilson_interval(111, 128) == pytest.approx((0.7975798331, 0.9153977147))
     assert wald_interval(0, 0) is wilson_interval(0, 0) is None

@@ -112,6 +112,7 @@ WORDS: Labels = {
     "ties": ("Ties", "count"),
     "win_rate": ("Win rate", "share"),
     "win_rate_a": ("Win rate of A", "share"),
+    "lead_a": ("A ahead by", "points"),
     "mean": ("Mean", "number"),
     "difference": ("A − B", "number"),
     "estimate": ("Difference", "number"),

@@ -268,6 +268,7 @@ def _pair(
         paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
     clustered = clustered_mean(gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
     sums = cluster_sums(gaps, np.ones_like(gaps), who)
+    # Of so few the test tries all signs, and draws none: it needs no seed.
     few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS
     return TurnTest(
         models=(models[a], models[b]),

@@ -430,9 +430,9 @@ _LABELS: Labels = {
 }
 _GROUP = columns("technique setting kind metric", _LABELS)
 _PAIRS = columns(
-    "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b p_clustered p_clustered_holm "
-    "p_sign_flip dialogue_low dialogue_high p_dialogue p_dialogue_holm p_value p_holm score_a score_low score_high "
-    "n_workers n_dialogues",
+    "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b lead_a lead_low lead_high "
+    "p_clustered p_clustered_holm p_sign_flip dialogue_low dialogue_high p_dialogue p_dialogue_holm p_value p_holm "
+    "score_a score_low score_high n_workers n_dialogues",
     _LABELS,
 )
 _MODELS = columns("model wins losses ties win_rate ci_low ci_high strength strength_low strength_high", _LABELS)

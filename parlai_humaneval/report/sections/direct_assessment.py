@@ -162,6 +162,11 @@ class PairRow(Row):
     paper: Result
 
     @property
+    def p_paper(self) -> float | None:
+        """The paper's one-sided p that the model that is ahead is the higher one."""
+        return (self.a_higher if (self.difference.estimate or 0.0) >= 0 else self.b_higher).p_value
+
+    @property
     def differs(self) -> bool | None:
         """Whether the clustered test tells the two apart; None where it cannot be made."""
         p = self.difference.p_decides
@@ -275,9 +280,7 @@ class DirectAssessment(Section):
         lines = [
             ModelLine.of(row.model, row.overall, "dialogues", share=False, n=row.n_dialogues) for row in self.models
         ]
-        pairs = [
-            PairLine.of(row.model_a, row.model_b, row.difference, row.paper.p_value, share=False) for row in self.pairs
-        ]
+        pairs = [PairLine.of(row.model_a, row.model_b, row.difference, row.p_paper, share=False) for row in self.pairs]
         return [
             Summary(
                 section="direct_assessment",
@@ -630,7 +633,7 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
     disagreeing = [
         text
         for pair in section.pairs
-        if (text := disagreement(f"{pair.model_a} against {pair.model_b}", pair.paper.p_value, pair.difference.p_value))
+        if (text := disagreement(f"{pair.model_a} against {pair.model_b}", pair.p_paper, pair.difference.p_value))
     ]
     yield from disagreeing[:NAMED]
     if len(disagreeing) > NAMED:

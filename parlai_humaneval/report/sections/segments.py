@@ -856,8 +856,8 @@ _LENGTHS = columns(
     _LABELS,
 )
 _PAIRS = columns(
-    "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high p_clustered p_clustered_holm p_value "
-    "p_holm",
+    "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high lead_a lead_low lead_high p_clustered "
+    "p_clustered_holm p_value p_holm",
     {**_LABELS, "n": ("Segments", "count")},
 )
 _TESTS = columns(

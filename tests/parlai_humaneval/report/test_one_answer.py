@@ -10,18 +10,21 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from fake_sections import fake_summary
 from make_judgements import make_pair, make_pairs, make_spotting, make_third_party
 from make_live_records import TICKS, make_assessment, make_choice, make_choices, make_ticked, make_verdict
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.report.answers import leading, models_table, pairs_table
-from parlai_humaneval.report.cells import laid_out
+from parlai_humaneval.report.answers import leading, pairs_table, verdict_of
+from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.draw.files import folder_of, write_document
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import make_document
-from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.section import Options, PairLine
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import ABSENT
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import tables
 from parlai_humaneval.techniques import techniques
@@ -80,6 +83,10 @@ def pw_dialog():
     ]
 
 
+def self_chat():
+    return make_pairs({LONG: 3, "[red]d[/red]": 2}, setting="self_chat")
+
+
 def spot_the_bot():
     return make_spotting({LONG: 0.7, f"{LONG}_2": 0.4, "[red]d[/red]": 0.2, "human": 0.9})
 
@@ -96,6 +103,7 @@ STUDIES = {
     "arena": arena,
     "direct_assessment": direct_assessment,
     "pw_dialog": pw_dialog,
+    "self_chat": self_chat,
     "spot_the_bot": spot_the_bot,
     "third_party": third_party,
 }
@@ -123,7 +131,7 @@ def flat(text):
 
 def test_every_technique_has_a_study_here():
     """A new technique is held to these tests."""
-    assert set(STUDIES) | {"self_chat"} == set(techniques()) | {"self_chat"}
+    assert set(STUDIES) == set(techniques())
 
 
 def test_every_form_begins_with_the_same_verdict(study):
@@ -133,7 +141,7 @@ def test_every_form_begins_with_the_same_verdict(study):
     found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))
     assert found["headline"] == verdict
     assert found["schema"] == SCHEMA
-    assert found["techniques"] == [technique]
+    assert found["techniques"] == [techniques()[technique].recorded_as or technique]
     assert flat(verdict) in flat(printed(document))
     assert flat(verdict) in flat(printed(document, print_document))
     text = html.unescape(page.read_text(encoding="utf-8"))
@@ -142,42 +150,168 @@ def test_every_form_begins_with_the_same_verdict(study):
     assert verdict in (folder_of(page) / "README.md").read_text(encoding="utf-8")
 
 
+RATE, MEAN = ("win_rate", "ci_low", "ci_high"), ("mean", "ci_low", "ci_high")
+MODEL_COLUMNS = {
+    "turns_models": ("share", RATE),
+    "comparisons_models": ("share", RATE),
+    "segments_models": ("share", RATE),
+    "likert_models": ("number", MEAN),
+    "direct_assessment_z": ("number", ("overall", "low", "high")),
+    "rankings_models": ("number", ("mean_rank", "mean_rank_low", "mean_rank_high")),
+    "free_for_all_models": ("number", ("score", "bootstrap_low", "bootstrap_high")),
+}
+"""File of models → how its answer is written, and the columns of estimate and interval."""
+LEAD, GAP = ("lead_a", "lead_low", "lead_high"), ("difference", "ci_low", "ci_high")
+ESTIMATE = ("estimate", "ci_low", "ci_high")
+TESTS = ("p_value", "p_clustered", "p_clustered_holm")
+PAIR_COLUMNS = {
+    "turns_tests": ("points", ESTIMATE, TESTS),
+    "comparisons_pairs": ("points", LEAD, TESTS),
+    "segments_pairs": ("points", LEAD, TESTS),
+    "rankings_pairs": ("points", LEAD, TESTS),
+    "likert_pairs": ("number", GAP, TESTS),
+    "direct_assessment_pairs": ("number", GAP, ("p_a_higher", "p_clustered", "p_clustered_holm")),
+    "free_for_all_tests": ("number", ESTIMATE, ("p_independent", "p_value", "p_holm")),
+}
+"""File of pairs → how its gaps are written, the columns of gap and interval, and those of the three p-values."""
+
+
 def test_every_form_has_the_same_numbers(study):
-    """Each model's and pair's cells, as they are written, stand on the page, and on the screen where it has tables; the
-    numbers behind them stand in the JSON and in the CSV file that the answer names."""
+    """Estimate and interval of each model; gap, interval, the paper's p, p by worker and corrected p of each pair: as the
+    CSV file has them that the answer names, so the JSON has them, and so they are written on the page and the screen."""
     _, document, page = study
     answers = leading(document.summaries())
     assert answers
-    text, screen = html.unescape(page.read_text(encoding="utf-8")), printed(document)
-    found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))
-    in_json = [one for one in found["summaries"] if one["section"] in {answer.section for answer in answers}]
+    on_page = cells_of(page.read_text(encoding="utf-8"))
+    screen = [flat(line) for line in printed(document).splitlines()] if len(answers) == 1 else None
+    found = json.loads((folder_of(page) / "report.json").read_text(encoding="utf-8"))["summaries"]
     for answer in answers:
-        (same,) = [one for one in in_json if one == answer.model_dump(mode="json")]
-        for table in (models_table(answer), pairs_table(answer)):
-            for rows in laid_out(table).groups.values():
-                for cells in rows:
-                    assert all(f">{cell}<" in text for cell in cells)
-                    assert len(answers) > 1 or all(cell in screen for cell in cells[:2])
-        lines = [(line["model"], line["estimate"]) for line in same["models"]]
-        check_csv(folder_of(page), answer.model_table, lines)
+        keys = {name: getattr(answer, name) for name in ("section", "technique", "setting", "metric", "question")}
+        (same,) = [one for one in found if keys.items() <= one.items()]
+        models = models_in_csv(folder_of(page), same)
+        assert {line["model"] for line in same["models"]} == set(models)
+        for line in same["models"]:
+            kind, numbers = models[line["model"]]
+            told = [line["estimate"], line["low"], line["high"]]
+            assert cut(told, kind) == pytest.approx(numbers)
+            check_written([line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
+        pairs = pairs_in_csv(folder_of(page), same)
+        assert {(line["first"], line["second"]) for line in same["pairs"]} == set(pairs)
+        corrected = sum(numbers[4] is not None for _, numbers in pairs.values()) > 1
+        for line in same["pairs"]:
+            kind, numbers = pairs[line["first"], line["second"]]
+            told = [line[name] for name in ("gap", "low", "high", "p_paper", "p_clustered", "p_decides")]
+            assert told == pytest.approx(numbers)
+            p_values = [cell_text(p, "p") for p in (numbers[3:] if corrected else numbers[3:5])]
+            name = f"{line['first']} over {line['second']}"
+            check_written([name, *words(numbers[:3], kind), *p_values], on_page, screen)
 
 
-def check_csv(folder, key, lines):
-    """The table has a row of each model with its value; of a row on two models, the other one has the rest."""
-    if not key:
-        return
-    rows = list(csv.DictReader((folder / f"{key}.csv").open(encoding="utf-8", newline="")))
-    for model, value in lines:
-        own = [row for row in rows if model in row.values() or f"'{model}" in row.values()]
-        numbers = [value, None if value is None else 1 - value]
-        assert any(is_among(number, row.values()) for row in own for number in numbers), (key, model, value)
+def test_the_line_of_a_pair_by_hand():
+    """b is ahead by 20 points (5 to 35): the gap and both ends of its interval are turned round, the p-values are not."""
+    details = {"family": "sata, preference", "family_tests": 3}
+    found = Result(name="a − b", n=40, method="by hand", p_value=0.02, p_holm=0.06, details=details)
+    behind = found.but(estimate=-0.2, ci_low=-0.35, ci_high=-0.05)
+    line = PairLine.of("a", "b", behind, 0.003, share=True)
+    assert (line.first, line.second, line.gap, line.low, line.high) == ("b", "a", 0.2, 0.05, 0.35)
+    assert (line.p_paper, line.p_clustered, line.p_decides, line.differs) == (0.003, 0.02, 0.06, False)
+    ahead = PairLine.of("b", "a", found.but(estimate=0.2, ci_low=0.05, ci_high=0.35), 0.003, share=True)
+    assert ahead == line
 
 
-def is_among(value, cells):
-    if value is None:
-        return True
-    numbers = [float(cell) for cell in cells if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)]
-    return any(number == pytest.approx(value, abs=1e-9) for number in numbers)
+def test_each_p_stands_under_its_name():
+    """Of a pair with three different p-values."""
+    table = pairs_table(fake_summary(names=("a", "b", "c")))
+    assert {"p_paper", "p_clustered", "p_decides"} < {column.key for column in table.columns}
+    first = table.rows[0]
+    assert (first["pair"], first["low"], first["gap"], first["high"]) == ("a over b", 0.01, 0.125, 0.2)
+    assert (first["p_paper"], first["p_clustered"], first["p_decides"]) == (0.001, 0.004, 0.012)
+
+
+def test_a_verdict_over_several_questions_counts_pairs_that_differ():
+    """One pair of three differs in each of two questions; the others are tested, and not named."""
+    answers = [fake_summary(names=("a", "b", "c"), setting=setting) for setting in ("s1", "s2")]
+    verdict = verdict_of(answers)
+    assert verdict.startswith("2 of 6 pairs of models differ in 2 questions")
+    assert verdict.count("a is ahead of b") == 2
+    assert "of c" not in verdict
+
+
+def rows_of(folder, key, answer):
+    """The rows of a CSV file that are of the technique, setting, metric and question of an answer."""
+    with (folder / f"{key}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for name in ("technique", "setting", "metric"):
+        rows = [row for row in rows if row.get(name, answer[name]) == answer[name]]
+    return [row for row in rows if row.get("criterion", answer["question"]) == answer["question"]]
+
+
+def number(text):
+    return float(text) if text else None
+
+
+def models_in_csv(folder, answer):
+    """Model → how its numbers are written, and its estimate and interval. A row on two models has those of both."""
+    key, found = answer["model_table"], {}
+    rows = rows_of(folder, key, answer)
+    if key in MODEL_COLUMNS:
+        kind, names = MODEL_COLUMNS[key]
+        told = {line["model"] for line in answer["models"]}
+        own = [row for row in rows if row["model"] in told]  # people stand beside the bots of segments
+        return {row["model"]: (kind, [number(row[name]) for name in names]) for row in own}
+    for row in rows:
+        rate, low, high = (number(row[name]) for name in ("win_rate_a", "ci_low", "ci_high"))
+        found[row["model_a"]] = ("share", [rate, low, high])
+        found[row["model_b"]] = ("share", [1 - rate, 1 - high, 1 - low])
+    return found
+
+
+def pairs_in_csv(folder, answer):
+    """Models, the one ahead first → how their numbers are written; gap, interval, and the three p-values."""
+    found = {}
+    kind, ends, tests = PAIR_COLUMNS[answer["pair_table"]]
+    for row in rows_of(folder, answer["pair_table"], answer):
+        models = (
+            (row["model_a"], row["model_b"]) if "model_a" in row else tuple(re.split(" against | over ", row["name"]))
+        )
+        if len(models) != 2:  # a test of all models at once, or of one
+            continue
+        gap, low, high = (number(row[name]) for name in ends)
+        p_values = [number(row[name]) for name in tests]
+        if gap < 0:
+            assert "p_a_higher" not in tests, "the better model stands first"
+            models, gap, low, high = models[::-1], -gap, -high, -low
+        found[models] = (kind, [gap, low, high, *p_values])
+    return found
+
+
+def cut(numbers, kind):
+    """Files have intervals of shares within 0 and 1."""
+    return [None if one is None else min(1.0, max(0.0, one)) if kind == "share" else one for one in numbers]
+
+
+def words(numbers, kind):
+    """An estimate and its interval as people read them; what is not known is not written."""
+    estimate, low, high = numbers
+    written = [cell_text(estimate, kind), interval_text(low, high, kind)]
+    return [words for words in written if words != ABSENT]
+
+
+def cells_of(page):
+    """The cells of each row of the page's tables, as they are read."""
+    rows = re.findall(r"<tr.*?</tr>", page, flags=re.DOTALL)
+    cells = [re.findall(r"<t[dh].*?</t[dh]>", row, flags=re.DOTALL) for row in rows]
+    return [[flat(html.unescape(re.sub(r"<.*?>", "", cell))) for cell in row] for row in cells]
+
+
+def check_written(cells, on_page, screen):
+    """A row of just these cells stands on the page, and on the screen where it shows tables."""
+    known = [cell for cell in cells if cell != ABSENT]
+    assert known in [[cell for cell in row if cell != ABSENT] for row in on_page], known
+    line = " ".join(known)
+    assert screen is None or line in [" ".join(word for word in line.split() if word != ABSENT) for line in screen], (
+        line
+    )
 
 
 def test_the_tables_beside_the_page_give_the_same_report(study):

@@ -140,7 +140,8 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     frame["winner"] = ["a" if name in ("a0", "a1") else "b" for name in of_a]
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair.win_rate.p_value < 0.05 < pair.by_dialogue.p_value
+    assert pair["p_clustered"] < 0.05 < pair["p_dialogue"] == pair["p_dialogue_holm"]
+    assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"], "the interval says what its p says"
     assert any("might come out differently" in remark for remark in section.remarks)
 
 

@@ -13,6 +13,9 @@ from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.likert import build
 from parlai_humaneval.tables.from_records import tables
 
+KINDS_OF_P = {"p_value": "p_holm", "p_clustered": "p_clustered_holm", "p_effective": "p_effective_holm"}
+"""p of a pair → the same, corrected."""
+
 
 def test_tables_from_elsewhere(tmp_path):
     """Only the exchange columns: means, pairs, no regression; models by name."""
@@ -117,3 +120,19 @@ def test_each_criterion_has_its_answer(tmp_path):
             assert (line.p_paper, line.p_decides) == (pair["p_value"], pair["p_clustered_holm"])
             assert answer.question in line.family
     assert any("(3 tests)" in method.text for method in section.methods())
+
+
+def test_each_p_is_corrected_by_itself(tmp_path):
+    """Holm's correction of three p-values: the least times 3, the next times 2, none below the one before. No two
+    kinds have the same p-values, so that none can stand for another."""
+    frame = ratings_frame({"a": 3.4, "b": 3.0, "c": 2.8})
+    section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
+    pairs = [pair for pair in section.pairs if pair.criterion == "engaging"]
+    told = {tuple(pair[name] for pair in pairs) for kind in KINDS_OF_P.items() for name in kind}
+    assert len(told) == 2 * len(KINDS_OF_P)
+    for name, corrected in KINDS_OF_P.items():
+        first, second, third = sorted(pairs, key=lambda pair: pair[name])
+        least = min(1.0, 3 * first[name])
+        middle = min(1.0, max(least, 2 * second[name]))
+        by_hand = (least, middle, max(middle, third[name]))
+        assert tuple(pair[corrected] for pair in (first, second, third)) == pytest.approx(by_hand), name

@@ -167,6 +167,28 @@ def test_lin_sqr_and_wta_by_hand():
         assert row[f"{name}_boot_low"] <= row[name] <= row[f"{name}_boot_high"]
 
 
+def test_the_p_and_the_resampled_intervals_of_a_pair_by_hand():
+    """eliza, model A, won 1, 3 and 1 of 6 turns with three workers.
+
+    Rate 5/18 with CR1 variance 3/2 · (4/9 + 16/9 + 4/9) / 18² = 1/81, so t = −2 with 2 degrees of freedom, of which
+    p = 1 − 2/√6. Of 27 resamples of workers 8 hold only those with one turn won and 1 only the one with three: more than
+    2.5 % each, so that the interval ends there.
+    """
+    section = section_of(PREFERRED)
+    whole = section.pairs[0]
+    assert whole["lin"] == pytest.approx(5 / 18)
+    assert whole["p_clustered"] == pytest.approx(1 - 2 / 6**0.5)
+    assert whole["p_value"] == pytest.approx(2 * sum(math.comb(18, wins) for wins in range(6)) / 2**18)
+    t_of_two = 0.95 * (2 / (1 - 0.95**2)) ** 0.5
+    whole_t = (5 / 18 - t_of_two / 9, 5 / 18 + t_of_two / 9)
+    assert (max(0, whole["lin_low"]), whole["lin_high"]) == pytest.approx((max(0, whole_t[0]), whole_t[1]))
+    ends = {"lin": (1 / 6, 1 / 2), "sqr": (1 / 26, 1 / 2), "wta": (0, 1 / 2)}
+    for name, (low, high) in ends.items():
+        assert (whole[f"{name}_boot_low"], whole[f"{name}_boot_high"]) == pytest.approx((low, high)), name
+    (eliza,) = [row for row in section.models if row.model == "eliza"]
+    assert (eliza["boot_low"], eliza["boot_high"]) == pytest.approx((1 / 6, 1 / 2))
+
+
 def test_bootstrap_intervals_of_pairs_are_those_of_resampled_workers():
     """Of Lin, Sqr and WTA: with the seed and draws asked for, near the t interval of many workers."""
     records = make_study(30, 2)
@@ -389,6 +411,20 @@ def test_ticks_by_hand():
     assert (nothing["a"]["share"], nothing["a"]["n"], nothing["b"]["share"]) == (0.25, 4, 0.25)
     left = make_ticked("d9", [[ENGAGING]] * 3, worker="w9", status="partial")
     assert section_of([*TICKED, left]).models[0].n == 4
+
+
+def test_later_turns_of_single_models_by_hand():
+    """Turn by turn found good: yes yes no yes, and yes yes no no. All: 5 of 8; from turn 2: 3 of 6; from turn 3: 1 of 4.
+    Both dialogues are at least half good, of turns 3 on only the first."""
+    given = {"d1": [[ENGAGING], [ENGAGING], [], [ENGAGING]], "d2": [[ENGAGING], [ENGAGING], [], []]}
+    records = [make_ticked(name, ticks, model="a", worker=f"w{name}") for name, ticks in given.items()]
+    (row,) = [row for row in section_of(records).models if row.metric == ENGAGING]
+    assert [row[name] for name in ("win_rate", "win_rate_from_2", "win_rate_from_3")] == [5 / 8, 3 / 6, 1 / 4]
+    assert (row["dialogues_won"], row["dialogues_won_from_3"]) == (1, 1 / 2)
+    assert [row[f"win_rate_from_{turn}_{end}"] for turn in (2, 3) for end in ("low", "high")] == [
+        *(row.from_2.ci_low, row.from_2.ci_high),
+        *(row.from_3.ci_low, row.from_3.ci_high),
+    ]
 
 
 def test_share_of_dialogues_is_that_of_the_reference(gold_cases):

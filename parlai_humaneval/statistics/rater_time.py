@@ -167,6 +167,9 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
 
     Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
 
+    Assumes that a conversation's time is spread evenly over its turns, and that times that are missing are like the
+    median.
+
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables

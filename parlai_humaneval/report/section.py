@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.result import Result
@@ -120,6 +120,7 @@ class Summary(Part):
         section: key of the section.
         what: what the values are, as the label of an axis: "turns in which the reply was chosen".
         verdict: the answer in one sentence, with interval and p-value.
+        pairs: the largest gap first, and last those that have none.
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
@@ -138,6 +139,11 @@ class Summary(Part):
     model_table: str
     pair_table: str
     remarks: list[str]
+
+    @field_validator("pairs")
+    @classmethod
+    def _largest_gap_first(cls, pairs: list[PairLine]) -> list[PairLine]:
+        return sorted(pairs, key=lambda pair: -1.0 if pair.gap is None else pair.gap, reverse=True)
 
 
 class Section(Part, ABC):

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.deciding import apart_words, holm_methods
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
@@ -227,8 +227,8 @@ def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[Ran
     if len(tested) == 1:
         told += f" {tested[0].sentence('by their places')}."
     elif tested:
-        apart = pairs_apart(sum(bool(pair.differs) for pair in tested), len(tested), "models")
-        told += f" {apart[:1].upper()}{apart[1:]}, clustered by {counted(ranking.n_workers, 'worker')}."
+        apart = apart_words([pair.line() for pair in tested], "models")
+        told += f" {apart} (clustered by {counted(ranking.n_workers, 'worker')})."
     if ranking.tau.estimate is not None:
         limits = f" ({signed_range(ranking.tau.ci_low, ranking.tau.ci_high)})" if ranking.tau.ci_low is not None else ""
         picks = f"picks of {counted(ranking.tau.n, 'turn')}"

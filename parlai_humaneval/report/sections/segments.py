@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.deciding import holm_methods, rough_guides
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -726,6 +726,7 @@ def _remarks(analysis: Analysis) -> Iterator[str]:
 def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
         yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
+    yield from rough_guides(pair.win_rate for pair in analysis.pairs)
     if len(analysis.models) == 1:
         yield "Only one bot was judged: there are no win rates, ranks or comparisons."
     if len(analysis.lengths) == 1:

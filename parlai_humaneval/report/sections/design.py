@@ -11,7 +11,7 @@ import pandas as pd
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ALPHA, Options, Part, Section
+from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.design import (
@@ -62,7 +62,8 @@ class MeasureRow(Row):
     is about levels, of which a comparison within workers is free. ``design_effect``, ``effective_n``: of the mean level,
     by worker; ``effective_n`` is not above ``n``. ``detectable_gap``: between two models, the median over pairs, clustered
     by worker, found with power .8 at two-sided .05; ``_largest``: of the pair with the least data; ``_independent``: if all
-    answers were independent. ``unit``: of gaps. ``sentence``: the same in words.
+    answers were independent. ``unit``: of gaps. ``sentence``: the same in words. ``group``: the models that stood side by
+    side, where a question was asked of several groups of models; else "".
     """
 
     FROM = published(ends("by_worker", "icc_worker", "icc_worker"), icc_dialogue="by_dialogue.estimate")
@@ -71,6 +72,7 @@ class MeasureRow(Row):
     technique: str
     setting: str
     metric: str
+    group: str
     unit: Unit
     n: int
     n_workers: int
@@ -92,13 +94,16 @@ class MeasureRow(Row):
     sentence: str
 
 
-class GapRow(Part):
+class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
+    ``clustered``: the mean gap, tested against 0 with CR1 by worker.
     ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
     worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give that ratio.
     """
+
+    FROM = published(gap="clustered.estimate", n="clustered.n", standard_error="clustered.details.standard_error")
 
     source: Source
     technique: str
@@ -107,10 +112,8 @@ class GapRow(Part):
     unit: Unit
     model_a: str
     model_b: str
-    n: int
+    clustered: Result
     n_workers: int
-    gap: float
-    standard_error: Score
     standard_error_independent: Score
     variance_ratio: Score
     per_worker: Score
@@ -119,15 +122,22 @@ class GapRow(Part):
     detectable_gap: Score
     detectable_gap_independent: Score
 
+    @property
+    def standard_error(self) -> Score:
+        """Of the gap, clustered by worker; None where it cannot be estimated."""
+        return _detail(self.clustered, "standard_error")
+
 
 def _name_of(row: MeasureRow | GapRow) -> str:
-    """“preference (sata, sata_user)”."""
-    where = ", ".join(text for text in (row.technique, row.setting) if text)
+    """“preference (sata, sata_user)”; of one of several groups of models also “(…, eliza – retrieval)”."""
+    group = row.group if isinstance(row, MeasureRow) else ""
+    where = ", ".join(text for text in (row.technique, row.setting, group) if text)
     return f"{row.metric} ({where})" if where else row.metric
 
 
 _LABELS: Labels = {
     "metric": ("Measure", "text"),
+    "group": ("Models", "text"),
     "n": ("Answers", "count"),
     "variance_ratio": ("Ratio of variances", "number"),
     "icc_for_planning": ("ICC for plan", "number"),
@@ -147,12 +157,12 @@ _LABELS: Labels = {
     "standard_error_independent": ("if independent", "number"),
 }
 _MEASURE = columns(
-    "source technique setting metric n n_workers variance_ratio icc_for_planning unit detectable_gap "
+    "source technique setting metric group n n_workers variance_ratio icc_for_planning unit detectable_gap "
     "detectable_gap_largest detectable_gap_independent",
     _LABELS,
 )
 _LIKENESS = columns(
-    "source technique setting metric n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
+    "source technique setting metric group n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
     "design_effect effective_n",
     _LABELS,
 )
@@ -251,7 +261,10 @@ def build(tables: Tables, options: Options) -> Design | None:
     if not found:
         return None
     gaps = [[_gap_row(measure, gap) for gap in measure.gaps] for measure in found]
-    rows = [_measure_row(measure, own, options.level) for measure, own in zip(found, gaps, strict=True)]
+    rows = [
+        _measure_row(measure, group, own, options.level)
+        for measure, group, own in zip(found, _groups(found), gaps, strict=True)
+    ]
     section = Design(measures=rows, pairs=[row for own in gaps for row in own])
     told = next((row for row in rows if row.detectable_gap is not None), rows[0])
     section.headline = told.sentence
@@ -259,7 +272,18 @@ def build(tables: Tables, options: Options) -> Design | None:
     return section
 
 
-def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> MeasureRow:
+def _groups(measures: Sequence[Measure]) -> list[str]:
+    """Of each measure the models that it is of, where the same was asked of several groups of models; else empty."""
+    asked = [(one.source, one.technique, one.setting, one.metric) for one in measures]
+    return [
+        " – ".join(sorted({name for gap in measure.gaps for name in (gap.model_a, gap.model_b)}))
+        if asked.count(question) > 1
+        else ""
+        for measure, question in zip(measures, asked, strict=True)
+    ]
+
+
+def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
     alike = measure.alike
     by_worker, by_dialogue = (_icc(alike, of, name, level) for of, name in _clusters(alike))
     effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
@@ -268,6 +292,7 @@ def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> Meas
         technique=measure.technique,
         setting=measure.setting,
         metric=measure.metric,
+        group=group,
         unit=measure.unit,
         n=alike.n,
         n_workers=len(set(alike.workers)),
@@ -332,7 +357,8 @@ def _effective(n: int, result: Result) -> Score:
 
 
 def _gap_row(measure: Measure, gap: GapData) -> GapRow:
-    clustered = clustered_mean(gap.values, gap.workers, null=0.0)
+    name = f"gap of {gap.model_a} and {gap.model_b}"
+    clustered = clustered_mean(gap.values, gap.workers, name=name, null=0.0)
     error = _detail(clustered, "standard_error")
     n = gap.values.size
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
@@ -348,10 +374,8 @@ def _gap_row(measure: Measure, gap: GapData) -> GapRow:
         unit=measure.unit,
         model_a=gap.model_a,
         model_b=gap.model_b,
-        n=n,
+        clustered=clustered,
         n_workers=len(set(gap.workers)),
-        gap=float(gap.values.mean()),
-        standard_error=error,
         standard_error_independent=independent,
         variance_ratio=ratio,
         per_worker=m,

@@ -23,6 +23,8 @@ from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
+SIMULATED_IN_FIGURE = {"": "", "simulated": "simulated raters", "mixed": "simulated and real raters, mixed"}
+"""What the figure itself says by the kind of its raters, as it goes into papers without its page."""
 FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
@@ -86,7 +88,12 @@ def write_document(
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
         raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
-    drawn = {} if figure is None else {"figure.svg": to_file(figure, "svg"), "figure.pdf": to_file(figure, "pdf")}
+    note = SIMULATED_IN_FIGURE[document.facts.rater_kinds.kind]
+    drawn = (
+        {}
+        if figure is None
+        else {"figure.svg": to_file(figure, "svg", note), "figure.pdf": to_file(figure, "pdf", note)}
+    )
     names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data)]
     html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
     for name in _written_before(folder):
@@ -110,10 +117,10 @@ def write_document(
 
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
     """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
-    raters = document.facts.raters
+    facts = document.facts
     for key, table in _tables(document).items():
-        yield f"{key}.csv", _frame(table, raters.kinds.kind)
-        yield f"{key}.tex", to_latex(table, raters.note)
+        yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
+        yield f"{key}.tex", to_latex(table, facts.note)
     references = references_of(document)
     if references:
         yield "references.bib", "\n\n".join(reference.bibtex for reference in references) + "\n"
@@ -126,7 +133,7 @@ def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
 
 def _readme(document: Document, data: Mapping[TableName, pd.DataFrame]) -> str:
     """What each file is; simulated raters are named in its first line."""
-    note = document.facts.raters.note
+    note = document.facts.note
     lines = [
         *([f"**{note}**", ""] if note else []),
         f"# {document.facts.title}",

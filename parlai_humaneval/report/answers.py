@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine, Summary
+from parlai_humaneval.report.deciding import ahead_of_all, winner_words
+from parlai_humaneval.report.section import ModelLine, PairLine, Summary
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, IntervalFigure, IntervalPoint, TableColumn
 from parlai_humaneval.statistics.wording import counted, p_words
 
@@ -56,13 +57,23 @@ def verdict_of(answers: Sequence[Summary]) -> str:
     how = "tested by worker, corrected within each question"
     if not apart:
         return f"None of {counted(len(tested), 'pair')} of models can be told apart in {where} ({how})."
-    named = "; ".join(
-        f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})"
-        for answer, pair in apart[:NAMED]
-    )
-    more = f"; and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
+    told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]
+    named = "; ".join(words for words, _ in told[:NAMED])
+    left = len(apart) - sum(pairs for _, pairs in told[:NAMED])
+    more = f"; and {left:,} more" if left else ""
     verb = "differs" if len(apart) == 1 else "differ"
     return f"{len(apart):,} of {counted(len(tested), 'pair')} of models {verb} in {where} ({how}): {named}{more}."
+
+
+def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
+    """Who is ahead of whom, and how many pairs that tells of: of a model ahead of all others once, then pair by pair."""
+    winner = ahead_of_all(answer.pairs)
+    won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
+    if winner:
+        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {p_words(max(won))})", len(won)
+    for pair in answer.pairs:
+        if pair.differs and pair.first != winner:
+            yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {p_words(pair.p_decides)})", 1
 
 
 def name_of(answer: Summary) -> str:
@@ -180,24 +191,6 @@ def _pair_points(pairs: Sequence[PairLine]) -> list[IntervalPoint]:
         for pair in pairs
         if pair.gap is not None
     ]
-
-
-def disagreements(answers: Sequence[Summary]) -> str:
-    """In one sentence of which pairs the paper's test and the one by worker say different things; else empty."""
-    differing = [
-        f"{pair.first} and {pair.second}{f' ({name_of(answer)})' if len(answers) > 1 else ''}"
-        for answer in answers
-        for pair in answer.pairs
-        if pair.p_paper is not None and pair.p_clustered is not None
-        if (pair.p_paper < ALPHA) != (pair.p_clustered < ALPHA)
-    ]
-    if not differing:
-        return ""
-    more = f" and {len(differing) - NAMED:,} more" if len(differing) > NAMED else ""
-    return (
-        f"The paper's test, which takes every answer for independent, and the one by worker disagree on "
-        f"{', '.join(differing[:NAMED])}{more}; the verdict goes by the one by worker."
-    )
 
 
 def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str) -> str:

@@ -16,6 +16,7 @@ from parlai_humaneval.statistics.wording import (
     points_range,
     points_words,
     seconds_words,
+    unsigned_zero,
 )
 
 MINUS = "−"
@@ -142,7 +143,7 @@ def cell_text(value: Cell, kind: CellKind) -> str:
         return value
     if kind == "count":
         return f"{round(value):,}".replace("-", MINUS)
-    return _WRITTEN.get(kind, _number)(float(value)).replace("-", MINUS)
+    return unsigned_zero(_WRITTEN.get(kind, _number)(float(value))).replace("-", MINUS)
 
 
 def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:

@@ -1,18 +1,61 @@
-"""The p-value that decides, in words, and how it was corrected."""
+"""What decides: which p-value, how it was corrected, which pair is the clearest, and who is ahead of all others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from parlai_humaneval.report.section import PairLine
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, p_words
 
+SMALLEST = 0.0001
+"""Smaller p are written “< .0001”, and no pair is clearer than another by them."""
 
-def pairs_apart(apart: int, of: int, what: str) -> str:
-    """“2 of 3 pairs of models differ after Holm's correction”; “none of 3 pairs of models differs …”."""
+
+def clearness(pair: PairLine) -> tuple[float, float]:
+    """For sorting, the clearest pair first: the smallest p that decides, and of equal ones the largest gap."""
+    p = 1.0 if pair.p_decides is None else max(pair.p_decides, SMALLEST)
+    return p, -(pair.gap or 0.0)
+
+
+def ahead_of_all(pairs: Sequence[PairLine]) -> str | None:
+    """The model that is ahead of every other one by the tests that decide; None where there is none.
+
+    With fewer than three models the one pair says as much.
+    """
+    models = {name for pair in pairs for name in (pair.first, pair.second)}
+    for model in sorted(models) if len(models) > 2 else ():
+        of_model = [pair for pair in pairs if model in (pair.first, pair.second)]
+        won = all(pair.first == model and pair.differs for pair in of_model)
+        if won and {pair.second for pair in of_model} == models - {model}:
+            return model
+    return None
+
+
+def winner_words(pairs: Sequence[PairLine]) -> str:
+    """“retrieval is ahead of both others”; empty where no model is ahead of all others."""
+    winner = ahead_of_all(pairs)
+    others = len({name for pair in pairs for name in (pair.first, pair.second)}) - 1
+    return f"{winner} is ahead of {'both' if others == 2 else f'all {others}'} others" if winner else ""
+
+
+def apart_words(pairs: Sequence[PairLine], what: str) -> str:
+    """How many of several pairs of ``what`` differ, and which model is ahead of all others.
+
+    “2 of 3 pairs of models differ after Holm's correction: a is ahead of both others”; “None of 3 pairs … differs …”.
+    """
+    apart = sum(bool(pair.differs) for pair in pairs)
     verb = "differ" if apart > 1 else "differs"
-    return f"{apart or 'none'} of {counted(of, 'pair')} of {what} {verb} after Holm's correction"
+    winner = winner_words(pairs) if what == "models" else ""
+    told = f"{apart or 'None'} of {counted(len(pairs), 'pair')} of {what} {verb} after Holm's correction"
+    return f"{told}: {winner}" if winner else told
+
+
+def rough_guides(results: Iterable[Result]) -> list[str]:
+    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound."""
+    notes = (note for result in results if result.estimate is not None for note in result.notes if "rough" in note)
+    return list(dict.fromkeys(f"{note[:1].upper()}{note[1:]}." for note in notes))
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:

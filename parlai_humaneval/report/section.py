@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.result import Result
@@ -120,6 +120,7 @@ class Summary(Part):
         section: key of the section.
         what: what the values are, as the label of an axis: "turns in which the reply was chosen".
         verdict: the answer in one sentence, with interval and p-value.
+        pairs: the largest gap first, and last those that have none.
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
@@ -138,6 +139,11 @@ class Summary(Part):
     model_table: str
     pair_table: str
     remarks: list[str]
+
+    @field_validator("pairs")
+    @classmethod
+    def _largest_gap_first(cls, pairs: list[PairLine]) -> list[PairLine]:
+        return sorted(pairs, key=lambda pair: -1.0 if pair.gap is None else pair.gap, reverse=True)
 
 
 class Section(Part, ABC):
@@ -182,15 +188,19 @@ Builder = Callable[[Tables, Options], "Section | None"]
 """Makes a section; None where the tables hold nothing for it."""
 
 
-def disagreement(what: str, p_independent: float | None, p_clustered: float | None, alpha: float = ALPHA) -> str | None:
+def disagreement(
+    what: str, p_independent: float | None, p_clustered: float | None, *, corrected: bool = False
+) -> str | None:
     """A sentence where the test that takes every observation for independent and the clustered one disagree.
 
-    ``what`` begins the sentence: "A against B (preference)". None where they agree, or one of them cannot be made.
+    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones. None where
+    they agree, or one of them cannot be made.
     """
-    if p_independent is None or p_clustered is None or (p_independent < alpha) == (p_clustered < alpha):
+    if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
-    first, second = p_words(p_independent), p_words(p_clustered)
-    if p_independent < alpha:
+    holm = ", corrected" if corrected else ""
+    first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
+    if p_independent < ALPHA:
         return (
             f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
             f"are taken together ({second}). Believe the second."
@@ -199,3 +209,8 @@ def disagreement(what: str, p_independent: float | None, p_clustered: float | No
         f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
         f"worker are taken together ({second}): workers agree with each other more than chance would have it."
     )
+
+
+def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
+    """The sentence of :func:`disagreement` on two results, by the p-values to go by: corrected ones where there are."""
+    return disagreement(what, paper.p_decides, clustered.p_decides, corrected=clustered.p_decides != clustered.p_value)

@@ -10,7 +10,7 @@ from parlai_humaneval.report.rows import Row, both_tests, ends, published
 from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.wording import percent, percent_range
+from parlai_humaneval.statistics.wording import counted, percent, percent_range
 
 
 class WonPair(Row):
@@ -82,13 +82,16 @@ class WonPair(Row):
         return lines if self.a_leads else lines[::-1]
 
     def sentence(self, where: str) -> str:
-        """“a won 62 % of the comparisons with b that were decided, WHERE; 95 % interval 51–72 %, p = .031”."""
+        """“a won 62 % of the comparisons with b that were decided, WHERE (1 tie left out); 95 % interval 47–72 %, p = .31;
+        they cannot be told apart”."""
         rate = self.win_rate if self.a_leads else self.win_rate_b
         shares = percent_range(rate.ci_low, rate.ci_high)
         interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
+        ties = f" ({counted(self.ties, 'tie')} left out)" if self.ties else ""
+        apart = "; they cannot be told apart" if self.differs is False else ""
         return (
-            f"{self.leader} won {percent(rate.estimate)} of the comparisons with {self.other} that were decided, {where}; "
-            f"{interval}, {deciding_p(self.win_rate.p_value, self.win_rate.p_holm)}"
+            f"{self.leader} won {percent(rate.estimate)} of the comparisons with {self.other} that were decided, {where}"
+            f"{ties}; {interval}, {deciding_p(self.win_rate.p_value, self.win_rate.p_holm)}{apart}"
         )
 
 

@@ -10,7 +10,12 @@ ABSENT = "–"
 
 def number_words(value: float | None) -> str:
     """Three decimals, or the dash where there is no value."""
-    return ABSENT if value is None else f"{value:.3f}"
+    return ABSENT if value is None else unsigned_zero(f"{value:.3f}")
+
+
+def unsigned_zero(text: str) -> str:
+    """A number in words without the minus that rounding left before a zero: “-0.000” is “0.000”."""
+    return text if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 
 def p_words(p: float | None) -> str:
@@ -34,14 +39,14 @@ def p_relation(p: float) -> str:
 
 def percent(share: float | None) -> str:
     """“68 %”, or the dash."""
-    return ABSENT if share is None else f"{100 * share:.0f} %"
+    return ABSENT if share is None else unsigned_zero(f"{100 * share:.0f} %")
 
 
 def percent_range(low: float | None, high: float | None) -> str:
     """“59–76 %”, or the dash where the interval cannot be estimated."""
     if low is None or high is None:
         return ABSENT
-    return f"{100 * low:.0f}–{100 * high:.0f} %"
+    return f"{unsigned_zero(f'{100 * low:.0f}')}–{unsigned_zero(f'{100 * high:.0f}')} %"
 
 
 def seconds_words(seconds: float | None) -> str:
@@ -60,6 +65,11 @@ def money_words(amount: float | None) -> str:
         return ABSENT
     digits = 2 if abs(amount) >= 0.1 or amount == 0 else 1 - math.floor(math.log10(abs(amount)))
     return f"{amount:,.{digits}f}"
+
+
+def hours_words(hours: float) -> str:
+    """“1.25”, “under 0.01” or “0”."""
+    return "0" if hours == 0 else "under 0.01" if hours < 0.005 else f"{hours:.2f}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -23,8 +23,6 @@ from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
-SIMULATED_IN_FIGURE = {"": "", "simulated": "simulated raters", "mixed": "simulated and real raters, mixed"}
-"""What the figure itself says by the kind of its raters, as it goes into papers without its page."""
 FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
@@ -88,7 +86,7 @@ def write_document(
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
         raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
-    note = SIMULATED_IN_FIGURE[document.facts.rater_kinds.kind]
+    note = _in_figure(document.facts.rater_kinds.kind)
     drawn = (
         {}
         if figure is None
@@ -113,6 +111,11 @@ def write_document(
         write_csv(frame, folder / f"{name}.csv")
     page.write_text(html, encoding="utf-8")
     return [page, *(folder / name for name in names)]
+
+
+def _in_figure(kind: str) -> str:
+    """What the figure itself says of simulated raters, as it goes into papers without its page."""
+    return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
 
 
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:

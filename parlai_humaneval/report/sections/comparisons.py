@@ -8,10 +8,10 @@ from typing import ClassVar, TypeVar
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import holm_methods, pairs_apart
+from parlai_humaneval.report.deciding import ahead_of_all, apart_words, clearness, holm_methods, rough_guides
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.correction import Family
@@ -177,7 +177,7 @@ class Comparisons(Section):
         return [
             figure
             for place, pairs in enumerate(grouped(self.pairs), 1)
-            for figure in _figures(self.models, pairs, place)
+            for figure in _figures(self.models, pairs, place, of_several=len(grouped(self.pairs)) > 1)
         ]
 
     def methods(self) -> list[Method]:
@@ -283,14 +283,9 @@ def _headline(section: Comparisons) -> str:
 
 
 def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:
-    """The one with the smallest p that decides; of equal ones the one furthest from one half. None where all are tied."""
+    """By :func:`clearness`; None where all are tied."""
     decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
-    return min(decided, key=_clearness, default=None)
-
-
-def _clearness(pair: ComparedPair) -> tuple[float, float, float]:
-    p_decides, p = (1.0 if p is None else p for p in (pair.win_rate.p_decides, pair.win_rate.p_value))
-    return p_decides, p, -abs((pair.win_rate.estimate or 0.0) - 0.5)
+    return min(decided, key=lambda pair: clearness(pair.line()), default=None)
 
 
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
@@ -301,11 +296,12 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
     sentence = clearest.sentence(group_words(clearest))
     if len(pairs) == 1:
         return f"{sentence}."
-    different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
     one_group = len({pair.group for pair in pairs}) == 1
-    named = f" ({_named(different)})" if different and one_group else ""
-    apart = pairs_apart(len(different), len(pairs), "models")
-    return f"{_order(models, clearest)}{apart[0].upper()}{apart[1:]}{named}; the clearest: {sentence}."
+    lines = [pair.line() for pair in pairs]
+    apart = apart_words(lines, "models" if one_group else "models and questions")
+    different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
+    named = f" ({_named(different)})" if different and one_group and not ahead_of_all(lines) else ""
+    return f"{_order(models, clearest)}{apart}{named}; the clearest: {sentence}."
 
 
 def _named(pairs: Sequence[ComparedPair]) -> str:
@@ -336,8 +332,12 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     """What a reader must know of one group."""
     where = group_words(pairs[0])
     for pair in pairs:
-        told = disagreement(f"{pair.names()}, {where}", pair.paper.p_decides, pair.win_rate.p_decides)
+        told = results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
         yield from (sentence for sentence in (told, _few_dialogues(pair)) if sentence)
+    yield from rough_guides(pair.win_rate for pair in pairs)
+    ties = sum(pair.ties for pair in pairs)
+    if ties and len(pairs) > 1:
+        yield f"{where}: {counted(ties, 'tie')} left out of win rates."
     yield from filter(None, map(_habit, first))
     undecided = [pair.names() for pair in pairs if pair.win_rate.estimate is None]
     if undecided:
@@ -351,8 +351,8 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
 
 
 def _few_dialogues(pair: ComparedPair) -> str | None:
-    """A difference of two handfuls of dialogues may be no difference of their models."""
-    by_worker, by_dialogue = pair.win_rate.p_value, pair.by_dialogue.p_value
+    """A difference of two handfuls of dialogues may be no difference of their models; p corrected over the pairs."""
+    by_worker, by_dialogue = pair.win_rate.p_decides, pair.by_dialogue.p_decides
     if by_worker is None or by_dialogue is None or by_worker >= ALPHA or by_dialogue < ALPHA:
         return None
     return (
@@ -380,13 +380,16 @@ def _left_out(comparisons: int) -> list[str]:
     ]
 
 
-def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int) -> Iterator[Figure]:
-    title = group_words(pairs[0])
+def _figures(
+    all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair], place: int, *, of_several: bool
+) -> Iterator[Figure]:
+    """Of one group; captions name it where it is one ``of_several``."""
+    title = f", {group_words(pairs[0])}" if of_several else ""
     rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
     estimated = sum(rate.estimate is not None for _, rate in rates)
     yield from interval_figures(
         f"comparisons_win_rates_{place}",
-        f"Win rates, {title}{BY_ITSELF if estimated > 1 else ''}",
+        f"Win rates{title}{BY_ITSELF if estimated > 1 else ''}",
         "win rate of the first-named model, clustered interval",
         rates,
         reference=0.5,
@@ -394,7 +397,7 @@ def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair],
     )
     yield from interval_figures(
         f"comparisons_strengths_{place}",
-        f"Strengths, {title}",
+        f"Strengths{title}",
         "log odds against the mean of the models, clustered interval",
         [(row.model, row.strength) for row in all_models if row.group == pairs[0].group],
         reference=0.0,
@@ -402,7 +405,7 @@ def _figures(all_models: Sequence[ComparedModel], pairs: Sequence[ComparedPair],
     models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
     if len(models) > 2:
         of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
-        yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column, {title}", models, of_pairs)
+        yield matrix_of(f"comparisons_matrix_{place}", f"Win rate of row over column{title}", models, of_pairs)
 
 
 _LABELS: Labels = {

@@ -31,7 +31,7 @@ from parlai_humaneval.statistics.crowd_time import (
 from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, spent_by_unit
 from parlai_humaneval.statistics.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.win_rates import effective_win_rate
-from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.statistics.wording import counted, hours_words
 from parlai_humaneval.tables.from_records import Tables
 
 MOST_CURVES = 8
@@ -209,14 +209,14 @@ def _headline(section: CrowdTime) -> str:
     parts = []
     if section.spent:
         hours = sum(one.hours for one in section.spent)
-        parts.append(f"Raters spent {hours:.1f} hours.")
+        parts.append(f"Raters spent {f'{hours:.1f}' if hours >= 0.1 else hours_words(hours)} hours.")
     told = [pair for pair in section.pairs if pair.sustained_hours is not None]
     if told:
         best = min(told, key=lambda pair: pair.sustained_hours or 0.0)
         parts.append(
             f"{len(told)} of {counted(len(section.pairs), 'comparison')} of two models became significant by the paper's "
             f"test and stayed so; the fastest was {best.model_a} against {best.model_b} ({_group_words(best)}) after "
-            f"{best.sustained_hours:.2f} rater hours, {_allowed(best)}."
+            f"{hours_words(best.sustained_hours or 0.0)} rater hours, {_allowed(best)}."
         )
     elif section.pairs:
         parts.append("No two models became different for good by the paper's test within the time that was spent.")
@@ -228,7 +228,7 @@ def _allowed(pair: PairTime) -> str:
         return "for which there is no p-value that allows for looking"
     if pair.anytime_hours is None:
         return "though not by the p-value that allows for looking after every answer"
-    return f"and after {pair.anytime_hours:.2f} by the p-value that allows for looking after every answer"
+    return f"and after {hours_words(pair.anytime_hours)} by the p-value that allows for looking after every answer"
 
 
 def _reuse(most: int | None) -> str:

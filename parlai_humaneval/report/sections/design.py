@@ -62,7 +62,8 @@ class MeasureRow(Row):
     is about levels, of which a comparison within workers is free. ``design_effect``, ``effective_n``: of the mean level,
     by worker; ``effective_n`` is not above ``n``. ``detectable_gap``: between two models, the median over pairs, clustered
     by worker, found with power .8 at two-sided .05; ``_largest``: of the pair with the least data; ``_independent``: if all
-    answers were independent. ``unit``: of gaps. ``sentence``: the same in words.
+    answers were independent. ``unit``: of gaps. ``sentence``: the same in words. ``group``: the models that stood side by
+    side, where a question was asked of several groups of models; else "".
     """
 
     FROM = published(ends("by_worker", "icc_worker", "icc_worker"), icc_dialogue="by_dialogue.estimate")
@@ -71,6 +72,7 @@ class MeasureRow(Row):
     technique: str
     setting: str
     metric: str
+    group: str
     unit: Unit
     n: int
     n_workers: int
@@ -121,13 +123,15 @@ class GapRow(Part):
 
 
 def _name_of(row: MeasureRow | GapRow) -> str:
-    """“preference (sata, sata_user)”."""
-    where = ", ".join(text for text in (row.technique, row.setting) if text)
+    """“preference (sata, sata_user)”; of one of several groups of models also “(…, eliza – retrieval)”."""
+    group = row.group if isinstance(row, MeasureRow) else ""
+    where = ", ".join(text for text in (row.technique, row.setting, group) if text)
     return f"{row.metric} ({where})" if where else row.metric
 
 
 _LABELS: Labels = {
     "metric": ("Measure", "text"),
+    "group": ("Models", "text"),
     "n": ("Answers", "count"),
     "variance_ratio": ("Ratio of variances", "number"),
     "icc_for_planning": ("ICC for plan", "number"),
@@ -147,12 +151,12 @@ _LABELS: Labels = {
     "standard_error_independent": ("if independent", "number"),
 }
 _MEASURE = columns(
-    "source technique setting metric n n_workers variance_ratio icc_for_planning unit detectable_gap "
+    "source technique setting metric group n n_workers variance_ratio icc_for_planning unit detectable_gap "
     "detectable_gap_largest detectable_gap_independent",
     _LABELS,
 )
 _LIKENESS = columns(
-    "source technique setting metric n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
+    "source technique setting metric group n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
     "design_effect effective_n",
     _LABELS,
 )
@@ -251,7 +255,10 @@ def build(tables: Tables, options: Options) -> Design | None:
     if not found:
         return None
     gaps = [[_gap_row(measure, gap) for gap in measure.gaps] for measure in found]
-    rows = [_measure_row(measure, own, options.level) for measure, own in zip(found, gaps, strict=True)]
+    rows = [
+        _measure_row(measure, group, own, options.level)
+        for measure, group, own in zip(found, _groups(found), gaps, strict=True)
+    ]
     section = Design(measures=rows, pairs=[row for own in gaps for row in own])
     told = next((row for row in rows if row.detectable_gap is not None), rows[0])
     section.headline = told.sentence
@@ -259,7 +266,18 @@ def build(tables: Tables, options: Options) -> Design | None:
     return section
 
 
-def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> MeasureRow:
+def _groups(measures: Sequence[Measure]) -> list[str]:
+    """Of each measure the models that it is of, where the same was asked of several groups of models; else empty."""
+    asked = [(one.source, one.technique, one.setting, one.metric) for one in measures]
+    return [
+        " – ".join(sorted({name for gap in measure.gaps for name in (gap.model_a, gap.model_b)}))
+        if asked.count(question) > 1
+        else ""
+        for measure, question in zip(measures, asked, strict=True)
+    ]
+
+
+def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
     alike = measure.alike
     by_worker, by_dialogue = (_icc(alike, of, name, level) for of, name in _clusters(alike))
     effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
@@ -268,6 +286,7 @@ def _measure_row(measure: Measure, gaps: Sequence[GapRow], level: float) -> Meas
         technique=measure.technique,
         setting=measure.setting,
         metric=measure.metric,
+        group=group,
         unit=measure.unit,
         n=alike.n,
         n_workers=len(set(alike.workers)),

@@ -32,7 +32,7 @@ from parlai_humaneval.report.section import (
     Part,
     Section,
     Summary,
-    disagreement,
+    results_disagree,
 )
 from parlai_humaneval.report.views import (
     Cell,
@@ -590,12 +590,13 @@ def _headline(section: DirectAssessment) -> str:
     best, *others = scored
     interval = signed_range(best.overall.ci_low, best.overall.ci_high)
     sure = "no interval" if interval == ABSENT else f"{100 * best.overall.level:.0f} % interval {interval}"
-    is_rated = "is rated best" if others else "is rated"
+    surely = all(pair.differs for pair in section.pairs if best.model in (pair.model_a, pair.model_b))
+    is_rated = "is rated" if not others else "is rated best" if surely else "has the highest mean as rated"
     named = f"{best.model} {is_rated} by {who}: overall z {signed(best.overall.estimate)} ({sure})"
     ranked = ", ".join(f"{model.model} {signed(model.overall.estimate)}" for model in others)
     then = f", then {ranked}" if others else ""
     verdict = _verdict(section.pairs, section.workers.counted)
-    return f"{named}{then}{f'; {verdict}' if verdict else ''}."
+    return f"{named}{then}{f'; {verdict}' if verdict and surely else f', but {verdict}' if verdict else ''}."
 
 
 def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
@@ -612,6 +613,7 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
     if not apart:
         return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
+    apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.difference.p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
     return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
@@ -630,7 +632,7 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
     disagreeing = [
         text
         for pair in section.pairs
-        if (text := disagreement(f"{pair.model_a} against {pair.model_b}", pair.paper.p_value, pair.difference.p_value))
+        if (text := results_disagree(f"{pair.model_a} against {pair.model_b}", pair.paper, pair.difference))
     ]
     yield from disagreeing[:NAMED]
     if len(disagreeing) > NAMED:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.deciding import holm_methods, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
@@ -373,9 +373,9 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
         else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
     )
     told = "" if p is None else f", Holm {p_words(p)}{'' if p < ALPHA else ': not told apart'}"
-    return (
-        f"free of the order, {line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
-    )
+    winner = winner_words([_line(row) for row in tests])
+    gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
+    return f"free of the order, {f'{winner}; ' if winner else ''}{gap}"
 
 
 def _line(pair: PairRow) -> PairLine:

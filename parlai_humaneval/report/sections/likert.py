@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
+from parlai_humaneval.report.deciding import apart_words, clearness, deciding_p, holm_methods, rough_guides
 from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -336,7 +336,7 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
         reference=None,
         model_table="likert_models",
         pair_table="likert_pairs" if pairs else "",
-        remarks=[*_disagreements(pairs), *_on_models(models)],
+        remarks=[*_disagreements(pairs), *rough_guides(pair.gap for pair in pairs), *_on_models(models)],
     )
 
 
@@ -352,20 +352,15 @@ def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: 
         rated = f"{alone.model} was rated {number_words(alone.mean.estimate)} on {alone.criterion} on average"
         return f"{rated}{_interval(alone.mean.ci_low, alone.mean.ci_high, level)}."
     tested = [pair for pair in pairs if pair.gap.p_value is not None] or list(pairs)
-    clearest = min(tested, key=_clearness)
+    clearest = min(tested, key=lambda pair: clearness(pair.line))
     if all(not pair.gap.estimate for pair in pairs):
         return _equal(pairs)
     if len(pairs) == 1:
         return f"{_sentence(clearest, level)}."
     criteria = {pair.criterion for pair in pairs}
     what = "models and criteria" if len(criteria) > 1 else "models"
-    apart = pairs_apart(sum(bool(pair.line.differs) for pair in pairs), len(pairs), what)
-    return f"{apart[0].upper()}{apart[1:]}; the clearest: {_sentence(clearest, level)}."
-
-
-def _clearness(pair: LikertPair) -> tuple[float, float, float]:
-    holm, plain = (1.0 if p is None else p for p in (pair.gap.p_holm, pair.gap.p_value))
-    return holm, plain, -abs(pair.gap.estimate or 0)
+    apart = apart_words([pair.line for pair in pairs], what)
+    return f"{apart}; the clearest: {_sentence(clearest, level)}."
 
 
 def _equal(pairs: Sequence[LikertPair]) -> str:
@@ -382,6 +377,7 @@ def _sentence(pair: LikertPair, level: float) -> str:
     return (
         f"{line.first} was rated {number_words(line.gap)} points higher than {line.second} on {pair.criterion} {points}"
         f"on average{_interval(line.low, line.high, level)}, {deciding_p(pair.gap.p_value, pair.gap.p_holm)}"
+        f"{'; they cannot be told apart' if line.differs is False else ''}"
     )
 
 
@@ -394,7 +390,7 @@ def _interval(low: float | None, high: float | None, level: float) -> str:
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
     """Pairs on which the paper's test and the clustered one say otherwise."""
     said = [
-        disagreement(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper.p_value, pair.gap.p_value)
+        results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
         for pair in pairs
     ]
     return [remark for remark in said if remark]

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import holm_methods
+from parlai_humaneval.report.deciding import holm_methods, rough_guides
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -26,7 +26,7 @@ from parlai_humaneval.report.rows import (
     published,
     row_table,
 )
-from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, disagreement
+from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
@@ -726,6 +726,7 @@ def _remarks(analysis: Analysis) -> Iterator[str]:
 def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
         yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
+    yield from rough_guides(pair.win_rate for pair in analysis.pairs)
     if len(analysis.models) == 1:
         yield "Only one bot was judged: there are no win rates, ranks or comparisons."
     if len(analysis.lengths) == 1:
@@ -778,7 +779,7 @@ def _disagreements(analysis: Analysis) -> Iterator[str]:
         for row in analysis.features
     ]
     for kind in (of_wins, of_survival, of_features):
-        told = (disagreement(what, paper.p_decides, clustered.p_decides) for what, paper, clustered in kind)
+        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
         sentences = list(filter(None, told))
         yield from sentences[:NAMED]
         if len(sentences) > NAMED:

@@ -12,10 +12,26 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import deciding_p, holm_methods, pairs_apart
+from parlai_humaneval.report.deciding import (
+    apart_words,
+    clearness,
+    deciding_p,
+    holm_methods,
+    rough_guides,
+    winner_words,
+)
 from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Part, Section, Summary, disagreement
+from parlai_humaneval.report.section import (
+    ALPHA,
+    ModelLine,
+    Options,
+    PairLine,
+    Part,
+    Section,
+    Summary,
+    results_disagree,
+)
 from parlai_humaneval.report.views import (
     CurveFigure,
     DataTable,
@@ -32,7 +48,7 @@ from parlai_humaneval.statistics.clustered import (
     clustered_share,
 )
 from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_combo
-from parlai_humaneval.statistics.correction import Family
+from parlai_humaneval.statistics.correction import Family, holm
 from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
 from parlai_humaneval.statistics.ranks import ranks_of
@@ -78,6 +94,9 @@ SELF_CHATS = ("self_chat", "")
 """Settings of comparisons that count for a PW combo; "" where a table from elsewhere does not say what was compared."""
 NOT_SAID = "the table does not say whether the dialogues that were compared are self-chats, as in the paper"
 NOTHING = "nothing ticked"
+ALL_PLACES = "all places"
+POOLED = ("any model", "mean of models")
+"""What was chosen twice running, of all models of a group together."""
 LIU, SMITH = "Liu et al. 2023", "Smith et al. 2022"
 
 
@@ -448,8 +467,10 @@ class TurnsSection(Section):
                 "turns_by_position", "Win rates by place (anchoring)", f"position model {RATE} lin", self.by_position
             ),
             _table("turns_reselection", "Chosen in two consecutive turns", RESELECTION, patterns.reselection),
-            _table("turns_cascading", "What was chosen first, in later turns", BIAS, patterns.cascading),
-            _table("turns_anchoring", "Tests of places", BIAS, patterns.anchoring),
+            _table(
+                "turns_cascading", "What was chosen first, in later turns", BIAS, patterns.cascading, labels=OF_PATTERNS
+            ),
+            _table("turns_anchoring", "Tests of places", BIAS, patterns.anchoring, labels=OF_PATTERNS),
             _table(
                 "turns_strengths", "Strengths (Plackett–Luce, log-odds against the mean)", STRENGTHS, self.strengths
             ),
@@ -462,13 +483,15 @@ class TurnsSection(Section):
     def figures(self) -> list[Figure]:
         """Of each group: win rates with intervals, win rates by turn; of more than two models p-values and strengths."""
         figures: list[Figure] = []
+        captions = _captions(self.models)
         for number, (where, rows) in enumerate(groupby(self.models, key=lambda row: row.where), start=1):
             models = list(rows)
-            figures += _win_rate_figure(number, models)
-            figures += _turn_curves(number, [row for row in self.by_turn if row.where == where])
+            of = captions[where]
+            figures += _win_rate_figure(number, of, models)
+            figures += _turn_curves(number, of, [row for row in self.by_turn if row.where == where])
             if len(models) > 2:
-                figures.append(_p_matrix(number, models, [row for row in self.tests if row.where == where]))
-                figures += _strength_figure(number, [row for row in self.strengths if row.where == where])
+                figures.append(_p_matrix(number, of, models, [row for row in self.tests if row.where == where]))
+                figures += _strength_figure(number, of, [row for row in self.strengths if row.where == where])
         return figures
 
     def methods(self) -> list[Method]:
@@ -929,7 +952,7 @@ def _anchoring(group: ChoiceGroup, level: float) -> list[Result]:
     names = [f"place {number}" for number in range(1, places.shape[1] + 1)]
     whole = equality_tests(places[known], names, group.turns.workers[known], group.kind == "one", level)
     both = (whole.paper, whole.clustered)
-    return [first_place(group.turns, level=level), *(test.but(name="all places") for test in both)]
+    return [first_place(group.turns, level=level), *(test.but(name=ALL_PLACES) for test in both)]
 
 
 def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> None:
@@ -971,7 +994,18 @@ def _summaries(section: TurnsSection, groups: Sequence[ChoiceGroup], level: floa
         answers.append(_summary(section, family, models, tests, level))
         mine = [group for group in groups if Family(*group.family) == family]
         answers[-1].remarks += list(dict.fromkeys(_family_remarks(section, family, mine)))
+    _say_where(answers)
     return sorted(answers, key=lambda answer: -sum(line.n for line in answer.models))
+
+
+def _say_where(answers: Sequence[Summary]) -> None:
+    """Of several answers a remark says of which it is, unless it holds for all of them."""
+    for_all = set.intersection(*(set(answer.remarks) for answer in answers)) if answers else set()
+    told = [
+        [text if text in for_all else f"In {_title(answer)}: {text}" for text in answer.remarks] for answer in answers
+    ]
+    for answer, remarks in zip(answers, told, strict=True):
+        answer.remarks = remarks
 
 
 def _summary(
@@ -981,7 +1015,6 @@ def _summary(
     ranking = [row for row in section.ranking if row.family == family]
     ranked: list[RankRow] | list[ModelRow] = ranking or models
     lines = {(row.rank, row.model): ModelLine.of(row.model, row.rate, "turns", share=True, n=row.n) for row in ranked}
-    tests = [(*_two(row.test), row.test) for row in pairs]
     kind = models[0].kind
     verdict = _several_groups(pairs, level) if ranking else _one_group(models, pairs, level)
     return Summary(
@@ -990,7 +1023,7 @@ def _summary(
         what=_axis(kind),
         verdict=verdict,
         models=[lines[place] for place in sorted(lines)],
-        pairs=[PairLine.of(a, b, test.clustered, test.paper.p_value, share=True) for a, b, test in tests],
+        pairs=[_line(row) for row in pairs],
         reference=1 / len(models) if kind == "one" and not ranking else None,
         model_table="turns_ranking" if ranking else "turns_models",
         pair_table="turns_tests" if pairs else "",
@@ -1051,13 +1084,17 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
     if len(pairs) == 1:
         p = p_words(made[0].test.clustered.p_value)
         return f"they differ ({p})" if made[0].differs else f"they cannot be told apart ({p})"
-    apart = [" from ".join(row.test.models) for row in made if row.differs]
+    lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
+    apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
     smallest = p_words(min(row.test.clustered.p_holm or 0.0 for row in made))
     if not apart:
         return f"no pair of {len(made)} can be told apart (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
     named = ", ".join(apart[:NAMED_PAIRS]) + (f" and {more} more" if more > 0 else "")
-    return f"{len(apart)} of {len(made)} pairs differ (Holm's correction, smallest {smallest}): {named}"
+    verb = "differs" if len(apart) == 1 else "differ"
+    winner = winner_words(lines)
+    told = f"{len(apart)} of {len(made)} pairs {verb} (Holm's correction, smallest {smallest}): {named}"
+    return f"{winner}; {told}" if winner else told
 
 
 def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
@@ -1065,15 +1102,19 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
     made = [row for row in pairs if row.test.clustered.p_holm is not None]
     if not made:
         return "Whether the models differ cannot be tested."
-    apart = pairs_apart(sum(row.differs for row in made), len(made), "models")
-    clearest = min((row.test for row in made), key=lambda test: (test.clustered.p_holm, test.clustered.p_value))
-    gap = clearest.clustered
-    ahead, behind = clearest.models if (gap.estimate or 0.0) >= 0 else clearest.models[::-1]
-    interval = points_range(gap.ci_low, gap.ci_high, flip=ahead != clearest.models[0])
+    lines = [_line(row) for row in made]
+    clearest = min(lines, key=clearness)
+    p = deciding_p(clearest.p_clustered, clearest.p_decides)
     return (
-        f"{apart[0].upper()}{apart[1:]}; the clearest: {ahead} is ahead of {behind} by {points_words(gap.estimate)} points "
-        f"({percent(level)} interval {interval}, clustered by worker; {deciding_p(gap.p_value, gap.p_holm)})."
+        f"{apart_words(lines, 'models')}; the clearest: {clearest.first} is ahead of {clearest.second} by "
+        f"{points_words(clearest.gap)} points ({percent(level)} interval {points_range(clearest.low, clearest.high)}, "
+        f"clustered by worker; {p})."
     )
+
+
+def _line(row: TestRow) -> PairLine:
+    a, b = _two(row.test)
+    return PairLine.of(a, b, row.test.clustered, row.test.paper.p_value, share=True)
 
 
 def _remarks(
@@ -1096,7 +1137,10 @@ def _remarks(
 def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ChoiceGroup]) -> Iterator[str]:
     """What qualifies the answer to one question."""
     for group in groups:
-        yield from _left_out(group, [row for row in section.models if row.where == (family, " – ".join(group.models))])
+        names = " – ".join(group.models)
+        which = f"{names}: " if len(groups) > 1 else ""
+        for text in _left_out(group, [row for row in section.models if row.where == (family, names)]):
+            yield f"{which}{text}"
     for row in section.models:
         if row.family == family and row.rate.ci_low is None:
             yield (
@@ -1106,10 +1150,8 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
     tests = [row.test for row in section.tests if row.family == family]
     for test in tests:
         # What decides is the corrected p where there is one.
-        yield from filter(None, [disagreement(test.paper.name, test.paper.p_decides, test.clustered.p_decides)])
-    yield from dict.fromkeys(
-        f"{note.capitalize()}." for test in tests for note in test.clustered.notes if "rough" in note
-    )
+        yield from filter(None, [results_disagree(test.paper.name, test.paper, test.clustered)])
+    yield from rough_guides(test.clustered for test in tests)
     yield from _pattern_remarks(section.patterns, family)
     for strength in section.strengths:
         if strength.family == family and strength.strength.ci_low is None:
@@ -1141,22 +1183,30 @@ def _left_out(group: ChoiceGroup, models: Sequence[ModelRow]) -> Iterator[str]:
 
 
 def _pattern_remarks(patterns: Patterns, family: Family) -> Iterator[str]:
-    for bias in (row.test for row in patterns.anchoring if row.family == family):
-        if bias.estimate is not None and bias.p_value is not None and bias.p_value < ALPHA:
-            more = "more" if bias.estimate > 0 else "less"
-            yield (
-                f"replies shown first were chosen {more} often than the others, by "
-                f"{points_words(bias.estimate)} points ({p_words(bias.p_value)})."
-            )
-    for repeats in (row.repeats for row in patterns.reselection if row.family == family):
-        excess = repeats.excess
-        pooled = repeats.what in ("any model", "mean of models")
-        if pooled and excess.p_value is not None and excess.p_value < ALPHA and excess.estimate is not None:
-            more = "more" if excess.estimate > 0 else "less"
-            yield (
-                f"a model that was chosen is chosen again at the next turn {more} often than the order of "
-                f"turns would give by chance ({p_words(excess.p_value)}): turns are not independent."
-            )
+    """What raters did in some group of models; each kind of test is corrected over the groups of the question."""
+    places = [row for row in patterns.anchoring if row.family == family and row.test.name != ALL_PLACES]
+    for group, bias, p in _seen([(row.group, row.test) for row in places]):
+        more = "more" if (bias.estimate or 0.0) > 0 else "less"
+        yield (
+            f"replies shown first were chosen {more} often than the others{group}, by "
+            f"{points_words(bias.estimate)} points ({p})."
+        )
+    pooled = [row for row in patterns.reselection if row.family == family and row.repeats.what in POOLED]
+    for group, excess, p in _seen([(row.group, row.repeats.excess) for row in pooled]):
+        more = "more" if (excess.estimate or 0.0) > 0 else "less"
+        yield (
+            f"a model that was chosen is chosen again at the next turn {more} often than the order of "
+            f"turns would give by chance{group} ({p}): turns are not independent."
+        )
+
+
+def _seen(tests: Sequence[tuple[str, Result]]) -> Iterator[tuple[str, Result, str]]:
+    """Of a test in each group those that are significant after Holm's correction: where, the test, and its p in words."""
+    made = [(group, test) for group, test in tests if test.estimate is not None and test.p_value is not None]
+    for (group, test), p in zip(made, holm([test.p_value for _, test in made]), strict=True):
+        if p is not None and p < ALPHA:
+            where = f" where {group} stood side by side" if len(tests) > 1 else ""
+            yield where, test, deciding_p(test.p_value, p)
 
 
 def _methods(section: TurnsSection) -> Iterator[Method]:
@@ -1256,7 +1306,7 @@ LABELS: Labels = {
     "p_exact": ("McNemar exact", "p"),
     "p_mid": ("McNemar mid-p", "p"),
     "p_sign_flip": ("Sign flip", "p"),
-    "method": ("Test", "text"),
+    "method": ("How tested", "text"),
     "model_a": ("A", "text"),
     "model_b": ("B", "text"),
     "win_rate_a": ("Win rate A", "share"),
@@ -1285,6 +1335,8 @@ LABELS: Labels = {
     "order_changed": ("Order changes", "text"),
     "changed_pairs": ("Pairs whose verdict changes", "text"),
 }
+OF_PATTERNS: Labels = {**LABELS, "p_value": ("p", "p")}
+"""The rows of one table are the paper's tests and clustered ones, each with its p."""
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
     f"rank model n_dialogues {RATE} boot_low boot_high wald_low wald_high wilson_low wilson_high win_rate_from_2 "
@@ -1315,12 +1367,12 @@ COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_c
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 
 
-def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str) -> DataTable:
+def _table(key: str, title: str, names: str, rows: Sequence[Row], *notes: str, labels: Labels = LABELS) -> DataTable:
     """Of the columns ``names`` those that some row fills; the group where a question was asked of several."""
     values = [row.flat() for row in rows]
     used = ["technique", "setting", "metric", *(["group"] if any("group" in value for value in values) else [])]
     used += [name for name in names.split() if any(value[name] not in (None, "", []) for value in values)]
-    return part_table(key, title, columns(" ".join(used), LABELS), rows, notes, telling=("group",))
+    return part_table(key, title, columns(" ".join(used), labels), rows, notes, telling=("group",))
 
 
 def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
@@ -1334,11 +1386,24 @@ def _papers_tests(tests: Sequence[TestRow]) -> list[str]:
     return [f"Paper's p, {'; '.join(told)}."] if told else []
 
 
-def _win_rate_figure(number: int, models: Sequence[ModelRow]) -> list[IntervalFigure]:
+def _captions(models: Sequence[ModelRow]) -> dict[tuple[Family, str], str]:
+    """How the captions of a group's figures end: with the question where there are several, and the group likewise."""
+    groups: dict[Family, set[str]] = {}
+    for row in models:
+        groups.setdefault(row.family, set()).add(row.group)
+    named = {}
+    for row in models:
+        parts = [_title(row) if len(groups) > 1 else "", row.group if len(groups[row.family]) > 1 else ""]
+        words = ", ".join(filter(None, parts))
+        named[row.where] = f": {words}" if words else ""
+    return named
+
+
+def _win_rate_figure(number: int, of: str, models: Sequence[ModelRow]) -> list[IntervalFigure]:
     first = models[0]
     return interval_figures(
         f"turns_win_rates_{number}",
-        f"Win rates: {_title(first)}",
+        f"Win rates{of}",
         _axis(first.kind),
         [(row.model, row.rate) for row in models],
         reference=1 / len(models) if first.kind == "one" else None,
@@ -1346,14 +1411,14 @@ def _win_rate_figure(number: int, models: Sequence[ModelRow]) -> list[IntervalFi
     )
 
 
-def _turn_curves(number: int, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
+def _turn_curves(number: int, of: str, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
     """A line a model, where there are several turns."""
     if len({row.turn for row in rows}) < 2:
         return
     by_model = {model: [row for row in rows if row.model == model] for model in sorted({row.model for row in rows})}
     yield CurveFigure(
         key=f"turns_by_turn_{number}",
-        title=f"Win rate by turn: {_title(rows[0])}",
+        title=f"Win rate by turn{of}",
         x_label="turn",
         y_label="win rate",
         curves=tuple(
@@ -1365,20 +1430,20 @@ def _turn_curves(number: int, rows: Sequence[TurnRow]) -> Iterator[CurveFigure]:
     )
 
 
-def _p_matrix(number: int, models: Sequence[ModelRow], tests: Sequence[TestRow]) -> HeatFigure:
+def _p_matrix(number: int, of: str, models: Sequence[ModelRow], tests: Sequence[TestRow]) -> HeatFigure:
     """Clustered p of each pair after Holm's correction."""
-    title = f"p of each pair, clustered by worker, Holm's correction: {_title(models[0])}"
+    title = f"p of each pair, clustered by worker, Holm's correction{of}"
     p_values = {_two(row.test): row.test.clustered.p_holm for row in tests if row.test.of_pair}
     return p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
 
 
-def _strength_figure(number: int, rows: Sequence[StrengthRow]) -> list[IntervalFigure]:
+def _strength_figure(number: int, of: str, rows: Sequence[StrengthRow]) -> list[IntervalFigure]:
     """Of more than two models, the strongest first."""
     known = [row for row in rows if row.strength.estimate is not None]
     known.sort(key=lambda row: -(row.strength.estimate or 0.0))
     return interval_figures(
         f"turns_strengths_{number}",
-        f"Plackett–Luce strengths: {_title(rows[0])}" if rows else "",
+        f"Plackett–Luce strengths{of}",
         "log-odds against the mean, clustered by worker",
         [(row.model, row.strength) for row in known if len(known) > 2],
         reference=0.0,

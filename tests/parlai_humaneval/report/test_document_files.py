@@ -47,7 +47,7 @@ def test_the_answers_and_the_figure_stand_beside_the_page(tmp_path: Path) -> Non
 
 
 def test_simulated_raters_are_named_in_every_file(tmp_path: Path) -> None:
-    """JSON and README in their first line, LaTeX in its first and in the caption, CSV in a first column; the figure in a line."""
+    """JSON and README in their first line, LaTeX in its first and in the caption, CSV in a first column; the figure too."""
     document = fake_document(answers=[fake_summary()])
     raters = document.facts.raters.model_copy(update={"simulated": 2, "people": 0})
     facts = document.facts.model_copy(update={"raters": raters})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.deciding import ahead_of_all, winner_words
-from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine, Summary
+from parlai_humaneval.report.section import ModelLine, PairLine, Summary
 from parlai_humaneval.report.views import Cell, CellKind, DataTable, IntervalFigure, IntervalPoint, TableColumn
 from parlai_humaneval.statistics.wording import counted, p_words
 
@@ -191,24 +191,6 @@ def _pair_points(pairs: Sequence[PairLine]) -> list[IntervalPoint]:
         for pair in pairs
         if pair.gap is not None
     ]
-
-
-def disagreements(answers: Sequence[Summary]) -> str:
-    """In one sentence of which pairs the paper's test and the one by worker say different things; else empty."""
-    differing = [
-        f"{pair.first} and {pair.second}{f' ({name_of(answer)})' if len(answers) > 1 else ''}"
-        for answer in answers
-        for pair in answer.pairs
-        if pair.p_paper is not None and pair.p_clustered is not None
-        if (pair.p_paper < ALPHA) != (pair.p_clustered < ALPHA)
-    ]
-    if not differing:
-        return ""
-    more = f" and {len(differing) - NAMED:,} more" if len(differing) > NAMED else ""
-    return (
-        f"The paper's test, which takes every answer for independent, and the one by worker disagree on "
-        f"{', '.join(differing[:NAMED])}{more}; the verdict goes by the one by worker."
-    )
 
 
 def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str) -> str:

@@ -188,15 +188,19 @@ Builder = Callable[[Tables, Options], "Section | None"]
 """Makes a section; None where the tables hold nothing for it."""
 
 
-def disagreement(what: str, p_independent: float | None, p_clustered: float | None, alpha: float = ALPHA) -> str | None:
+def disagreement(
+    what: str, p_independent: float | None, p_clustered: float | None, *, corrected: bool = False
+) -> str | None:
     """A sentence where the test that takes every observation for independent and the clustered one disagree.
 
-    ``what`` begins the sentence: "A against B (preference)". None where they agree, or one of them cannot be made.
+    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones. None where
+    they agree, or one of them cannot be made.
     """
-    if p_independent is None or p_clustered is None or (p_independent < alpha) == (p_clustered < alpha):
+    if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
-    first, second = p_words(p_independent), p_words(p_clustered)
-    if p_independent < alpha:
+    holm = ", corrected" if corrected else ""
+    first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
+    if p_independent < ALPHA:
         return (
             f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
             f"are taken together ({second}). Believe the second."
@@ -205,3 +209,8 @@ def disagreement(what: str, p_independent: float | None, p_clustered: float | No
         f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
         f"worker are taken together ({second}): workers agree with each other more than chance would have it."
     )
+
+
+def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
+    """The sentence of :func:`disagreement` on two results, by the p-values to go by: corrected ones where there are."""
+    return disagreement(what, paper.p_decides, clustered.p_decides, corrected=clustered.p_decides != clustered.p_value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from parlai_humaneval.report.answers import disagreements
 from parlai_humaneval.report.document import DialogueCount, Excluded, Facts, SectionLeftOut
 from parlai_humaneval.report.section import Summary
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
@@ -21,12 +20,11 @@ Pair = tuple[str, str]
 
 
 def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
-    """What qualifies the verdict, each once: disagreeing tests, remarks, and what was left out or is unfinished.
+    """What qualifies the verdict, each once: what was left out or is unfinished, and the remarks of the answers.
 
     ``in_short``: what sections say that answer no question.
     """
     found = [
-        disagreements(answers),
         left_out_here(facts.excluded) if facts.excluded is not None else "",
         *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
         _unfinished(facts),

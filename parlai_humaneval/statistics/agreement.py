@@ -41,6 +41,8 @@ def percent_agreement(
 
     1 is full agreement. Chance alone makes people agree, too: read it beside κ, which takes that out.
 
+    Assumes that the clusters are independent of each other.
+
     Source: Artstein & Poesio 2008, §2.3.
 
     >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
@@ -59,6 +61,8 @@ def pair_agreement(
     """Share of pairs of raters of the same item who said the same, with a CR1 t interval. ``counts`` as for κ.
 
     1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
+
+    Assumes that the clusters are independent of each other.
 
     Source: Fleiss 1971; Artstein & Poesio 2008, §2.3.
 
@@ -271,6 +275,8 @@ def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, 
 
     Returns:
         Items × labels; the labels of the columns, sorted; the items of the rows, in order of appearance.
+
+    Assumes nothing of the raters: it only counts, and does not keep who said what.
 
     Source: Fleiss 1971, Table 1.
 

@@ -69,6 +69,8 @@ class ClusterSums:
 def cluster_sums(numerators: npt.ArrayLike, denominators: npt.ArrayLike, clusters: npt.ArrayLike) -> ClusterSums:
     """Sums by cluster of three equally long arrays; an observation whose numerator is nan does not count.
 
+    Assumes nothing by itself; what is computed from the sums takes clusters as independent.
+
     Source: Cameron & Miller 2015, §II.
 
     >>> sums = cluster_sums([1, 0, 1, 1], [1, 1, 1, 1], ['w1', 'w1', 'w2', 'w2'])
@@ -231,6 +233,8 @@ def cluster_bootstrap(
 
     A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product.
     Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
+
+    Assumes that clusters are independent of each other.
 
     Source: Cameron, Gelbach & Miller 2008, §II.
 

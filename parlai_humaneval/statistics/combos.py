@@ -49,6 +49,8 @@ def pair_combo(
     deviations from both win rates, which holds for workers who gave both, too; t has the smaller number of workers of
     the two − 1 degrees of freedom. Tested against one half. p = 1 and no estimate where one of the two is empty.
 
+    Assumes that workers are independent, and not too few.
+
     Source: Smith et al. 2022, §5 and Table 3.
 
     >>> turns, turn_workers = [1, 1, 0, 1, 0, 1], list('aabbcc')
@@ -106,6 +108,8 @@ def single_combos(
 
     ``turns``: of single replies. A reversed criterion is turned round. Where the scale is not known it is taken for the
     paper's, 1 to 5; none where ratings lie beyond it. Models by name. Source: Smith et al. 2022, App. C.8.
+
+    Assumes that the steps of the rating scale are equally wide.
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> from parlai_humaneval.tables.choices import choice_groups

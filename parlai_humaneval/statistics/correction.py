@@ -28,6 +28,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     A corrected p below .05 says that the pair differs, with at most a 5 % chance of any such mistake in the family.
     None, a test that could not be made, stays None and does not count towards the family.
 
+    Assumes nothing of how the tests depend on each other, only that each p is right by itself.
+
+    Source: Holm 1979.
+
     >>> holm([0.01, None, 0.04])
     [0.02, None, 0.04]
     """

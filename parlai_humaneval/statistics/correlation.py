@@ -93,6 +93,10 @@ def criteria_correlations(scores: Scores, criteria: Sequence[str], kind: Kind = 
 
     Near 1: the two criteria order and space the models alike, so that one of them says little more.
 
+    Assumes, where one speaks about other models, that these are independent draws of them.
+
+    Source: Ji et al. 2022, Table 8.
+
     >>> scores = {'a': {'fun': 1, 'fluent': 2}, 'b': {'fun': 2, 'fluent': 2.5}, 'c': {'fun': 3, 'fluent': 2.6}}
     >>> [[round(r, 3) for r in row] for row in criteria_correlations(scores, ['fun', 'fluent'])]
     [[1.0, 0.933], [0.933, 1.0]]
@@ -111,7 +115,7 @@ Floats = npt.NDArray[np.float64]
 def kendall_tau_b(x: npt.ArrayLike, y: npt.ArrayLike) -> float | None:
     """τ-b of two equally long lists; None where one of them ties everything.
 
-    1 is the same order, −1 the reverse, 0 none; pairs tied in one list count half-way between. Nothing is assumed of
+    1 is the same order, −1 the reverse, 0 none; pairs tied in one list count half-way between. Assumes nothing of
     the scale.
 
     Source: Kendall 1945.
@@ -182,6 +186,9 @@ def rater_pairs(ratings: pd.DataFrame, *, min_models: int = MIN_MODELS, min_cell
         min_cells: ratings that both must have given.
 
     The median of ``r`` says how alike two raters are; it is no significance test.
+
+    Assumes that the ratings of two raters lie about a straight line: r measures no other likeness. Pairs share raters,
+    so that they are not independent.
 
     Source: Ji et al. 2022, §4.1.
 

@@ -100,6 +100,8 @@ def time_to_difference(
 
     Assumes independent ratings with equal variances.
 
+    Source: Smith et al. 2022, App. C.7.
+
     >>> values, of_a = [5, 3, 4, 2, 5, 3, 4, 2, 5, 3], [True, False] * 5
     >>> time_to_difference(values, of_a, range(10, 101, 10)).sustained
     50.0
@@ -129,6 +131,8 @@ def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboard
 
     All in one unit. Source: Smith et al. 2022, App. C.7, where onboarding counts as it must be paid too.
 
+    Assumes that each worker does onboarding once.
+
     >>> cumulative_time([2, 3, 2], ['w1', 'w2', 'w1'], onboarding=5).tolist()
     [7.0, 15.0, 17.0]
     """
@@ -147,6 +151,10 @@ def dialogues_needed(n_judgements: npt.ArrayLike, reuse: int | None = None) -> I
     No two dialogues are paired twice, so N dialogues of each model give at most N² pairs (Smith et al. 2022, App.
     C.7). ``reuse``: each dialogue is judged at most so many times; None: as often as there are partners for it.
 
+    Assumes that any dialogue of one model can be paired with any of the other.
+
+    Source: Smith et al. 2022, App. C.7.
+
     >>> dialogues_needed([1, 4, 5, 100]).tolist(), dialogues_needed([100], reuse=2).tolist()
     ([1, 2, 3, 10], [50])
     """
@@ -162,6 +170,8 @@ def collection_time(n_judgements: npt.ArrayLike, dialogue_time: float, reuse: in
     """Time spent on collecting the dialogues of both models for so many judgements, in the unit of ``dialogue_time``.
 
     Each step holds the dialogues of :func:`dialogues_needed`. Judging self-chats takes none, as nobody talks in them.
+
+    Assumes that every dialogue takes the same time, and that both models need equally many.
 
     Source: Smith et al. 2022, App. C.7.
 
@@ -195,6 +205,8 @@ def chunk_variability(
 
     A small ``sd`` says that so much rater time is enough to give about the same win rate again. Assumes that answers
     come in a random order.
+
+    Source: Smith et al. 2022, App. C.6 (Table 8).
 
     >>> found = chunk_variability([1, 0, 1, 1, 0, 1], [5, 5, 5, 5, 5, 5], chunk=10)
     >>> found.rates, round(found.sd, 3)

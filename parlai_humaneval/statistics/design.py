@@ -78,6 +78,10 @@ def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
 
     It is the mean size of the cluster that an observation stands in (Kish 1965).
 
+    Assumes that observations are equally alike in clusters of any size.
+
+    Source: Kish 1965.
+
     >>> observations_per_cluster(['w1', 'w1', 'w1', 'w2'])
     2.5
     """
@@ -90,6 +94,8 @@ def effective_number(n: float, m: float, icc: float) -> float | None:
 
     None where the design effect comes out as 0 or less, which a strongly negative ICC can give. With a negative ICC the
     number is above ``n``.
+
+    Assumes clusters of equal size, as the design effect does.
 
     Source: Kish 1965, §5.4.
 

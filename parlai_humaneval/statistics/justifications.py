@@ -60,6 +60,8 @@ def reasons(tables: Tables) -> pd.DataFrame:
     ``model`` (the chosen one; ``tie`` or ``none``), ``worker_id``, ``reason``. Only of finished dialogues; reasons of
     second raters are left out. A reason that stands in both tables counts once.
 
+    Assumes that a reason speaks for what was chosen with it.
+
     Source: Smith et al. 2022, App. C.5.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -118,6 +120,8 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
 def word_counts(texts: Sequence[str]) -> Floats:
     """Words of each text, cut at blanks.
 
+    Assumes texts of a language that writes blanks between words.
+
     Source: Smith et al. 2022, App. C.5.
 
     >>> word_counts(['It tells stories.', 'Funny']).tolist()
@@ -161,6 +165,8 @@ def top_terms(
     A group has fewer terms where it holds fewer, and none where all are stop words or common to all. Equal weights stand
     in alphabetical order. Source: Smith et al. 2022, App. C.5; the weights are those
     of scikit-learn's TfidfVectorizer, whose import takes longer than all the counting here.
+
+    Assumes English texts: the stop words are English. The weights are tested against nothing.
 
     >>> found = top_terms({'ada': ['great stories', 'stories'], 'bob': ['asks questions', 'many questions']})
     >>> {model: [term for term, weight in terms][:2] for model, terms in found.items()}

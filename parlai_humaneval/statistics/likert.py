@@ -82,6 +82,8 @@ def likert_rows(tables: Tables) -> pd.DataFrame:
 def likert_groups(tables: Tables) -> list[RatedCriterion]:
     """The groups of :func:`likert_rows`, sorted; their models by name.
 
+    Assumes nothing of the ratings: they are only sorted into groups.
+
     Source: Smith et al. 2022, §3.1.4.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -145,6 +147,9 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
 
     ``difference`` is in points of the scale, clustered by worker; ``paper`` takes all ratings as independent;
     ``effective`` is the chance that a rating of A is the higher one.
+
+    Assumes equal steps of the scale for ``difference`` and ``paper``, only their order for ``effective``; and
+    independent workers for the clustered tests.
 
     Source: Smith et al. 2022, §4.3 and App. C.7.
 

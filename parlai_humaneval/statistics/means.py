@@ -154,6 +154,8 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
 
     A small p says that the means differ. Assumes independent, normal values: read a clustered test beside it.
 
+    Source: Smith et al. 2022, App. C.7.
+
     >>> print(t_test([4, 5, 4, 3, 5], [3, 3, 4, 2, 3]))
     difference: 1.200, statistic 2.449, p = .040, n = 10 [two-sided t test]
     """

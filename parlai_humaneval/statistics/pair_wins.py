@@ -41,6 +41,8 @@ TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
     """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before.
 
+    Assumes nothing of the answers: rows are only chosen.
+
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -65,6 +67,8 @@ def oriented(comparisons: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: a model against itself, or a winner who is neither of the two nor ``tie``.
+
+    Assumes nothing of the answers: rows are only turned round.
 
     Source: Smith et al. 2022, §3.1.3.
 
@@ -170,6 +174,8 @@ def wins_of_pairs(
     ``win_rate`` above .5: A is the better one; its p is clustered by worker, ``paper`` holds the test that takes every
     comparison as independent.
 
+    Assumes independent workers; ``paper`` independent comparisons.
+
     Source: Smith et al. 2022, §3.1.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -228,6 +234,8 @@ class ModelWins:
 
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
     """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
+
+    Assumes, for the interval, independent workers.
 
     Source: Smith et al. 2022, §3.1.3.
 

@@ -82,6 +82,8 @@ def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> flo
     Raises:
         ValueError: the rankings are not of as many models as the reference, or a place is missing.
 
+    Assumes nothing of how the rankings came about: it only counts.
+
     Source: Ma et al. 2023, §4.1.
 
     1: every sample ranked the models as all the data do.
@@ -109,6 +111,9 @@ def ranking_agreement(
     n is the number of models, so that the interval of Pearson's ρ is wide. Source: Ma et al. 2023, §3.3.
 
     1 is the same order, −1 the reverse.
+
+    Assumes that the models are those that one wants to speak about; the interval of Pearson's r, independent draws of
+    such.
 
     >>> found = ranking_agreement({'a': 3, 'b': 2, 'c': 1, 'd': 0}, {'a': 30, 'b': 10, 'c': 20, 'd': 0})
     >>> round(found['tau_b'].estimate, 3)
@@ -149,6 +154,8 @@ def score_ranges(
 
     Raises:
         ValueError: no dialogues, or not as many workers as dialogues.
+
+    Assumes independent workers for the bootstrap, and that dialogues could have come in any order.
 
     Source: Ma et al. 2023, §4.2 (orders); Cameron, Gelbach & Miller 2008 (resamples of clusters).
 
@@ -216,6 +223,8 @@ def stability_curves(
 
     Raises:
         ValueError: shapes or sizes that do not fit.
+
+    Assumes that dialogues are independent draws of those that one could collect.
 
     Source: Ma et al. 2023, §4.1 and §4.3, which draw 100 samples.
 

@@ -50,6 +50,8 @@ def rank_range_shortest(ranks: npt.ArrayLike, level: float = 0.95) -> Range | No
 
     None where there are no ranks. The authors' own program takes a range of this kind. Source: Deriu et al. 2020, §3.2.
 
+    Assumes that the resamples drew units that are independent of each other.
+
     >>> rank_range_shortest([1] * 96 + [2] * 4)
     (1, 1)
     """
@@ -70,6 +72,8 @@ def rank_clusters(ranges: Mapping[str, tuple[int, int]]) -> list[list[str]]:
     one lies between them. Source: Deriu et al. 2020, §3.2; Bojar et al. 2013.
 
     Models of one cluster cannot be told apart.
+
+    Assumes that each range is right; it tests nothing by itself.
 
     >>> rank_clusters({'a': (1, 2), 'b': (2, 3), 'c': (4, 4)})
     [['a', 'b'], ['c']]

@@ -14,6 +14,7 @@ import pandas as pd
 from parlai_humaneval.statistics.likert import likert_groups
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.tables.choices import ChoiceGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import is_set
@@ -166,6 +167,9 @@ def answers_in_time(tables: Tables) -> list[TimedAnswers]:
 
     Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
 
+    Assumes that a conversation's time is spread evenly over its turns, and that times that are missing are like the
+    median.
+
     Source: Smith et al. 2022, App. C.7.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -309,6 +313,18 @@ def _single(
         yield TimedAnswers(technique, setting, kind, metric, model_a, model_b, values, of_a, filled, workers)
 
 
+class TimeSpent(NamedTuple):
+    """What raters spent on one unit of a technique and setting; ``seconds`` holds the mean, clustered by worker."""
+
+    technique: str
+    setting: str
+    unit: str
+    seconds: Result
+    median_seconds: float
+    n_workers: int
+    hours: float
+
+
 def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
     """A row per technique, setting and unit, from the tables that say most.
 
@@ -326,6 +342,25 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
     >>> row['technique'], row['unit'], row['n'], row['median_seconds']
     ('pw_dialog', 'comparison', 32, 45.0)
     """
+    return [
+        {
+            "technique": spent.technique,
+            "setting": spent.setting,
+            "unit": spent.unit,
+            "n": spent.seconds.n,
+            "n_workers": spent.n_workers,
+            "median_seconds": spent.median_seconds,
+            "mean_seconds": spent.seconds.estimate,
+            "mean_low": spent.seconds.ci_low,
+            "mean_high": spent.seconds.ci_high,
+            "hours": spent.hours,
+        }
+        for spent in time_spent(tables, level=level)
+    ]
+
+
+def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
+    """What :func:`spent_by_unit` tabulates, with the mean of each unit as a whole result."""
     parts = list(_units(tables))
     if not parts:
         return []
@@ -334,25 +369,21 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
     units = units.assign(**{name: units[name].fillna("") for name in ("technique", "setting")})
     groups = units.groupby(["technique", "setting", "unit"], sort=True)
     return [
-        _row(of_unit, str(technique), str(setting), str(unit), level) for (technique, setting, unit), of_unit in groups
+        _of_unit(rows, str(technique), str(setting), str(unit), level) for (technique, setting, unit), rows in groups
     ]
 
 
-def _row(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> dict[str, Any]:
-    seconds = rows["seconds"].to_numpy(dtype=float)
-    mean = clustered_mean(seconds, rows["worker_id"].to_numpy(dtype=object), limits=(0.0, np.inf), level=level)
-    return {
-        "technique": technique,
-        "setting": setting,
-        "unit": unit,
-        "n": len(rows),
-        "n_workers": int(rows["worker_id"].nunique()),
-        "median_seconds": float(np.median(seconds)),
-        "mean_seconds": mean.estimate,
-        "mean_low": mean.ci_low,
-        "mean_high": mean.ci_high,
-        "hours": float(seconds.sum()) / 3600,
-    }
+def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> TimeSpent:
+    seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
+    return TimeSpent(
+        technique,
+        setting,
+        unit,
+        clustered_mean(seconds, workers, name=f"seconds a {unit}", limits=(0.0, np.inf), level=level),
+        median_seconds=float(np.median(seconds)),
+        n_workers=int(rows["worker_id"].nunique()),
+        hours=float(seconds.sum()) / 3600,
+    )
 
 
 def _units(tables: Tables) -> Iterator[pd.DataFrame]:

@@ -47,6 +47,9 @@ def ols(
 
     A coefficient is by how much ``y`` is higher where its column is higher by 1 and the others are the same.
 
+    Assumes that the mean of ``y`` is linear in ``x``; with ``clusters``, that these are independent; without, that all
+    observations are, with normal errors of equal variance.
+
     Source: Smith et al. 2022, App. C.4; Cameron & Miller 2015, §II.
 
     >>> terms = ols([1, 2, 3, 4, 5], [2.1, 3.9, 6.2, 7.8, 10.1], names=['turn'])
@@ -218,6 +221,8 @@ def weigh_turns(
 
 def turn_rates(groups: Sequence[ChoiceGroup]) -> pd.DataFrame:
     """Share of criteria found good: a row per dialogue and worker (the index), a column per turn; nan where none.
+
+    Assumes that all criteria weigh the same.
 
     Source: Smith et al. 2022, App. C.4.
 

@@ -63,6 +63,8 @@ def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result
     1: both runs tell the same. Pairs share models, so that the interval, which takes them as independent, is too
     narrow.
 
+    Assumes, for the interval, that pairs are independent.
+
     Source: Ji et al. 2022, §4.2.
 
     >>> first, second = {('a', 'b'): 0.01, ('b', 'a'): 0.99}, {('a', 'b'): 0.03, ('b', 'a'): 0.97}

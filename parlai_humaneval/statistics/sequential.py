@@ -114,6 +114,8 @@ def crossing(p_values: npt.ArrayLike, alpha: float = 0.05, min_looks: int = 1) -
 
     Where p fell below ``alpha`` for the first time, and for good.
 
+    Assumes nothing of how the p-values were made; a first crossing is not corrected for many looks.
+
     Source: Smith et al. 2022, App. C.7.
 
     >>> crossing([0.2, 0.04, 0.07, 0.03, 0.01])

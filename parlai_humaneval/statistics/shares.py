@@ -96,6 +96,8 @@ def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float
 
     Assumes independent trials.
 
+    Source: Liu et al. 2023, Table 6.
+
     >>> low, high = wald_interval(84, 100)
     >>> round(low, 3), round(high, 3)
     (0.768, 0.912)
@@ -133,6 +135,8 @@ def binomial_test(k: int, n: int, p: float = 0.5, *, name: str = "share", level:
 
     Assumes independent trials: read a clustered test beside it where one person gave several.
 
+    Source: Smith et al. 2022, App. C.7.
+
     >>> print(binomial_test(60, 100))
     share: 0.600, 95% interval 0.502 to 0.691, statistic 0.600, p = .057, n = 100 [two-sided binomial test, Wilson
     interval]
@@ -169,6 +173,10 @@ def success_rate(
 
     Raises:
         ValueError: not 0 ≤ k ≤ n.
+
+    Assumes independent turns.
+
+    Source: Wilson 1927; Liu et al. 2023, Table 6.
 
     >>> print(success_rate(84, 100))
     success rate: 0.840, 95% interval 0.756 to 0.899, n = 100 [Wilson interval]

@@ -33,6 +33,8 @@ REVERSED_CRITERIA = ("robotic", "repetitive")
 def is_reversed(ratings: pd.DataFrame) -> Mask:
     """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
 
+    Assumes, where the column is empty, that of every other criterion more is better.
+
     Source: Ji et al. 2022, §3.1.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -60,6 +62,8 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
 
     A worker who did not pass may have clicked at random. Assumes independent ratings.
 
+    Source: Ji et al. 2022, §3.2.
+
     >>> from parlai_humaneval.tables.example import example_tables
     >>> ratings = example_tables().ratings
     >>> sliders = ratings[ratings['scale'] == 'slider']
@@ -85,6 +89,8 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
 def turned(ratings: pd.DataFrame) -> Floats:
     """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
 
+    Assumes that a reversed scale is as fine at either end.
+
     Source: Ji et al. 2022, §3.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -105,6 +111,10 @@ def standardised(ratings: pd.DataFrame) -> Floats:
     All criteria and all models of the worker count, the degraded one's too (Ji et al. 2022, §3.3). sd with n − 1.
 
     0 is what the worker gives on average, so that strict and mild workers can be compared.
+
+    Assumes that workers met models that are equally good on average, and differ in level and spread only.
+
+    Source: Ji et al. 2022, §3.3.
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> ratings = example_tables().ratings
@@ -135,6 +145,10 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
         ValueError: a rating is nan or infinite.
 
     0 is the worker's mean, 1 a standard deviation above it.
+
+    Assumes that workers met models that are equally good on average, and differ in level and spread only.
+
+    Source: Ji et al. 2022, §3.3.
 
     >>> standardise([20, 40, 60]).tolist()
     [-1.0, 0.0, 1.0]

@@ -41,6 +41,8 @@ def label_winner(first: str, second: str) -> int:
     Raises:
         ValueError: an unknown label.
 
+    Assumes that “unsure” lies between “human” and “bot”.
+
     Source: Deriu et al. 2020, §3.2.
 
     >>> label_winner('human', 'unsure'), label_winner('bot', 'bot')
@@ -64,6 +66,8 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
+
+    Assumes nothing of the labels: they are only compared.
 
     Source: Deriu et al. 2020, §3.1.
 
@@ -95,6 +99,8 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie).
 
     People win against nobody, and a self-chat says nothing of others.
+
+    Assumes nothing of the labels: rows are only chosen.
 
     Source: Deriu et al. 2020, §3.2.
 
@@ -141,6 +147,8 @@ def bootstrap_ranks(
 
     Raises:
         ValueError: a model of ``contests`` is missing from ``models``.
+
+    Assumes that what ``unit`` says is drawn independently: segments, or workers.
 
     Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
 
@@ -270,6 +278,8 @@ def ranking_stability(
         The whole pool first; pools in which no two bots met are left out. None without contests.
 
     ``stability`` near 1 at n dialogues: so many of each pair would have given the ranking of all.
+
+    Assumes that the dialogues of a pair are independent draws of those that one could collect.
 
     Source: Deriu et al. 2020, §5.2 (Figure 3).
 

@@ -57,6 +57,10 @@ class ScoreGap:
 def overall_score(criteria: Sequence[float | None]) -> float | None:
     """The mean of the scores of all criteria that have one (Ji et al. 2022, §3.3); None where none has.
 
+    Assumes that all criteria weigh the same.
+
+    Source: Ji et al. 2022, §3.3.
+
     >>> overall_score([0.5, None, 0.25])
     0.375
     """

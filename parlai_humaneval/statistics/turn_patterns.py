@@ -69,6 +69,8 @@ def reselection(turns: ChosenTurns, *, one_pick: bool, level: float = 0.95) -> l
 
     ``excess`` above 0: more series than chance would give.
 
+    Assumes independent workers; chance is that the turns of a dialogue could have come in any order.
+
     Source: Liu et al. 2023, “Examining turn-level sample independence”.
 
     >>> from parlai_humaneval.tables.example import example_tables
@@ -165,6 +167,8 @@ def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
 
     Above 0: who is chosen in the first turn is chosen more often later, too. ``adjusted`` takes out that good models
     are chosen first and later.
+
+    Assumes, in ``paper``, independent dialogues; in ``clustered`` and ``adjusted``, independent workers.
 
     Source: Ma et al. 2023, §4 (t test of cascading bias).
 

@@ -53,6 +53,8 @@ def leave_one_out(
 
     A ranking that changes without a model rests on comparisons with it.
 
+    Assumes what :func:`compare_choices` does.
+
     Source: Liu et al. 2023.
 
     >>> from parlai_humaneval.statistics.turn_tests import compare_choices

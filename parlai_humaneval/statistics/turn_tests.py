@@ -65,6 +65,8 @@ def compare_choices(
 
     ``paper`` takes all turns as independent, ``clustered`` only workers: where they disagree, trust the clustered one.
 
+    Assumes independent turns (``paper``) or independent workers (``clustered``).
+
     Source: Liu et al. 2023, Table 5; Smith et al. 2022, App. C.7.
 
     >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
@@ -165,6 +167,8 @@ def with_holm(
     tests: Iterator[TurnTest] | Sequence[TurnTest], families: Sequence[Family] | None = None
 ) -> list[TurnTest]:
     """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`.
+
+    Assumes nothing of how the tests depend on each other, only that each p is right by itself.
 
     Source: Holm 1979.
 

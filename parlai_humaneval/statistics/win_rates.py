@@ -28,6 +28,8 @@ EFFECTIVE_SOURCE = "Smith et al. 2022, §4.3.1; DeLong, DeLong & Clarke-Pearson 
 def lin(wins: float, losses: float) -> float | None:
     """wins / (wins + losses); None where nothing was decided.
 
+    Assumes that all turns weigh the same, and that ties say nothing.
+
     Source: Smith et al. 2022, §4.1.
 
     >>> lin(3, 1)
@@ -40,6 +42,8 @@ def lin_pooled(dialogues: WinsLosses) -> float | None:
     """Lin over the turns of all ``dialogues``, rows of (wins, losses).
 
     Every turn counts as much, so that long dialogues weigh more.
+
+    Assumes that all turns weigh the same, and that ties say nothing.
 
     Source: Smith et al. 2022, §4.1.
 
@@ -55,6 +59,8 @@ def sqr(dialogues: WinsLosses) -> float | None:
 
     Between Lin and winner-takes-all: clear dialogues weigh more.
 
+    Assumes that all dialogues weigh the same.
+
     Source: Smith et al. 2022, §4.1.
 
     >>> sqr([(3, 1), (1, 1)])
@@ -69,6 +75,8 @@ def wta(dialogues: WinsLosses, ties: Ties = "half") -> float | None:
     ``ties``: a dialogue with as many wins as losses counts half, is left out, or counts as lost.
 
     Every dialogue counts as much, however clear it was.
+
+    Assumes that all dialogues weigh the same.
 
     Source: Smith et al. 2022, §4.1.
 
@@ -86,6 +94,10 @@ def sm_wta(dialogues: WinsLosses) -> float | None:
 
     Raises:
         ValueError: a dialogue with more successes than turns, or with counts below 0.
+
+    Assumes that all dialogues weigh the same.
+
+    Source: Smith et al. 2022, Table 2.
 
     >>> sm_wta([(2, 4), (1, 4), (4, 4), (3, 4)])
     0.75
@@ -110,6 +122,10 @@ def effective_win_rate(a: npt.ArrayLike, b: npt.ArrayLike, ties: EqualScores = "
         ValueError: a score is missing.
 
     .5: neither tends to have the higher scores.
+
+    Assumes nothing of the scores but their order.
+
+    Source: Smith et al. 2022, §4.3.1.
 
     >>> round(effective_win_rate([5, 4, 4], [3, 4, 2]), 3)
     0.889
@@ -137,6 +153,10 @@ def combo(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: flo
     Raises:
         ValueError: a weight below 0, or both 0.
 
+    Assumes that both rates are on one scale and of one pair of models.
+
+    Source: Smith et al. 2022, Table 3.
+
     >>> round(combo(0.6, 0.7), 3)
     0.683
     """
@@ -160,6 +180,10 @@ def sm_combo(
 
     Raises:
         ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`combo`.
+
+    Assumes that the steps of the rating scale are equally wide.
+
+    Source: Smith et al. 2022, App. C.8.
 
     >>> sm_combo([1, 0], [5, 3]).round(3).tolist()
     [1.0, 0.417]
@@ -204,6 +228,8 @@ def count_dialogues(
     """Wins, losses and ties of ``model`` in each dialogue, from turn ``first_turn`` on, or in ``turns`` only.
 
     ``comparisons``: rows of two models only (columns ``dialogue_a``, ``worker_id``, ``winner``, ``turn``).
+
+    Assumes nothing of the turns: it only counts.
 
     Source: Smith et al. 2022, §4.1.
 

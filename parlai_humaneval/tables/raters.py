@@ -27,12 +27,18 @@ class RaterKinds(NamedTuple):
             return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
         others = self.workers - self.simulated - self.people
         unknown = f", {others:,} of whom it is not known" if others else ""
-        return f"Simulated and real raters are mixed: {self.simulated:,} simulated, {self.people:,} people{unknown}."
+        return f"Simulated and real raters are mixed: {self._mixed}{unknown}."
 
     @property
     def kind(self) -> str:
-        """“simulated” or “mixed”, the first column of each CSV file of a report; empty where nobody was simulated."""
-        return "" if not self.simulated else "simulated" if self.simulated == self.workers else "mixed"
+        """“simulated”, or how many of each: first column of a report's CSV files; empty where nobody was simulated."""
+        if not self.simulated:
+            return ""
+        return "simulated" if self.simulated == self.workers else self._mixed
+
+    @property
+    def _mixed(self) -> str:
+        return f"{self.simulated:,} simulated, {self.people:,} {'person' if self.people == 1 else 'people'}"
 
 
 def rater_kinds(tables: Tables) -> RaterKinds:

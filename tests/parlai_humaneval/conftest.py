@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from pydantic import TypeAdapter
+from reference import REFERENCE
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
 from parlai_humaneval.models.pool.pool import ModelPool
@@ -107,3 +108,13 @@ def tiny_pool(tiny_specs: list[ModelSpec]) -> Iterator[ModelPool]:
     """The two tiny transformers, loaded."""
     with ModelPool(tiny_specs) as pool:
         yield pool
+
+
+@pytest.fixture(scope="session")
+def gold_cases() -> list[dict[str, Any]]:
+    """The reference cases: function, args, kwargs, expected, tolerance."""
+    path = REFERENCE / "gold_cases.json"
+    if not path.is_file():
+        pytest.skip("the reference cases are not beside this checkout")
+    cases: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return cases

@@ -11,7 +11,7 @@ from pydantic import Field
 from parlai_humaneval.report.deciding import apart_words, clearness, holm_methods, rough_guides
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, disagreement
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.correction import Family
@@ -333,7 +333,7 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     """What a reader must know of one group."""
     where = group_words(pairs[0])
     for pair in pairs:
-        told = disagreement(f"{pair.names()}, {where}", pair.paper.p_decides, pair.win_rate.p_decides)
+        told = results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
         yield from (sentence for sentence in (told, _few_dialogues(pair)) if sentence)
     yield from rough_guides(pair.win_rate for pair in pairs)
     ties = sum(pair.ties for pair in pairs)

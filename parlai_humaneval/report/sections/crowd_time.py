@@ -7,15 +7,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.rows import Labels, columns, part_table
-from parlai_humaneval.report.section import ALPHA, Options, Part, Section
+from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
+from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
     DataTable,
     Figure,
-    IntervalFigure,
-    IntervalPoint,
     Method,
 )
 from parlai_humaneval.statistics.crowd_time import (
@@ -28,8 +27,11 @@ from parlai_humaneval.statistics.crowd_time import (
     time_to_difference,
     time_to_significance,
 )
-from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, spent_by_unit
+from parlai_humaneval.statistics.means import t_test
+from parlai_humaneval.statistics.rater_time import Floats, TimedAnswers, answers_in_time, time_spent
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sequential import SEQUENTIAL_SOURCE
+from parlai_humaneval.statistics.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.win_rates import effective_win_rate
 from parlai_humaneval.statistics.wording import counted, hours_words
 from parlai_humaneval.tables.from_records import Tables
@@ -63,35 +65,40 @@ HOUR = 3600.0
 _CURVE_POINTS = 80
 
 
-class SpentTime(Part):
-    """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn."""
+class SpentTime(Row):
+    """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn.
+
+    ``seconds``: the mean of a unit, clustered by worker.
+    """
+
+    FROM = published(ends("seconds", "mean_seconds", "mean"), n="seconds.n")
 
     technique: str
     setting: str
     unit: str
-    n: int
+    seconds: Result
     n_workers: int
-    median_seconds: float | None
-    mean_seconds: float | None
-    mean_low: float | None
-    mean_high: float | None
+    median_seconds: float
     hours: float
 
 
-class PairTime(Part):
+class PairTime(Row):
     """When the paper's test told two models apart, in rater hours; None where it never did.
 
     Attributes:
         test: binomial (comparisons) or t test (single models).
-        n: answers that decided something.
+        paper: that test at the end, of the answers that decided something.
+        anytime: the p-value that allows for looking after every answer; of comparisons only.
         hours: of all answers, with onboarding where it is known, and the dialogues that had to be collected where
             ``collection`` is ``counted``.
         first_hours: of the first look with p < .05, ``sustained_hours`` of the one from which on it stayed there.
-        anytime_hours: of the p-value that allows for looking after every answer; of comparisons only.
+        anytime_hours: of the first look at which ``anytime`` was below .05.
         collection: dialogues that were judged did not have to be collected (none), their time counts, or is unknown.
         chunk_sd: standard deviation of the win rate over ``n_chunks`` full chunks of 45 minutes, without collection.
         curve_hours, curve_p: p over hours, thinned out.
     """
+
+    FROM = published(n="paper.n", p_value="paper.p_value", p_anytime="anytime.p_value")
 
     technique: str
     setting: str
@@ -100,13 +107,12 @@ class PairTime(Part):
     model_a: str
     model_b: str
     test: Literal["binomial", "t"]
-    n: int
+    paper: Result
+    anytime: Result | None
     hours: float
     first_hours: float | None
     sustained_hours: float | None
     anytime_hours: float | None
-    p_value: float | None
-    p_anytime: float | None
     collection: Literal["none", "counted", "unknown"]
     n_chunks: int
     chunk_sd: float | None
@@ -134,7 +140,7 @@ class CrowdTime(Section):
 
 def build(tables: Tables, options: Options) -> CrowdTime | None:
     """Time spent, and time to significance of every two models; None where no table has times."""
-    spent = [SpentTime(**row) for row in spent_by_unit(tables, level=options.level)]
+    spent = [SpentTime(**spent._asdict()) for spent in time_spent(tables, level=options.level)]
     pairs = [_pair(answers, options) for answers in answers_in_time(tables)]
     if not spent and not pairs:
         return None
@@ -151,14 +157,13 @@ def _pair(answers: TimedAnswers, options: Options) -> PairTime:
         times = times + collection_time(judgements, answers.dialogue_seconds, options.reuse) / HOUR
     if answers.of_a is None:
         decided = answers.values != 0.5
-        outcomes = answers.values[decided]
-        found = time_to_significance(outcomes, times[decided], alpha=ALPHA)
-        anytime = found.anytime_p_values
+        times_of_looks = times[decided]
+        found = time_to_significance(answers.values[decided], times_of_looks, alpha=ALPHA)
     else:
+        times_of_looks = times
         found = time_to_difference(answers.values, answers.of_a, times, alpha=ALPHA)
-        anytime = None
     rates = _chunk_rates(answers)
-    hours, p = _thinned(times if answers.of_a is not None else times[answers.values != 0.5], found)
+    hours, p = _thinned(times_of_looks, found)
     return PairTime(
         technique=answers.technique,
         setting=answers.setting,
@@ -167,19 +172,48 @@ def _pair(answers: TimedAnswers, options: Options) -> PairTime:
         model_a=answers.model_a,
         model_b=answers.model_b,
         test="binomial" if answers.of_a is None else "t",
-        n=found.n,
+        paper=_at_end(answers, found, options.level),
+        anytime=_allowing_for_looks(answers, found),
         hours=float(times[-1]),
         first_hours=found.first,
         sustained_hours=found.sustained,
         anytime_hours=found.anytime,
-        p_value=float(found.p_values[-1]) if found.n else 1.0,
-        p_anytime=None if anytime is None else float(anytime[-1]) if found.n else 1.0,
         collection=answers.collection,
         n_chunks=len(rates),
         chunk_sd=spread(rates),
         curve_hours=hours,
         curve_p=p,
     )
+
+
+def _at_end(answers: TimedAnswers, found: TimeToSignificance, level: float) -> Result:
+    """The paper's test of all answers; its p is that of the last look."""
+    if answers.of_a is None:
+        name = f"win rate of {answers.model_a} over {answers.model_b}"
+        test = binomial_test(int((answers.values == 1).sum()), found.n, name=name, level=level)
+    else:
+        name = f"{answers.model_a} minus {answers.model_b}"
+        test = t_test(answers.values[answers.of_a], answers.values[~answers.of_a], name=name)
+    return test.but(p_value=_last(found.p_values))
+
+
+def _allowing_for_looks(answers: TimedAnswers, found: TimeToSignificance) -> Result | None:
+    """None where there is no e-process for the test."""
+    if found.anytime_p_values is None:
+        return None
+    return Result(
+        name=f"{answers.model_a} against {answers.model_b}, allowing for looks",
+        p_value=_last(found.anytime_p_values),
+        n=found.n,
+        method="beta-binomial e-process",
+        assumptions=(INDEPENDENT,),
+        source=SEQUENTIAL_SOURCE,
+    )
+
+
+def _last(p_values: Floats) -> float:
+    """1 before the first look."""
+    return float(p_values[-1]) if p_values.size else 1.0
 
 
 def _chunk_rates(answers: TimedAnswers) -> list[float | None]:
@@ -277,21 +311,10 @@ def _data_tables(section: CrowdTime) -> list[DataTable]:
 
 def _figures(section: CrowdTime) -> list[Figure]:
     """Seconds a unit; and p over rater hours, a figure for each technique, kind and metric."""
-    found: list[Figure] = []
-    points = tuple(
-        IntervalPoint(label=_unit(one), estimate=one.mean_seconds, low=one.mean_low, high=one.mean_high)
-        for one in section.spent
-        if one.mean_seconds is not None
-    )
-    if points:
-        found.append(
-            IntervalFigure(
-                key="crowd_time_spent",
-                title="Rater time a unit",
-                x_label="mean seconds, clustered interval",
-                points=points,
-            )
-        )
+    of_units = [(_unit(spent), spent.seconds) for spent in section.spent]
+    found: list[Figure] = [
+        *interval_figures("crowd_time_spent", "Rater time a unit", "mean seconds, clustered interval", of_units)
+    ]
     groups: dict[str, list[PairTime]] = {}
     for pair in section.pairs:
         if pair.curve_p:

@@ -11,7 +11,7 @@ import pandas as pd
 from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ALPHA, Options, Part, Section
+from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.design import (
@@ -94,13 +94,16 @@ class MeasureRow(Row):
     sentence: str
 
 
-class GapRow(Part):
+class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
+    ``clustered``: the mean gap, tested against 0 with CR1 by worker.
     ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
     worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give that ratio.
     """
+
+    FROM = published(gap="clustered.estimate", n="clustered.n", standard_error="clustered.details.standard_error")
 
     source: Source
     technique: str
@@ -109,10 +112,8 @@ class GapRow(Part):
     unit: Unit
     model_a: str
     model_b: str
-    n: int
+    clustered: Result
     n_workers: int
-    gap: float
-    standard_error: Score
     standard_error_independent: Score
     variance_ratio: Score
     per_worker: Score
@@ -120,6 +121,11 @@ class GapRow(Part):
     icc_for_planning: Score
     detectable_gap: Score
     detectable_gap_independent: Score
+
+    @property
+    def standard_error(self) -> Score:
+        """Of the gap, clustered by worker; None where it cannot be estimated."""
+        return _detail(self.clustered, "standard_error")
 
 
 def _name_of(row: MeasureRow | GapRow) -> str:
@@ -351,7 +357,8 @@ def _effective(n: int, result: Result) -> Score:
 
 
 def _gap_row(measure: Measure, gap: GapData) -> GapRow:
-    clustered = clustered_mean(gap.values, gap.workers, null=0.0)
+    name = f"gap of {gap.model_a} and {gap.model_b}"
+    clustered = clustered_mean(gap.values, gap.workers, name=name, null=0.0)
     error = _detail(clustered, "standard_error")
     n = gap.values.size
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
@@ -367,10 +374,8 @@ def _gap_row(measure: Measure, gap: GapData) -> GapRow:
         unit=measure.unit,
         model_a=gap.model_a,
         model_b=gap.model_b,
-        n=n,
+        clustered=clustered,
         n_workers=len(set(gap.workers)),
-        gap=float(gap.values.mean()),
-        standard_error=error,
         standard_error_independent=independent,
         variance_ratio=ratio,
         per_worker=m,

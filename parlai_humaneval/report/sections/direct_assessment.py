@@ -32,7 +32,7 @@ from parlai_humaneval.report.section import (
     Part,
     Section,
     Summary,
-    disagreement,
+    results_disagree,
 )
 from parlai_humaneval.report.views import (
     Cell,
@@ -633,7 +633,7 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
     disagreeing = [
         text
         for pair in section.pairs
-        if (text := disagreement(f"{pair.model_a} against {pair.model_b}", pair.paper.p_value, pair.difference.p_value))
+        if (text := results_disagree(f"{pair.model_a} against {pair.model_b}", pair.paper, pair.difference))
     ]
     yield from disagreeing[:NAMED]
     if len(disagreeing) > NAMED:

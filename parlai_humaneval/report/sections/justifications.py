@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.rows import Labels, columns, part_table
+from parlai_humaneval.report.plotted import interval_figures
+from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method
+from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.justifications import (
     MAX_DOCUMENT_SHARE,
     N_TERMS,
@@ -20,6 +21,7 @@ from parlai_humaneval.statistics.justifications import (
     top_terms,
     word_counts,
 )
+from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, percent
 from parlai_humaneval.tables.from_records import Tables
 
@@ -45,19 +47,21 @@ class Term(Part):
     weight: float
 
 
-class ReasonGroup(Part):
-    """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown; tie and none stand as such."""
+class ReasonGroup(Row):
+    """Reasons for choosing ``model`` where ``comparison`` (models joined by ;) was shown; tie and none stand as such.
+
+    ``words``: the mean of a reason, clustered by worker.
+    """
+
+    FROM = published(ends("words", "mean_words"), n="words.n")
 
     technique: str
     setting: str
     comparison: str
     model: str
-    n: int
+    words: Result
     n_workers: int
-    mean_words: float | None
-    ci_low: float | None
-    ci_high: float | None
-    median_words: float | None
+    median_words: float
     terms: list[Term] = Field(default_factory=list)
 
     @property
@@ -83,13 +87,9 @@ class Justifications(Section):
         ]
 
     def figures(self) -> list[Figure]:
-        points = tuple(
-            IntervalPoint(label=group.label, estimate=group.mean_words, low=group.ci_low, high=group.ci_high)
-            for group in self.groups
-            if group.mean_words is not None
-        )
         label = "words a reason, by the model that was chosen"
-        return [IntervalFigure(key="justifications_words", title="Length of reasons", x_label=label, points=points)]
+        lengths = [(group.label, group.words) for group in self.groups]
+        return [*interval_figures("justifications_words", "Length of reasons", label, lengths)]
 
     def methods(self) -> list[Method]:
         return [
@@ -139,34 +139,21 @@ def _group(
     level: float,
 ) -> ReasonGroup:
     texts = rows["reason"].tolist()
-    result = mean_words(texts, rows["worker_id"].to_numpy(dtype=object), level=level)
     return ReasonGroup(
         technique=technique,
         setting=setting,
         comparison=comparison,
         model=model,
-        n=result.n,
+        words=mean_words(texts, rows["worker_id"].to_numpy(dtype=object), level=level),
         n_workers=int(rows["worker_id"].nunique()),
-        mean_words=result.estimate,
-        ci_low=result.ci_low,
-        ci_high=result.ci_high,
         median_words=float(np.median(word_counts(texts))),
         terms=[Term(term=term, weight=weight) for term, weight in terms],
     )
 
 
 def _terms_table(groups: list[ReasonGroup]) -> DataTable:
-    keys = [name for name, _, _ in _TERMS]
-    parts = [_TermRow(**{name: getattr(group, name) for name in keys}) for group in groups]
-    return part_table("justifications_terms", "Which words weigh most in them?", _TERMS, parts)
-
-
-class _TermRow(Part):
-    technique: str
-    setting: str
-    comparison: str
-    model: str
-    top_terms: str
+    rows = [{**group.flat(), "top_terms": group.top_terms} for group in groups]
+    return row_table("justifications_terms", "Which words weigh most in them?", _TERMS, rows)
 
 
 def _headline(section: Justifications, rows: pd.DataFrame) -> str:
@@ -175,11 +162,11 @@ def _headline(section: Justifications, rows: pd.DataFrame) -> str:
     start = (
         f"{counted(len(texts), 'reason')} by {counted(workers, 'worker')}, {word_counts(texts).mean():.1f} words each"
     )
-    known = [group for group in section.groups if group.mean_words is not None and group.n > 1]
+    known = [group for group in section.groups if group.words.estimate is not None and group.words.n > 1]
     if len(known) < 2:
         return f"{start} on average."
-    longest, shortest = (pick(known, key=lambda group: group.mean_words or 0.0) for pick in (max, min))
-    if longest.mean_words == shortest.mean_words:
+    longest, shortest = (pick(known, key=lambda group: group.words.estimate or 0.0) for pick in (max, min))
+    if longest.words.estimate == shortest.words.estimate:
         return f"{start} on average, whichever model was chosen."
     return (
         f"{start} on average; the longest for {longest.label} ({_length(longest)}), the shortest for "
@@ -188,9 +175,10 @@ def _headline(section: Justifications, rows: pd.DataFrame) -> str:
 
 
 def _length(group: ReasonGroup) -> str:
-    if group.ci_low is None or group.ci_high is None:
-        return f"{group.mean_words:.1f}, no interval can be given"
-    return f"{group.mean_words:.1f}, interval {group.ci_low:.1f} to {group.ci_high:.1f}"
+    words = group.words
+    if words.ci_low is None or words.ci_high is None:
+        return f"{words.estimate:.1f}, no interval can be given"
+    return f"{words.estimate:.1f}, interval {words.ci_low:.1f} to {words.ci_high:.1f}"
 
 
 def _remarks(section: Justifications, rows: pd.DataFrame) -> list[str]:

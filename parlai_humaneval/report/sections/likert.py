@@ -11,7 +11,7 @@ from pydantic import Field
 from parlai_humaneval.report.deciding import apart_words, clearness, deciding_p, holm_methods, rough_guides
 from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
-from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -390,7 +390,7 @@ def _interval(low: float | None, high: float | None, level: float) -> str:
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
     """Pairs on which the paper's test and the clustered one say otherwise."""
     said = [
-        disagreement(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper.p_value, pair.gap.p_value)
+        results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
         for pair in pairs
     ]
     return [remark for remark in said if remark]

@@ -11,7 +11,7 @@ import pandas as pd
 from parlai_humaneval.report.deciding import apart_words, holm_methods
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
-from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, disagreement
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
@@ -237,7 +237,7 @@ def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[Ran
 
 
 def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
-    told = [disagreement(f"{pair.names()}, places", pair.paper.p_decides, pair.win_rate.p_decides) for pair in pairs]
+    told = [results_disagree(f"{pair.names()}, places", pair.paper, pair.win_rate) for pair in pairs]
     notes = sorted({f"{note[:1].upper()}{note[1:]}." for pair in pairs for note in pair.win_rate.notes})
     return [*filter(None, told), *notes]
 

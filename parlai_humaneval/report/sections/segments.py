@@ -26,7 +26,7 @@ from parlai_humaneval.report.rows import (
     published,
     row_table,
 )
-from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, disagreement
+from parlai_humaneval.report.section import ModelLine, Options, Part, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
@@ -779,7 +779,7 @@ def _disagreements(analysis: Analysis) -> Iterator[str]:
         for row in analysis.features
     ]
     for kind in (of_wins, of_survival, of_features):
-        told = (disagreement(what, paper.p_decides, clustered.p_decides) for what, paper, clustered in kind)
+        told = (results_disagree(what, paper, clustered) for what, paper, clustered in kind)
         sentences = list(filter(None, told))
         yield from sentences[:NAMED]
         if len(sentences) > NAMED:

@@ -22,7 +22,16 @@ from parlai_humaneval.report.deciding import (
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Part, Section, Summary, disagreement
+from parlai_humaneval.report.section import (
+    ALPHA,
+    ModelLine,
+    Options,
+    PairLine,
+    Part,
+    Section,
+    Summary,
+    results_disagree,
+)
 from parlai_humaneval.report.views import (
     CurveFigure,
     DataTable,
@@ -1141,7 +1150,7 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
     tests = [row.test for row in section.tests if row.family == family]
     for test in tests:
         # What decides is the corrected p where there is one.
-        yield from filter(None, [disagreement(test.paper.name, test.paper.p_decides, test.clustered.p_decides)])
+        yield from filter(None, [results_disagree(test.paper.name, test.paper, test.clustered)])
     yield from rough_guides(test.clustered for test in tests)
     yield from _pattern_remarks(section.patterns, family)
     for strength in section.strengths:

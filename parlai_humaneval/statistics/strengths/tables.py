@@ -34,6 +34,8 @@ def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | No
 
     Strengths are log-odds: see :class:`Strengths`.
 
+    Assumes that a choice between two replies does not depend on the others shown, and that workers are independent.
+
     Source: Luce 1959; Plackett 1975.
 
     >>> from parlai_humaneval.tables.example import example_tables

@@ -86,6 +86,8 @@ def zhao_sun_scores(k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLi
     A speaker spotted in (0, k] counts at each earlier length by its chance there, under the survival of all groups
     together. Source: Zhao & Sun 2004, §2; Deriu et al. 2020, §3.3.
 
+    Assumes that the length of a segment says nothing of when its speaker would be spotted.
+
     >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
     >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
     >>> group = ['ada'] * 9 + ['bob'] * 9

@@ -47,6 +47,10 @@ class Skill:
 def conservative(mu: float, sigma: float, k: float = 3.0) -> float:
     """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1).
 
+    Assumes that the belief about the skill is normal.
+
+    Source: Ma et al. 2023, eq. 1.
+
     >>> conservative(25.0, 5.0)
     10.0
     """
@@ -168,6 +172,8 @@ def free_for_all_ratings(
     Raises:
         ValueError: ``points`` is no table, or as :func:`rate_free_for_all`.
 
+    Assumes normal skills and performances, and independent dialogues.
+
     Source: Ma et al. 2023, §2.3 (constants of Herbrich et al. 2006).
 
     >>> mu, sigma = free_for_all_ratings([[3, 1, 0], [2, 2, 0], [3, 0, 1]])
@@ -240,6 +246,10 @@ def ffa_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
     Raises:
         ValueError: a pick is none of ``models``, or a model stands twice.
 
+    Assumes that all turns weigh the same.
+
+    Source: Ma et al. 2023, §2.1.
+
     >>> ffa_points(['a', 'b', 'a', None], ['a', 'b', 'c'])
     [2, 1, 0]
     """
@@ -256,6 +266,8 @@ def ffa_ranks(points: Sequence[float]) -> list[int]:
 
     Raises:
         ValueError: points are missing.
+
+    Assumes nothing of the points but that more are better.
 
     Source: Ma et al. 2023, §2.3.
 
@@ -276,6 +288,10 @@ def shuffle_interval(scores: npt.ArrayLike, level: float = 0.95) -> list[tuple[f
 
     Raises:
         ValueError: no replicates, missing scores, or a level that is not between 0 and 1.
+
+    Assumes, of shuffles, that dialogues could have come in any order.
+
+    Source: Ma et al. 2023, §4.
 
     >>> shuffle_interval([[10.0, 5.0], [12.0, 4.0], [11.0, 6.0]])
     [(10.05, 11.95), (4.05, 5.95)]

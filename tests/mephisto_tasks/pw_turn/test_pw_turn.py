@@ -148,8 +148,8 @@ def test_a_page_that_is_not_built_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_list_confs_and_help() -> None:
-    listed = CliRunner().invoke(launch_command, ["pw_turn", "--list-confs"])
-    assert listed.output.split() == conf_names("pw_turn")
+    listed = CliRunner(mix_stderr=False).invoke(launch_command, ["pw_turn", "--list-confs"])
+    assert listed.stdout.split() == conf_names("pw_turn")
     described = CliRunner().invoke(launch_command, ["--help"])
     assert "parlai-humaneval launch pw_turn conf=mturk_sandbox" in described.output
 

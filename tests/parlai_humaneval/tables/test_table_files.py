@@ -43,7 +43,7 @@ def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
 
 
 @pytest.mark.parametrize(
-    ("simulated", "said"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 people"), (0, "")]
+    ("simulated", "said"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 person"), (0, "")]
 )
 def test_the_readme_says_whose_answers_these_are(tmp_path, simulated, said):
     """Who gets a folder of tables must not take answers of programs for answers of people."""

@@ -166,9 +166,9 @@ def test_settings_and_confs_are_listed(task: str) -> None:
     for name in all_settings(StaticConfig):
         assert f"mephisto.blueprint.{name}=" in listed.output
     assert [name for name, _, text in describe_settings(task) if not text] == [], "each one says what it is"
-    confs = CliRunner().invoke(launch, [task, "--list-confs"])
-    assert confs.output.split() == conf_names(task)
-    assert {"local", "mturk", "mturk_sandbox"} <= set(confs.output.split())
+    confs = CliRunner(mix_stderr=False).invoke(launch, [task, "--list-confs"])
+    assert confs.stdout.split() == conf_names(task)
+    assert {"local", "mturk", "mturk_sandbox"} <= set(confs.stdout.split())
 
 
 @pytest.mark.parametrize("task", list(techniques("judging")))

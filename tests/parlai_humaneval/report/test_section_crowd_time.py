@@ -49,13 +49,13 @@ def test_judged_pairs_from_elsewhere(tmp_path):
     decided = (frame["winner"] != "tie").to_numpy()
     hours = frame["seconds"].cumsum().to_numpy()[decided] / 3600
     found = time_to_significance((frame["winner"] == "a").to_numpy()[decided], hours)
-    assert (pair.n, pair.test, pair.collection) == (decided.sum(), "binomial", "unknown")
+    assert (pair["n"], pair.test, pair.collection) == (decided.sum(), "binomial", "unknown")
     assert pair.first_hours == pytest.approx(found.first)
     assert pair.sustained_hours == pytest.approx(found.sustained)
     assert pair.anytime_hours == pytest.approx(found.anytime)
     assert pair.hours == pytest.approx(frame["seconds"].sum() / 3600)
-    assert pair.curve_p[-1] == pair.p_value == pytest.approx(found.p_values[-1])
-    assert [(one.unit, one.n) for one in section.spent] == [("comparison", 80)]
+    assert pair.curve_p[-1] == pair["p_value"] == pytest.approx(found.p_values[-1])
+    assert [(one.unit, one["n"]) for one in section.spent] == [("comparison", 80)]
     assert section.spent[0].median_seconds == frame["seconds"].median()
     assert any("onboarding" in remark for remark in section.remarks)
     json.loads(section.model_dump_json())
@@ -97,7 +97,7 @@ def test_single_models_are_told_apart_by_the_t_test():
     kinds = {pair.kind for pair in section.pairs}
     assert kinds == {"ticks", "rating"}
     assert {pair.test for pair in section.pairs} == {"t"}
-    assert all(pair.p_anytime is None and pair.anytime_hours is None for pair in section.pairs)
+    assert all(pair["p_anytime"] is None and pair.anytime_hours is None for pair in section.pairs)
 
 
 def test_ratings_in_the_order_of_dialogues(tmp_path):
@@ -130,7 +130,7 @@ def test_all_ties():
     """Nothing decided: no look, p = 1, never significant."""
     frame = comparisons_frame({("a", "b"): 0.8}, n=20).assign(winner="tie")
     (pair,) = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options()).pairs
-    assert (pair.n, pair.first_hours, pair.p_value, pair.p_anytime, pair.curve_p) == (0, None, 1.0, 1.0, [])
+    assert (pair["n"], pair.first_hours, pair["p_value"], pair["p_anytime"], pair.curve_p) == (0, None, 1.0, 1.0, [])
     assert pair.n_chunks == 0
 
 
@@ -144,7 +144,7 @@ def test_spent_time_of_our_own_records():
     seconds = given.judgements["seconds"].to_numpy(dtype=float)
     assert judged.median_seconds == pytest.approx(np.median(seconds))
     assert judged.hours == pytest.approx(seconds.sum() / 3600)
-    assert judged.mean_low < judged.mean_seconds < judged.mean_high
+    assert judged["mean_low"] < judged["mean_seconds"] < judged["mean_high"]
 
 
 def _big(folder) -> Tables:
@@ -201,7 +201,7 @@ def test_turns_from_elsewhere_have_a_time_to_significance(tmp_path, technique):
     frame = turns_frame(picks, ["a", "b"], technique=technique)
     (pair,) = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
     found = time_to_significance([first for first, _ in picks], np.arange(1, 101) * 30 / 3600)
-    assert (pair.kind, pair.technique, pair.n, pair.hours) == ("turn", technique, 100, pytest.approx(3000 / 3600))
+    assert (pair.kind, pair.technique, pair["n"], pair.hours) == ("turn", technique, 100, pytest.approx(3000 / 3600))
     assert pair.first_hours == pytest.approx(found.first)
     assert pair.sustained_hours == pytest.approx(found.sustained)
     assert pair.anytime_hours == pytest.approx(found.anytime)
@@ -213,7 +213,7 @@ def test_turns_with_both_or_no_reply_chosen_take_time_and_decide_nothing(tmp_pat
     picks = [[1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 0, 1], [0, 1, 1]] * 4
     frame = turns_frame(picks, ["a", "b", "c"], technique="sata")
     pairs = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
-    assert [(p.model_a, p.model_b, p.n) for p in pairs] == [("a", "b", 12), ("a", "c", 12), ("b", "c", 8)]
+    assert [(p.model_a, p.model_b, p["n"]) for p in pairs] == [("a", "b", 12), ("a", "c", 12), ("b", "c", 8)]
     assert all(pair.hours == pytest.approx(20 * 30 / 3600) for pair in pairs)
 
 
@@ -247,7 +247,7 @@ def test_single_models_from_turns_alone(tmp_path):
     (pair,) = build(exchange_tables(tmp_path, {"turns": frame}), Options()).pairs
     times = np.arange(1, 101) * 30 / 3600
     found = time_to_difference(frame["selected"].to_numpy(dtype=float), (frame["model"] == "a").to_numpy(), times)
-    assert (pair.test, pair.kind, pair.n) == ("t", "ticks", found.n)
+    assert (pair.test, pair.kind, pair["n"]) == ("t", "ticks", found.n)
     assert pair.first_hours == pytest.approx(found.first)
     assert pair.sustained_hours == pytest.approx(found.sustained)
 

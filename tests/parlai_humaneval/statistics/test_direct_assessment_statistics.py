@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import REFERENCE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import REFERENCE
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
 from parlai_humaneval.quality.ratings import degraded_rated_lower

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import REFERENCE
 from paper_figures import recompute
+from reference import REFERENCE
 
 from parlai_humaneval.analysis import worker_checks
 from parlai_humaneval.tables.columns import typed

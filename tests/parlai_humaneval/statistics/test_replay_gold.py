@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REFERENCE
+from reference import REFERENCE
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "tests" / "replay_gold.py"

@@ -176,7 +176,7 @@ def test_labels_do_not_matter():
     data = alike_turns(0.1, workers=30)
     other = data.turns.assign(model=data.turns["model"].map({"a": "b", "b": "a"}))
     one, two = section_of(data), section_of(Tables(**{**vars(data), "turns": other}))
-    assert one.pairs[0].gap == pytest.approx(-two.pairs[0].gap)
+    assert one.pairs[0]["gap"] == pytest.approx(-two.pairs[0]["gap"])
     assert one.measures[0].by_worker.estimate == pytest.approx(two.measures[0].by_worker.estimate)
     assert one.pairs[0].detectable_gap == pytest.approx(two.pairs[0].detectable_gap)
 

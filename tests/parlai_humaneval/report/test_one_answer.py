@@ -224,4 +224,5 @@ def test_simulated_raters_are_counted():
     simulated = {record.worker for record in records if record.simulated}
     people = {record.worker for record in records} - simulated
     assert (raters.simulated, raters.people) == (len(simulated), len(people))
-    assert raters.kinds.kind == ("mixed" if people else "simulated")
+    mixed = f"{len(simulated)} simulated, {len(people)} people"
+    assert raters.kinds.kind == (mixed if people else "simulated")

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import REFERENCE
 from make_live_records import REVERSED, SLIDERS, make_assessment, make_rated, make_ticked
+from reference import REFERENCE
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.direct_assessment import build

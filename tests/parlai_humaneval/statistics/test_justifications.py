@@ -147,7 +147,7 @@ def test_the_order_of_texts_does_not_matter():
 def test_the_section():
     """A group for each chosen model, with lengths and terms; texts stay texts."""
     section = build(_study(), Options())
-    assert [(group.model, group.n, group.mean_words) for group in section.groups] == [
+    assert [(group.model, group["n"], group["mean_words"]) for group in section.groups] == [
         ("eliza", 1, 3.0),
         ("retrieval", 2, 3.0),
     ]

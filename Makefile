@@ -80,10 +80,13 @@ check-chromium:
 
 # Re-made when what is installed changes; editing a source file needs no new install.
 $(INSTALLED): setup.py pyproject.toml constraints.txt
-	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; echo "Installing; the first time takes some minutes (mostly PyTorch)"; fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@if [ ! -x $(BIN)/python ]; then python="$(FIND_PYTHON)"; echo "Making $(VENV) with $$python"; "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; fi
+	@echo "Installing into $(VENV), 1 of 3: pip and setuptools (seconds)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip<26" "setuptools<81" wheel
+	@echo "Installing into $(VENV), 2 of 3: PyTorch (a large download; the first time a minute or more)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@echo "Installing into $(VENV), 3 of 3: ParlAI, Mephisto and about 150 packages that they need (the first time 2 to 3 minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
 # torch and what only torch needs are those of $(VENV): a second copy would take minutes and gigabytes.
@@ -98,11 +101,13 @@ $(SERVER_INSTALLED): tests/servers/requirements.txt $(INSTALLED)
 	@touch $@
 
 $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
-	cd $(WEB) && npm ci --silent --no-audit --no-fund
+	@echo "Fetching what the rater's page is built with (the first time half a minute or so)"
+	@cd $(WEB) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 $(PAGE): $(NPM) $(WEB_SOURCES)
-	cd $(WEB) && npm run --silent build
+	@echo "Building the rater's page (seconds)"
+	@cd $(WEB) && npm run --silent build
 	@touch $@
 
 clean:

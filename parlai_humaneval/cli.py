@@ -6,6 +6,7 @@ imports Mephisto or torch.
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 
 import click
@@ -48,6 +49,14 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module_name), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+        """A misspelt command is an error with the nearest right one."""
+        name = args[0]
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        if name not in COMMANDS and near:
+            ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -15,6 +15,7 @@ well as more. Scales stand in :mod:`parlai_humaneval.protocol.asked.criteria` an
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,7 +190,9 @@ def technique(name: str) -> Technique:
     if name not in known:
         width = max(map(len, known))
         lines = "\n".join(f"  {other:<{width}}  {entry.title} ({entry.source})" for other, entry in known.items())
-        raise UnknownTechnique(f"there is no technique {name!r}; choose one of:\n{lines}")
+        near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
+        meant = f"did you mean {near[0]}? Choose" if near else "choose"
+        raise UnknownTechnique(f"there is no technique {name!r}; {meant} one of:\n{lines}")
     return known[name]
 
 

@@ -6,7 +6,8 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,14 @@ import click
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import (
     LOADING,
-    LOADING_MODELS,
+    READING,
     TechniqueCommand,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
     json_option,
+    report_and_export,
     waiting_for,
 )
 from mephisto_tasks.study.startup import collector_off
@@ -41,6 +43,9 @@ Examples:
   parlai-humaneval demo --task spot_the_bot
   parlai-humaneval demo --task third_party 'mephisto.blueprint.dialogues=[{task: NAME}]'
 """
+
+NAME_MODELS = "mephisto.blueprint.models=[a,b]"
+"""What errors of settings recommend, for any command."""
 
 
 @click.command(cls=TechniqueCommand, epilog=EPILOG)
@@ -111,18 +116,19 @@ def demo(
         f"mephisto.task.task_name={task_name}",
         *overrides,
     ]
-    with clear_errors():
+    with clear_errors(), _in_words_of_demo():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
 
         how_many = _how_many(technique(task), dialogues)
-        config = settings.compose_config(task, conf, [*how_many, *settings_of_demo])
+        with waiting_for("Reading the settings…", on_screens_only=True):
+            config = settings.compose_config(task, conf, [*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
         named = [*blueprint.models, *(model for group in blueprint.groups for model in group)]
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), waiting_for) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
@@ -134,6 +140,17 @@ def demo(
                 worst = str(blueprint.get("quality_control_model") or "") or None
                 _simulate(run, stop, raters, prefer, strength, seed, worst)
         _print_report(run, as_json)
+
+
+@contextmanager
+def _in_words_of_demo() -> Iterator[None]:
+    """An error that asks for models names the option that sets them here."""
+    try:
+        yield
+    except ValueError as error:
+        if NAME_MODELS not in str(error):
+            raise
+        raise click.ClickException(str(error).replace(NAME_MODELS, "--models a,b")) from error
 
 
 def _how_many(entry: Technique, dialogues: int | None) -> list[str]:
@@ -206,13 +223,14 @@ def _simulate(
 
 
 def _print_report(run: Launched, as_json: bool) -> None:
-    from mephisto_tasks.commands.documents import Wanted
-    from mephisto_tasks.commands.report import answers_of
+    with waiting_for(READING, on_screens_only=True):
+        from mephisto_tasks.commands.documents import Wanted
+        from mephisto_tasks.commands.report import answers_of
 
-    tables, known = answers_of(run.data_dir, run.task_name)
+        tables, known = answers_of(run.data_dir, run.task_name)
     Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
     if as_json:
         return
-    where = f"--task-name {run.task_name} --data-dir {run.data_dir}"
-    click.echo(f"\nThe whole report:       parlai-humaneval report {where} --full")
-    click.echo(f"The answers as tables:  parlai-humaneval export {where} --out tables")
+    report, export = report_and_export(run.task_name, run.data_dir)
+    click.echo(f"\nThe whole report:       {report} --full")
+    click.echo(f"The answers as tables:  {export}")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
 
 if TYPE_CHECKING:
     from mephisto_tasks.study.health import Finding
@@ -38,9 +45,11 @@ def doctor(data_dir: str | None, host: str, port: int, load: str | None, as_json
     from mephisto_tasks.study import health
 
     with clear_errors():
-        findings = health.examine(data_dir_of(data_dir), host, port)
+        with waiting_for("Looking at this installation…"):
+            findings = health.examine(data_dir_of(data_dir), host, port)
         if load:
-            findings += health.load_models([name.strip() for name in load.split(",") if name.strip()])
+            with waiting_for("Loading the models that you name…"):
+                findings += health.load_models([name.strip() for name in load.split(",") if name.strip()])
     wrong = [finding for finding in findings if finding.status == "error"]
     if as_json:
         click.echo(json.dumps({"ok": not wrong, "findings": [asdict(finding) for finding in findings]}, indent=2))
@@ -57,3 +66,14 @@ def _print(findings: list[Finding]) -> None:
         text = finding.found + (f"\n[dim]→ {finding.mend}[/dim]" if finding.mend else "")
         table.add_row(MARKS[finding.status], f"[bold]{finding.what}[/bold]", text)
     console().print(table)
+    click.echo(f"\n{closing_sentence(findings)}")
+
+
+def closing_sentence(findings: list[Finding]) -> str:
+    """What is to be done, if anything is."""
+    wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
+    if wrong:
+        return f"To be mended, as the lines marked “wrong” say: {', '.join(wrong)}."
+    if any(finding.status == "warning" for finding in findings):
+        return "All is right; lines marked “look” matter only if you want what they name."
+    return "All is right."

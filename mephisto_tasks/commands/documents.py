@@ -50,6 +50,10 @@ class Wanted:
         if self.page is not None:
             from parlai_humaneval.report.draw.files import OutputError, check_output
 
+            parent = self.page.absolute().parent
+            if not parent.is_dir():
+                raise click.ClickException(f"{parent}: there is no such folder. Make it first, or name another page.")
+
             try:
                 check_output(self.page, force=force, tables=tables)
             except OutputError as error:

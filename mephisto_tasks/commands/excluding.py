@@ -56,9 +56,11 @@ def _left(records: Sequence[Rated], kept: Sequence[Rated]) -> Left:
     gone = [record for record in records if _id(record) not in ids]
     dialogues = [record for record in gone if not isinstance(record, JudgementRecord)]
     staying = {record.worker for record in kept}
+    workers = {record.worker for record in gone} - staying
     return Left(
         dialogues=len(dialogues),
-        workers=len({record.worker for record in gone} - staying),
+        workers=len(workers),
+        simulated=len({record.worker for record in gone if record.simulated} & workers),
         turns=sum(len(record.complete_turns) for record in dialogues),
         judgements=len(gone) - len(dialogues),
     )

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    clear_errors,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
@@ -44,7 +50,7 @@ def export(
     Workers are pseudonyms, the same in every export of a data directory, also where they wrote their own id into a
     text. The key of the pseudonyms stays in the data directory: do not publish it.
     """
-    with clear_errors():
+    with clear_errors(), waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
         from mephisto_tasks.stored.results import read_records
         from parlai_humaneval.protocol.records.judgement import JudgementRecord
         from parlai_humaneval.statistics.wording import counted

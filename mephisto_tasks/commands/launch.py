@@ -10,12 +10,12 @@ import click
 
 from mephisto_tasks.commands.options import (
     LOADING,
-    LOADING_MODELS,
     TechniqueCommand,
     clear_errors,
     console,
     data_dir_of,
     data_dir_option,
+    report_and_export,
     waiting_for,
 )
 from mephisto_tasks.study.startup import collector_off
@@ -70,12 +70,14 @@ def launch(
         if verbose:
             overrides.append("mephisto.log_level=info")
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
-        config = settings.compose_config(task, conf, overrides)
+        with waiting_for("Reading the settings…", on_screens_only=True):
+            config = settings.compose_config(task, conf, overrides)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir), lambda: waiting_for(LOADING_MODELS)) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), waiting_for) as run:
             announce(run)
             follow(run, stop)
-    click.echo(f"See the results:  parlai-humaneval report --task-name {run.task_name} --data-dir {run.data_dir}")
+    see, _ = report_and_export(run.task_name, run.data_dir)
+    click.echo(f"See the results:  {see}")
 
 
 def print_settings(described: list[tuple[str, str, str]]) -> None:

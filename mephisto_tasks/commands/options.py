@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,20 +65,26 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def waiting_for(what: str) -> Iterator[None]:
-    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on."""
+def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
+    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on.
+
+    ``on_screens_only``: nothing is said where nobody looks on, for commands whose errors programs read.
+    """
     out = console(stderr=True)
     if not out.is_terminal:
-        out.print(what)
+        if not on_screens_only:
+            out.print(what)
         yield
         return
     with out.status(what):
         yield
 
 
+READING = "Reading the answers…"
 LOADING = "Loading ParlAI and Mephisto…"
-LOADING_MODELS = "Loading the models…"
 
+
+PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
@@ -96,8 +105,24 @@ EXPECTED = (
     "NotEnough",
     "EntryDoesNotExistException",
     "PluginError",
+    "UnknownTechnique",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+
+
+def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
+    """The commands that print the report of a task, and that write its tables, as they can be typed here.
+
+    The program is named as it was started, for it may not be on PATH; the default directory need not be named.
+    """
+    from mephisto_tasks.compat import default_data_dir
+
+    started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
+    by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
+    program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
+    where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
+    task = shlex.join(["--task-name", task_name, *where])
+    return f"{program} report {task}", f"{program} export {task} --out tables"
 
 
 @contextmanager

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    READING,
+    clear_errors,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
@@ -119,7 +126,7 @@ def report(
     Prints a summary of one screen: the answer, the models, the pairs, what was left out. --full prints every section.
     """
     with clear_errors():
-        with collector_off():
+        with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
             from mephisto_tasks.commands.documents import Wanted
             from parlai_humaneval.report.catalogue import load_sections
 
@@ -150,13 +157,14 @@ def report(
         wanted.check(force)
         if everywhere and exclude_scope == "dialogue":
             raise click.ClickException("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue.")
-        tables, known = answers_of(
-            data_dir_of(data_dir),
-            tasks,
-            exclude=exclude if exclude is not None or not everywhere else OF_PAPER,
-            scope=exclude_scope,
-            everywhere=everywhere,
-        )
+        with waiting_for(READING, on_screens_only=True):
+            tables, known = answers_of(
+                data_dir_of(data_dir),
+                tasks,
+                exclude=exclude if exclude is not None or not everywhere else OF_PAPER,
+                scope=exclude_scope,
+                everywhere=everywhere,
+            )
         wanted.report(tables, ", ".join(known.tasks), known)
 
 

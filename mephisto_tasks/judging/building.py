@@ -92,7 +92,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         raise NothingToDo(
             f"all judgements of task {task_name!r} are there already. See them with "
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.judgements_per_item=… "
-            "or judgements_per_group=…"
+            "or mephisto.blueprint.judgements_per_group=…"
         )
     return study
 

@@ -111,7 +111,8 @@ class StaticConfig(TaskConfig):
 def _replies(config: StaticConfig) -> None:
     if config.replies.filter == "block":
         raise ValueError(
-            "replies.filter=block has a model asked again, but these dialogues are finished: say filter=mask"
+            "replies.filter=block has a model asked again, but these dialogues are finished: "
+            "say mephisto.blueprint.replies.filter=mask"
         )
 
 
@@ -125,24 +126,28 @@ def _groups(config: StaticConfig) -> None:
     if len(set(sets)) < len(sets):
         raise ValueError("the same two models stand twice among the groups; each pair is compared once")
     if config.show == "pair" and len(config.models) == 1 and not config.groups:
-        raise ValueError("comparing needs two models or more (models=[a,b]); one named")
+        raise ValueError("comparing needs two models or more (mephisto.blueprint.models=[a,b]); one named")
 
 
 def _sources(config: StaticConfig) -> None:
     if config.generate:
         if not config.model_names():
-            raise ValueError(f"generate={config.generate} needs the models that are to talk: models=[a,b]")
+            raise ValueError(
+                f"generate={config.generate} needs the models that are to talk: mephisto.blueprint.models=[a,b]"
+            )
         if config.generate == "pairs" and len(config.model_names()) < 2:
-            raise ValueError("generate=pairs needs two models or more (models=[a,b])")
+            raise ValueError("generate=pairs needs two models or more (mephisto.blueprint.models=[a,b])")
         if config.show in ("replay", "turn") or (config.show, config.generate) == ("pair", "pairs"):
             raise ValueError(f"show={config.show} does not go with generate={config.generate}")
     elif not config.dialogues:
         raise ValueError(
-            "there is nothing to judge: name the dialogues, such as dialogues=[chats.jsonl] or dialogues=[{task: NAME}]"
+            "there is nothing to judge: name the dialogues, such as mephisto.blueprint.dialogues=[chats.jsonl] or "
+            "'mephisto.blueprint.dialogues=[{task: NAME}]'"
         )
     if config.show in ("replay", "turn") and any(not _is_task(entry) for entry in config.dialogues):
         raise ValueError(
-            f"show={config.show} needs dialogues that were rated: name live tasks, dialogues=[{{task: NAME}}]"
+            f"show={config.show} needs dialogues that were rated: name live tasks, "
+            "'mephisto.blueprint.dialogues=[{task: NAME}]'"
         )
     if config.human_share and not config.human_dialogues:
         raise ValueError("human_share needs human_dialogues: files of dialogues between two people, or packaged")

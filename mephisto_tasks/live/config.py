@@ -206,7 +206,7 @@ def _groups(config: InteractiveConfig) -> None:
         raise ValueError("the same models stand twice among the groups; each group is compared once")
     if not sets:
         needed = f"{config.group_size} models" if config.group_size > 1 else "one model"
-        raise ValueError(f"name at least {needed} (models=[a,b]); {len(config.models)} named")
+        raise ValueError(f"name at least {needed} (mephisto.blueprint.models=[a,b]); {len(config.models)} named")
 
 
 def _choices(config: InteractiveConfig) -> None:
@@ -235,7 +235,9 @@ def _asked(config: InteractiveConfig) -> None:
         if not ticks:
             raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
     if config.turn_question == "none" and not config.final_criteria and not config.verdict:
-        raise ValueError("nothing would be rated: turns are not, so name final_criteria or set verdict=true")
+        raise ValueError(
+            "nothing would be rated: turns are not, so name final_criteria or set mephisto.blueprint.verdict=true"
+        )
     if config.final_criteria and config.group_size != 1:
         raise ValueError("final_criteria are about one partner: group_size must be 1")
 

@@ -7,6 +7,7 @@ query starts at the agents. Screening and gold units (negative unit indices) are
 
 from __future__ import annotations
 
+import difflib
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -127,8 +128,10 @@ def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
     if not rows:
         names = task_names(data_dir)
         if task_name not in names:
+            near = difflib.get_close_matches(task_name, names, n=1)
+            meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
             known = ", ".join(names) or "none yet"
-            raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
+            raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
     return [StoredAgent(*(str(value) for value in row)) for row in rows]
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from packaging.requirements import Requirement
 
 if TYPE_CHECKING:
+    from parlai_humaneval.models.checking import State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
 DISTRIBUTION = "parlai-humaneval"
@@ -170,23 +171,30 @@ def providers(data_dir: Path) -> list[Finding]:
     return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
 
 
-def models() -> list[Finding]:
-    """Options and files of every configured model; nothing is loaded or downloaded."""
-    from parlai_humaneval.models.zoo.entries import load_zoo
-    from parlai_humaneval.models.zoo.files import missing, to_download
+MODELS_ARE: dict[State, str] = {
+    "ready": "ready",
+    "to download": "downloaded at their first load",
+    "to train": "to be trained on this machine first",
+    "to serve": "asked of a server, which you start",
+    "in a launch": "there in a launch only",
+    "cannot": "not to be used here as it is",
+}
 
-    findings: list[Finding] = []
-    ready: list[str] = []
-    absent: list[str] = []
+
+def models() -> list[Finding]:
+    """How many of the configured models are ready, and what the others need; nothing is loaded or downloaded."""
+    from parlai_humaneval.models.checking import check
+    from parlai_humaneval.models.zoo.entries import load_zoo
+
+    by_state: dict[State, list[str]] = {state: [] for state in MODELS_ARE}
     for spec in load_zoo().values():
-        if lacks := missing(spec):
-            findings.append(Finding(f"Model {spec.name}", "warning", "; ".join(lacks), "; ".join(spec.needs)))
-        else:
-            (absent if to_download(spec) else ready).append(spec.name)
-    if absent:
-        names = ", ".join(absent)
-        findings.insert(0, Finding("Models", "ok", f"configured, downloaded by ParlAI at first use: {names}"))
-    return [Finding("Models", "ok", "ready: " + ", ".join(ready)), *findings]
+        by_state[check(spec).state].append(spec.name)
+    ready = by_state.pop("ready")
+    others = [f"{len(names)} {MODELS_ARE[state]}" for state, names in by_state.items() if names]
+    return [
+        Finding("Models", "ok" if ready else "warning", f"ready: {', '.join(ready) or 'none'}"),
+        Finding("Other models", "ok", f"{'; '.join(others)} (`parlai-humaneval models check --all` lists them)"),
+    ]
 
 
 def load_models(names: Sequence[str]) -> list[Finding]:

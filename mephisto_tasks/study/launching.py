@@ -85,11 +85,11 @@ def launched(
     task: str,
     config: DictConfig,
     data_dir: Path,
-    while_loading: Callable[[], AbstractContextManager[None]] = nullcontext,
+    waiting_for: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
-    ``while_loading`` makes what is entered for as long as models are loaded.
+    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes.
 
     Raises:
         what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
@@ -106,12 +106,13 @@ def launched(
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
-        study = build_study(settings, task, data_dir, task_name, reward)
+        with waiting_for("Preparing the study…"):
+            study = build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
-        with while_loading(), quiet_parlai(), offered(desk):
+        with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
@@ -147,7 +148,8 @@ def launched(
             study.closing.set()
             if room is not None:
                 room.say_goodbye()
-            operator.close()
+            with waiting_for("Ending the launch…"):
+                operator.close()
     if study.broken is not None:
         raise StudyBroken(
             f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "

@@ -240,6 +240,12 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
         raise PlanError(f"--shares {text!r}: expected numbers, comma separated, such as 54,53,48,35") from error
 
 
+def _power(plan: Plan) -> str:
+    """The formula's size is kept where its power is the asked one in whole percents: said where it is a little below."""
+    rounded = f", which is {100 * plan.power:.0f} % in whole percents" if plan.power < plan.inputs["power"] else ""
+    return f"{plan.power:.3f}{rounded} ({plan.analysis})"
+
+
 def plan_text(plan: Plan) -> str:
     """The headline, the numbers, the notes and the sources."""
     rows = [
@@ -248,7 +254,7 @@ def plan_text(plan: Plan) -> str:
         ("workers", f"{plan.n_workers:,}"),
         ("hours", f"{plan.hours:,.1f}"),
         ("cost", f"${plan.cost:,.2f}"),
-        ("power", f"{plan.power:.3f} ({plan.analysis})"),
+        ("power", _power(plan)),
     ]
     if plan.simulated is not None:
         found = plan.simulated

@@ -11,6 +11,7 @@ from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import leading, verdict_of
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import Method
+from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.raters import RaterKinds
 
 SCHEMA = "parlai-humaneval/report"
@@ -30,6 +31,10 @@ class DialogueCount(Part):
     partial: int
     failed: int
     running: int
+
+    @property
+    def unfinished(self) -> int:
+        return self.partial + self.failed + self.running
 
 
 class TurnCount(Part):
@@ -57,12 +62,13 @@ class AttentionChecks(Part):
 
 
 class Left(Part):
-    """What is left out of the numbers of a report."""
+    """What is left out of the numbers of a report; ``simulated``: as many of the workers are programs."""
 
     dialogues: int
     workers: int
     turns: int
     judgements: int = 0
+    simulated: int = 0
 
 
 class Excluded(Exclusions):
@@ -133,11 +139,17 @@ class SettingFact(Part):
 
 
 class Flagged(Part):
-    """A quality check that failed on what counts in this document nevertheless."""
+    """A quality check that raters failed in what counts in this document nevertheless.
+
+    ``units``: dialogues and judgements that count, attention checks are not among them; ``of_units`` and
+    ``of_workers``: all that count, and all who rated them.
+    """
 
     check: str
     units: int
     workers: int
+    of_units: int
+    of_workers: int
 
 
 class Raters(Part):
@@ -146,10 +158,12 @@ class Raters(Part):
     ``units_per_worker_median``, ``units_per_worker_most``: of dialogues or judgements. ``turns``: answered ones;
     ``turns_not_answered``: begun and left. ``simulated``, ``people``: workers who are programs and who are not; who is
     not known to be either counts in neither. ``items``, ``dialogues_shown``: of judgements, without attention checks.
-    ``median_turn_seconds``: of turns in which something was asked.
+    ``median_turn_seconds``: of turns in which something was asked. ``workers_finished``: who completed a dialogue or
+    judgement at least, or of whom the tables do not say how it ended.
     """
 
     workers: int
+    workers_finished: int | None = None
     simulated: int = 0
     people: int = 0
     dialogues: DialogueCount | None = None
@@ -167,16 +181,6 @@ class Raters(Part):
     median_judgement_seconds: float | None = None
     first_day: str = ""
     last_day: str = ""
-
-    @property
-    def kinds(self) -> RaterKinds:
-        """How many are programs, and how many people."""
-        return RaterKinds(self.workers, self.simulated, self.people)
-
-    @property
-    def note(self) -> str:
-        """What every form of a report says in its first line where raters were simulated; else empty."""
-        return self.kinds.note
 
 
 class SectionLeftOut(Part):
@@ -224,13 +228,40 @@ class Facts(Part):
     versions: dict[str, str]
 
     @property
+    def rater_kinds(self) -> RaterKinds:
+        """How many raters are programs, and how many people; where the checks leave nobody, of those left out."""
+        raters, here = self.raters, None if self.excluded is None else self.excluded.here
+        if here is None or raters.workers:
+            return RaterKinds(raters.workers, raters.simulated, raters.people)
+        return RaterKinds(here.workers, here.simulated, here.workers - here.simulated)
+
+    @property
+    def note(self) -> str:
+        """What every form of a report says in its first line where raters were simulated; else empty."""
+        return self.rater_kinds.note
+
+    @property
     def nothing(self) -> str:
-        """Why there is no answer: nothing was rated, or the checks left everything out."""
+        """Why there is no answer: nothing was rated, nothing was finished, or the checks left everything out."""
         here = None if self.excluded is None else self.excluded.here
         if here is None or self.raters.workers or not (here.dialogues or here.judgements):
-            return NOTHING
+            return self.nothing_finished or NOTHING
         what = "judgement" if here.judgements else "dialogue"
         return f"Every {what} was left out by the checks: none remains."
+
+    @property
+    def nothing_finished(self) -> str:
+        """What is unfinished where nothing is finished; empty where something is, or where nothing was begun."""
+        counts = [count for count in (self.raters.dialogues, self.raters.judgements) if count is not None]
+        if not any(count.unfinished for count in counts) or any(count.complete for count in counts):
+            return ""
+        nouns = ((self.raters.dialogues, "dialogue"), (self.raters.judgements, "judgement"))
+        left = [(count.unfinished, noun) for count, noun in nouns if count is not None and count.unfinished]
+        what = " and ".join(counted(number, noun) for number, noun in left)
+        verb = "is" if sum(number for number, _ in left) == 1 else "are"
+        why = f"Nothing complete has been rated yet, so nothing can be said about the models: {what} {verb} unfinished."
+        can_count = bool(self.raters.turns) and not self.include_partial
+        return f"{why} --include-partial counts the answered turns of unfinished dialogues." if can_count else why
 
 
 Mark = Literal["", "chosen", "continued", "written", "failed"]
@@ -283,8 +314,10 @@ class Document(BaseModel):
         answers = leading(self.summaries())
         if answers:
             return verdict_of(answers)
-        found = next((section.headline for section in self.sections.values() if section.headline), "")
-        return found or self.facts.nothing
+        if self.facts.nothing_finished:
+            return self.facts.nothing_finished
+        answering = (section for section in self.sections.values() if type(section).summary is not Section.summary)
+        return next((section.headline for section in answering if section.headline), self.facts.nothing)
 
     def in_short(self) -> list[str]:
         """What sections that answer no question have to say to the reader of a summary."""
@@ -299,7 +332,7 @@ class Document(BaseModel):
         """What ``report --json`` prints: what people read first, then ``facts``, each section by its key, ``examples``."""
         whole = self.model_dump(mode="json")
         return {
-            "raters": self.facts.raters.note or None,
+            "raters": self.facts.note or None,
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
             **self._in_short(),

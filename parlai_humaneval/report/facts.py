@@ -67,7 +67,7 @@ def facts_of(
         settings=_settings(tables),
         raters=_raters(tables, options, task),
         excluded=None if task is None else task.excluded,
-        flagged=_flagged(tables),
+        flagged=_flagged(tables, options.include_partial),
         notes=list(notes),
         seed=options.seed,
         draws=options.draws,
@@ -167,6 +167,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
     kinds = rater_kinds(tables)
     return Raters(
         workers=kinds.workers,
+        workers_finished=kinds.workers - _unfinished_workers(dialogues, judgements),
         simulated=kinds.simulated,
         people=kinds.people,
         dialogues=_status_count(_status(dialogues)) if len(dialogues) else None,
@@ -239,13 +240,38 @@ def _turns(tables: Tables) -> int | None:
     return len(own[["dialogue_id", "worker_id", "turn"]].drop_duplicates())
 
 
-def _flagged(tables: Tables) -> list[Flagged]:
-    rows = pd.concat([frame[["worker_id", "checks_failed"]] for frame in (tables.dialogues, tables.judgements)])
-    rows = rows[rows["checks_failed"].notna()]
+def _unfinished_workers(dialogues: pd.DataFrame, judgements: pd.DataFrame) -> int:
+    """Workers who began dialogues or judgements and completed none."""
+    begun = pd.concat([dialogues["worker_id"], judgements["worker_id"]])
+    ended = [_is_complete(_status(dialogues)), _is_complete(judgements["status"])]
+    done = begun[np.concatenate(ended)]
+    return len(set(begun.dropna()) - set(done))
+
+
+def _is_complete(status: pd.Series[Any]) -> Mask:
+    """What tables from elsewhere do not call unfinished is complete."""
+    return status.fillna("complete").eq("complete").to_numpy(dtype=bool)
+
+
+def _flagged(tables: Tables, include_partial: bool) -> list[Flagged]:
+    """Checks that raters failed, in dialogues and judgements that count; attention checks are no judgements."""
+    dialogues, judgements = tables.dialogues, tables.judgements[~is_set(tables.judgements, "gold")]
+    counting = [
+        dialogues[_is_complete(_status(dialogues)) | include_partial],
+        judgements[_is_complete(judgements["status"])],
+    ]
+    units = pd.concat([frame[["worker_id", "checks_failed"]] for frame in counting])
+    rows = units[units["checks_failed"].notna()]
     exploded = rows.assign(check=rows["checks_failed"].astype(str).str.split(";")).explode("check")
     return [
-        Flagged(check=str(check), units=len(own), workers=int(own["worker_id"].nunique()))
-        for check, own in exploded.groupby("check", sort=True)
+        Flagged(
+            check=str(check),
+            units=len(failed),
+            workers=int(failed["worker_id"].nunique()),
+            of_units=len(units),
+            of_workers=int(units["worker_id"].nunique()),
+        )
+        for check, failed in exploded.groupby("check", sort=True)
     ]
 
 

@@ -13,6 +13,9 @@ from parlai_humaneval.statistics.wording import counted, seconds_words
 NAMED = 20
 """As many workers are named in a line."""
 
+CHECKS_IN_README = "Which answers count"
+"""Section of the README that says what each check means."""
+
 OVERLAP = "Checks overlap: what fails two is counted in both rows."
 
 Pair = tuple[str, str]
@@ -29,15 +32,35 @@ def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]
         *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
         _unfinished(facts),
         *(remark for answer in answers for remark in answer.remarks),
-        *(
-            f"The check {one.check} failed in {one.units:,} of the dialogues or judgements, which count all the same."
-            for one in facts.flagged
-        ),
+        _flagged(facts),
         *in_short,
         *facts.notes,
     ]
     models = {model.name for model in facts.models}
     return list(dict.fromkeys(_begun(line, models) for line in found if line))
+
+
+def _flagged(facts: Facts) -> str:
+    """“Check too_fast: failed by 8 of 10 workers, in 90 of 90 judgements; they count all the same. …”; may be empty."""
+    raters = facts.raters
+    kinds = ((raters.dialogues, "dialogue"), (raters.judgements, "judgement"))
+    noun = " or ".join(noun for count, noun in kinds if count is not None)
+    failed = [
+        f"{one.check}: failed by {one.workers:,} of {counted(one.of_workers, 'worker')}, "
+        f"in {one.units:,} of {_units(one.of_units, noun)}"
+        for one in facts.flagged
+    ]
+    if not failed:
+        return ""
+    count = "it counts" if len(failed) == 1 and facts.flagged[0].units == 1 else "they count"
+    which = "Check" if len(failed) == 1 else "Checks"
+    checks = f"{which} {'; '.join(failed)}; {count} all the same."
+    return f"{checks} What {'it' if len(failed) == 1 else 'each'} means: README “{CHECKS_IN_README}”."
+
+
+def _units(number: int, noun: str) -> str:
+    """“90 judgements”, “12 dialogues or judgements”."""
+    return counted(number, noun) if number == 1 else f"{number:,} {noun.replace(' or ', 's or ')}s"
 
 
 def _begun(sentence: str, models: set[str]) -> str:
@@ -64,9 +87,10 @@ def left_out_here(excluded: Excluded) -> str:
 def _unfinished(facts: Facts) -> str:
     parts = []
     for count, noun in ((facts.raters.dialogues, "dialogue"), (facts.raters.judgements, "judgement")):
-        if count is not None and count.partial + count.failed + count.running:
-            left = count.partial + count.failed + count.running
-            done = f"{counted(left, noun)} not finished ({count.partial:,} partial, {count.failed:,} failed, "
+        if count is not None and count.unfinished:
+            done = (
+                f"{counted(count.unfinished, noun)} not finished ({count.partial:,} partial, {count.failed:,} failed, "
+            )
             parts.append(f"{done}{count.running:,} running)")
     counts = " and left out" if not facts.include_partial else ""
     return f"Unfinished{counts}: {'; '.join(parts)}." if parts else ""
@@ -75,8 +99,8 @@ def _unfinished(facts: Facts) -> str:
 def raters_line(facts: Facts) -> str:
     """Who rated, and how much, in one line."""
     raters = facts.raters
-    kind = "simulated raters" if raters.simulated and raters.simulated == raters.workers else "workers"
-    parts = [f"{raters.workers:,} {kind if raters.workers != 1 else kind.removesuffix('s')}"]
+    kind = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "worker"
+    parts = [f"{counted(raters.workers, kind)}{_finished(facts)}"]
     if raters.dialogues is not None:
         parts.append(counted(raters.dialogues.complete, "complete dialogue"))
     if raters.turns:
@@ -98,6 +122,16 @@ def raters_line(facts: Facts) -> str:
     return "; ".join(parts)
 
 
+def _finished(facts: Facts) -> str:
+    """“, 1 of whom finished” where not all did; else empty."""
+    workers, finished = facts.raters.workers, facts.raters.workers_finished
+    if finished is None or finished >= workers:
+        return ""
+    if workers == 1:
+        return ", who has not finished"
+    return f", {f'{finished:,}' if finished else 'none'} of whom finished"
+
+
 def data_words(facts: Facts) -> list[Pair]:
     """When, and with what: for the head of the document."""
     raters = facts.raters
@@ -113,7 +147,8 @@ def raters_words(facts: Facts) -> list[Pair]:
 
 def _raters_words(facts: Facts) -> Iterator[Pair]:
     raters = facts.raters
-    yield "Workers", f"{raters.workers:,}" + (f", {raters.simulated:,} of them simulated" if raters.simulated else "")
+    simulated = f", {raters.simulated:,} of them simulated" if raters.simulated else ""
+    yield "Workers", f"{raters.workers:,}{simulated}{_finished(facts)}"
     for left in facts.left_out:
         yield f"Left out of “{left.section}”", _left_out_words(left)
     if raters.practice is not None:

@@ -140,8 +140,17 @@ def _read(name: TableName, path: Path) -> pd.DataFrame:
         check_unique(name, table)
         check_rules(name, table)
     except TableError as error:
-        raise TableError(f"{path}: {error}", error.rows) from error
+        raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
     return with_dialogues(table) if name == "comparisons" else table
+
+
+def _others(error: TableError) -> str:
+    """How many rows have the fault beside the one that the error names."""
+    more = len(error.rows) - 1
+    if more < 1:
+        return ""
+    rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
+    return f" {rows} this fault; `parlai-humaneval import --from tables … --skip-bad` lists all that is wrong."
 
 
 def read_frame(path: Path) -> pd.DataFrame:

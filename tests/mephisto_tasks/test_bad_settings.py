@@ -20,7 +20,7 @@ from mephisto_tasks.commands.launch import launch
             "compares 2 models at a time",
         ),
         ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'; choose of: soba, sata_random, sata_user"),
-        ("sata", ["group_size=3"], "name at least 3 models (models=[a,b]); 2 named"),
+        ("sata", ["group_size=3"], "name at least 3 models (mephisto.blueprint.models=[a,b]); 2 named"),
         ("single_model", ["turn_criteria=[engaging,funny]"], "unknown criterion 'funny'; known here: engaging"),
         ("single_model", ["final_criteria=[fun]"], "unknown criterion 'fun'; known here: preference"),
         ("free_for_all", ["groups=[[eliza,retrieval]]"], "compares 3 models at a time, but got ['eliza', 'retrieval']"),

@@ -166,7 +166,11 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert isinstance(report, dict)
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[:2] == ["Loading ParlAI and Mephisto…", "Loading the models…"]
+    assert done.stderr.splitlines()[:3] == [
+        "Loading ParlAI and Mephisto…",
+        "Preparing the study…",
+        "Loading the models…",
+    ]
     assert done.stderr.splitlines()[-1] == "False", "torch was imported"
     (task,) = task_names(tmp_path / "d")
     assert [record.simulated for record in read_records(tmp_path / "d", task)] == [True] * 3

@@ -94,7 +94,7 @@ def test_workers_who_fail_are_left_out_with_all_they_did(stored: Path) -> None:
     """w0 always took the first reply in one of two dialogues: both go."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position")
     assert found["dialogue_count"]["complete"] == 4
-    assert found["excluded"]["here"] == {"dialogues": 2, "workers": 1, "turns": 12, "judgements": 0}
+    assert found["excluded"]["here"] == {"dialogues": 2, "workers": 1, "turns": 12, "judgements": 0, "simulated": 0}
     (count,) = found["excluded"]["counts"]
     assert (count["check"], count["dialogues_failed"], count["workers_failed"]) == ("same_position", 1, 1)
     assert found["excluded"]["failures"][0]["reason"]
@@ -104,14 +104,14 @@ def test_dialogues_that_fail_go_alone_when_asked(stored: Path) -> None:
     """The scope of Liu et al. 2023."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--exclude-scope", "dialogue")
     assert found["dialogue_count"]["complete"] == 5
-    assert found["excluded"]["here"] == {"dialogues": 1, "workers": 0, "turns": 6, "judgements": 0}
+    assert found["excluded"]["here"] == {"dialogues": 1, "workers": 0, "turns": 6, "judgements": 0, "simulated": 0}
 
 
 def test_workers_who_fail_elsewhere_are_left_out_everywhere(stored: Path) -> None:
     """“steady” failed in the other task: their dialogue here, which is good, goes too."""
     found = as_json(stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
     assert found["dialogue_count"]["complete"] == 3
-    assert found["excluded"]["here"] == {"dialogues": 3, "workers": 2, "turns": 18, "judgements": 0}
+    assert found["excluded"]["here"] == {"dialogues": 3, "workers": 2, "turns": 18, "judgements": 0, "simulated": 0}
     assert set(found["excluded"]["tasks"]) == {"sata", "soba", "assessment"}
     done = run(report, stored, "--task-name", "sata", "--exclude", "same_position", "--everywhere")
     assert "judged in 3 tasks" in " ".join(done.output.split())

@@ -101,6 +101,7 @@ def test_tables_are_printed(tables: Path) -> None:
 def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None:
     """--json and --out together give both; the same numbers in the page's folder; a second time only with --force."""
     page = tmp_path / "deep" / "report.html"
+    page.parent.mkdir()
     done = run("--tables", tables, "--out", page, "--json", "--draws", 100)
     assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)

@@ -24,6 +24,8 @@ WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
 NARROW, NARROW_LABEL = 4.2, 32
 """Inches, and letters of a name, of a figure with its names above the lines."""
+NOTE_HEIGHT = 0.2
+"""Inches, of a small line above a figure."""
 LABEL_WIDTH = 30
 """Longer names of rows are broken; others end in an ellipsis."""
 LEAST_SHARE = 0.2
@@ -64,9 +66,9 @@ def to_svg(figure: Figure) -> str:
     return inline_svg(_drawn(figure, PAGE, "svg").decode(), figure.key, figure.title, description(figure))
 
 
-def to_file(figure: Figure, file_format: Literal["svg", "pdf"]) -> bytes:
-    """``figure`` as a file that stands alone, in light colours."""
-    return _drawn(figure, PRINT, file_format)
+def to_file(figure: Figure, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
+    """``figure`` as a file that stands alone, in light colours; ``note`` stands small above it."""
+    return _drawn(figure, PRINT, file_format, note)
 
 
 _NO_METADATA = {
@@ -75,7 +77,7 @@ _NO_METADATA = {
 }
 
 
-def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"]) -> bytes:
+def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
@@ -91,6 +93,10 @@ def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"])
             _curves(drawing, figure, colours)
         else:
             _heat(drawing, figure, colours)
+        if note:
+            width, height = drawing.get_size_inches()
+            drawing.set_size_inches(width, height + NOTE_HEIGHT)
+            drawing.suptitle(note, x=0.99, ha="right", fontsize=8, color=colours.muted)
         # Laid out once here: left to savefig, each figure would be drawn twice.
         engine = drawing.get_layout_engine()
         if engine is not None:

@@ -86,7 +86,12 @@ def write_document(
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
         raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}.")
-    drawn = {} if figure is None else {"figure.svg": to_file(figure, "svg"), "figure.pdf": to_file(figure, "pdf")}
+    note = _in_figure(document.facts.rater_kinds.kind)
+    drawn = (
+        {}
+        if figure is None
+        else {"figure.svg": to_file(figure, "svg", note), "figure.pdf": to_file(figure, "pdf", note)}
+    )
     names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data)]
     html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
     for name in _written_before(folder):
@@ -108,12 +113,17 @@ def write_document(
     return [page, *(folder / name for name in names)]
 
 
+def _in_figure(kind: str) -> str:
+    """What the figure itself says of simulated raters, as it goes into papers without its page."""
+    return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
+
+
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
     """Name → content, of each table as CSV and LaTeX, and of the BibTeX of the methods."""
-    raters = document.facts.raters
+    facts = document.facts
     for key, table in _tables(document).items():
-        yield f"{key}.csv", _frame(table, raters.kinds.kind)
-        yield f"{key}.tex", to_latex(table, raters.note)
+        yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
+        yield f"{key}.tex", to_latex(table, facts.note)
     references = references_of(document)
     if references:
         yield "references.bib", "\n\n".join(reference.bibtex for reference in references) + "\n"
@@ -126,7 +136,7 @@ def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
 
 def _readme(document: Document, data: Mapping[TableName, pd.DataFrame]) -> str:
     """What each file is; simulated raters are named in its first line."""
-    note = document.facts.raters.note
+    note = document.facts.note
     lines = [
         *([f"**{note}**", ""] if note else []),
         f"# {document.facts.title}",

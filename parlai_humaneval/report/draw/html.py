@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,11 +39,18 @@ from parlai_humaneval.report.words import (
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.schema import TableName
 
+ROWS_NAMED = 24
+"""As many filters of rows are named below a table; the others only where the pointer is."""
 FIGURES_IN_SIGHT = 6
 """Later figures of a section are folded once more."""
 ANSWERS_IN_SIGHT = 3
 """Of more answers the verdict over all is in sight, and each one is folded."""
 TEMPLATES = Path(__file__).parent / "templates"
+
+_UNITS = re.compile(r"(?<=\d) (?=%)|(?<=\b\w) (?=[=<>≤≥] [−-]?[.\d])|(?<=\b\w [=<>≤≥]) (?=[−-]?[.\d])")
+"""Spaces within “32 %” and “p < .0001”, at which no line may end."""
+_RANGES = re.compile(r"(?<=\d)–(?=\d)")
+"""Dashes within “36–68 %”, likewise."""
 
 Step = Callable[[], None]
 Origin = tuple[TableName, str] | None
@@ -83,6 +91,11 @@ class TableView:
     def link_column(self) -> int:
         """The first column of numbers: they lead to the rows."""
         return next((place for place, column in enumerate(self.columns) if place and not column.is_text), -1)
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """Which rows the numbers are made of, “turns.csv where model = alpha” → the file; each once, in order."""
+        return {row.rows: row.file for rows in self.groups.values() for row in rows if row.rows}
 
 
 @dataclass(frozen=True)
@@ -184,9 +197,15 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
             excluded=None if facts.excluded is None else draw.plain(excluded_table(facts.excluded)),
             references=references,
             files=draw.files,
+            rows_named=ROWS_NAMED,
         )
     )
     return page
+
+
+def joined(text: str) -> str:
+    """``text`` with no line ending between a number and its unit or its sign."""
+    return _RANGES.sub("–\u2060", _UNITS.sub("\u00a0", text))
 
 
 def figure_count(document: Document) -> int:
@@ -205,7 +224,7 @@ def sentence_for(document: Document) -> str:
     facts = document.facts
     made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
     answers = leading(document.summaries())
-    return sentence_of(document.headline(), answers, facts.raters.workers, facts.raters.note, made_by)
+    return sentence_of(document.headline(), answers, facts.raters.workers, facts.note, made_by)
 
 
 @lru_cache(maxsize=1)
@@ -217,7 +236,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _in_words}
+    filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _in_words, "joined": joined}
     environment.filters.update(filters)
     return environment
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -24,8 +26,9 @@ QUESTIONS, BLOCKS, REMARKS = 2, 6, 4
 MODELS, PAIRS = 8, 8
 """As many models and pairs stand in the tables of the summary."""
 NAMES = (24, 18, 14)
-"""Where not all columns fit, a column of names is as wide as the first of these with which they do; longer are folded."""
-_GAP = 3
+"""Where not all columns fit, texts are as wide as the first of these with which they do, broken between words."""
+_GAP, _EDGES = 3, 2
+"""Letters between two columns, and at both ends of a row."""
 
 
 def print_summary(document: Document, console: Console) -> None:
@@ -52,8 +55,8 @@ def print_summary(document: Document, console: Console) -> None:
 
 
 def _print_title(document: Document, console: Console) -> None:
-    if document.facts.raters.note:
-        console.print(Text(document.facts.raters.note, style="bold reverse"))
+    if document.facts.note:
+        console.print(Text(document.facts.note, style="bold reverse"))
     facts = document.facts
     techniques = [name for name in facts.techniques if facts.from_task and name not in facts.title]
     console.print(Text(" · ".join([document.facts.title, *techniques]), style="bold"))
@@ -85,7 +88,7 @@ def _print_block(answer: Summary, console: Console) -> None:
 
 
 def print_document(document: Document, console: Console) -> None:
-    """Every section: the answers first; then what they rest on, and of each section its remarks and its first table."""
+    """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables."""
     _print_title(document, console)
     answers = leading(document.summaries())
     console.print(Text(document.headline(), style="bold"))
@@ -113,12 +116,9 @@ def _print_section(section: Section, console: Console) -> None:
         console.print(Text(section.headline))
     for remark in section.remarks:
         console.print(Padding(Text(remark), (0, 0, 0, 2)))
-    tables = [table for table in section.data_tables() if table.rows]
-    for table in tables[:1]:
-        _print_table(table, console)
-    if len(tables) > 1:
-        titles = "; ".join(table.title for table in tables[1:])
-        console.print(Text(f"With --out also: {titles}", style="dim"))
+    for table in section.data_tables():
+        if table.rows:
+            _print_table(table, console)
 
 
 def _print_table(
@@ -129,58 +129,59 @@ def _print_table(
     ``more``: the option that shows the rest. ``titled``: the table stands under its title.
     """
     layout = laid_out(table)
-    fitting = _fitting(layout, console.width, _name_width(layout, console.width))
+    widths = _widths(layout, console.width)
     left = most
     for group, rows in layout.groups.items():
         if left > 0:
-            title = f"{table.title} ({group})" if group else table.title
-            console.print(_printed(title if titled else "", layout, rows[:left], fitting, console.width))
+            if titled:
+                console.print(Text(f"{table.title} ({group})" if group else table.title))
+            console.print(_printed(layout, rows[:left], widths))
         left -= len(rows)
-    columns = len(layout.columns) - fitting
+    columns = len(layout.columns) - len(widths)
     hidden = [counted(-left, "row")] if left < 0 else []
     hidden += [counted(columns, "column")] if columns else []
     if hidden:
         console.print(Text(f"({' and '.join(hidden)} more with {more})", style="dim"))
 
 
-def _printed(title: str, layout: Layout, rows: list[list[str]], fitting: int, width: int) -> Table:
-    table = Table(
-        title=Text(title) if title else None,
-        title_justify="left",
-        title_style="",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-    )
-    widest = _name_width(layout, width)
-    for place, column in enumerate(layout.columns[:fitting]):
-        if column.is_text:
-            table.add_column(Text(column.label), overflow="fold", min_width=6, max_width=widest)
-        else:
-            # Else Rich cuts words of long labels, although there is room below.
-            table.add_column(Text(column.label), justify="right", min_width=_needed(layout, place))
+def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Table:
+    """The first columns, each as wide as ``widths`` says: left to Rich, words would be broken so that all fit."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for column, width in zip(layout.columns, widths, strict=False):
+        justify: JustifyMethod = "left" if column.is_text else "right"
+        table.add_column(Text(column.label), justify=justify, overflow="fold", width=width)
     for cells in rows:
-        table.add_row(*(Text(cell) for cell in cells[:fitting]))
+        table.add_row(*(Text(cell) for cell in cells[: len(widths)]))
     return table
 
 
-def _name_width(layout: Layout, width: int) -> int:
-    """The widest that a column of names may be so that all columns fit."""
-    fit = (most for most in (width, *NAMES) if _fitting(layout, width, most) == len(layout.columns))
-    return next(fit, NAMES[-1])
+def _widths(layout: Layout, screen: int) -> list[int]:
+    """Widths of the columns, from the left, that fit side by side; at least of two.
+
+    Words are broken only where two columns are wider than the screen. Room that is left goes to labels above numbers.
+    """
+    by_cap = [[_needed(layout, place, most) for place in range(len(layout.columns))] for most in (screen, *NAMES)]
+    fitting = next((widths for widths in by_cap if _total(widths) <= screen), None)
+    # Where columns are left out anyway, texts of those that remain need not be narrow.
+    widths = list(fitting or by_cap[1])
+    while len(widths) > 2 and _total(widths) > screen:
+        widths.pop()
+    for place in sorted(range(len(widths)), key=lambda place: -widths[place]):
+        least = min(widths[place], (screen - _EDGES) // len(widths) - _GAP)
+        widths[place] = max(least, widths[place] - max(0, _total(widths) - screen))
+    for place, column in enumerate(layout.columns[: len(widths)]):
+        widths[place] += max(0, min(cell_len(column.label) - widths[place], screen - _total(widths)))
+    return widths
 
 
-def _fitting(layout: Layout, width: int, widest: int) -> int:
-    """How many columns fit side by side; at least two, which may be folded."""
-    used = 2
-    for place, column in enumerate(layout.columns):
-        needed = _needed(layout, place)
-        used += _GAP + (min(needed, widest) if column.is_text else needed)
-        if used > width:
-            return max(2, place)
-    return len(layout.columns)
+def _total(widths: Sequence[int]) -> int:
+    return _EDGES + sum(width + _GAP for width in widths)
 
 
-def _needed(layout: Layout, place: int) -> int:
-    """Width of a column: of its widest cell, or of the longest word above it."""
-    cells = (cell_len(row[place]) for rows in layout.groups.values() for row in rows)
-    return max([*cells, *map(cell_len, layout.columns[place].label.split())], default=0)
+def _needed(layout: Layout, place: int, most: int) -> int:
+    """Width of a column: of its widest cell, or of the longest word above it; texts wider than ``most`` are broken."""
+    column = layout.columns[place]
+    cells = [row[place] for rows in layout.groups.values() for row in rows]
+    words = [word for text in (column.label, *(cells if column.is_text else ())) for word in text.split()]
+    whole = max(map(cell_len, cells), default=0)
+    return max([*map(cell_len, words), min(whole, most) if column.is_text else whole])

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import ahead_of_all, apart_words, clearness, holm_methods, rough_guides
+from parlai_humaneval.report.deciding import apart_words, clearness, holm_methods, rough_guides
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, results_disagree
@@ -206,7 +206,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
     section.headline = _headline(section)
     groups = [remark for pairs in grouped(section.pairs) for remark in section._remarks_of(pairs)]
-    section.remarks = [*groups, *_left_out(len(tables.comparisons) - len(rows))]
+    section.remarks = [*dict.fromkeys(groups), *_left_out(len(tables.comparisons) - len(rows))]
     return section
 
 
@@ -300,7 +300,8 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
     lines = [pair.line() for pair in pairs]
     apart = apart_words(lines, "models" if one_group else "models and questions")
     different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
-    named = f" ({_named(different)})" if different and one_group and not ahead_of_all(lines) else ""
+    different.sort(key=lambda pair: -(pair.line().gap or 0.0))
+    named = f" ({_named(different)})" if different and one_group else ""
     return f"{_order(models, clearest)}{apart}{named}; the clearest: {sentence}."
 
 

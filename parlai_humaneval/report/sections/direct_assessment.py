@@ -599,7 +599,8 @@ def _headline(section: DirectAssessment) -> str:
     ranked = ", ".join(f"{model.model} {signed(model.overall.estimate)}" for model in others)
     then = f", then {ranked}" if others else ""
     verdict = _verdict(section.pairs, section.workers.counted)
-    return f"{named}{then}{f'; {verdict}' if verdict and surely else f', but {verdict}' if verdict else ''}."
+    joined = "; " if any(pair.differs for pair in section.pairs) else ", but "
+    return f"{named}{then}{f'{joined}{verdict}' if verdict else ''}."
 
 
 def _verdict(pairs: Sequence[PairRow], workers: int) -> str:

@@ -163,7 +163,7 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
         ("pw_turn", "replies.apearance=plain", "Did you mean mephisto.blueprint.replies.appearance=…?"),
         ("pw_turn", "replies.filter_classifier=a:b", "do nothing with filter=none"),
         ("pw_dialog", "replies.typing=natural", "there is no setting 'mephisto.blueprint.replies.typing'"),
-        ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "say filter=mask"),
+        ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "say mephisto.blueprint.replies.filter=mask"),
     ],
 )
 def test_wrong_settings_of_replies(tmp_path: Path, task: str, setting: str, said: str) -> None:

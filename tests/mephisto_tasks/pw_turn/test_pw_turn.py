@@ -94,7 +94,7 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
             "pw_trun",
             "local",
             "",
-            "no task 'pw_trun'; choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
+            "no task 'pw_trun'; did you mean pw_turn? Choose one of:\n  pw_turn            PW-Turn (Smith et al. 2022",
         ),
         ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox, smith2022_"),
         ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
@@ -115,7 +115,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["pw_trun"], "choose one of:\n  pw_turn "),
+        (["pw_trun"], "Choose one of:\n  pw_turn "),
         (["pw_turn", "port=3"], "Did you mean mephisto.architect.port="),
         (["pw_turn", "fast"], "'fast' is not a setting; write NAME=VALUE"),
         (["pw_turn", "conf=local", "conf=mturk"], "more than once"),

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from fake_sections import HOSTILE, NOW, said_tables
 
-from parlai_humaneval.report.document import Facts
+from parlai_humaneval.report.document import Excluded, Facts, Left, TaskFacts
 from parlai_humaneval.report.examples import EXAMPLES, examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.words import NAMED, raters_words
+from parlai_humaneval.report.words import NAMED, qualifying, raters_line, raters_words
 from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, from_rows
 from parlai_humaneval.tables.from_records import Tables
 
@@ -92,11 +92,57 @@ def test_attention_checks_are_no_results() -> None:
 
 
 def test_what_failed_a_check_and_counts_is_said() -> None:
-    rows = [dialogue(1, checks_failed="capitals;greeting"), dialogue(2), dialogue(3, checks_failed="greeting")]
+    """Of finished dialogues and judgements; attention checks, and what is unfinished, count nowhere."""
+    rows = [
+        dialogue(1, checks_failed="capitals;greeting"),
+        dialogue(2),
+        dialogue(3, checks_failed="greeting"),
+        dialogue(4, complete=0, checks_failed="greeting"),
+    ]
     assert [(one.check, one.units, one.workers) for one in facts(with_tables(dialogues=rows)).flagged] == [
         ("capitals", 1, 1),
         ("greeting", 2, 1),
     ]
+    judged = [
+        JUDGED | {"judgement_id": f"j{n}", "worker_id": "w", "gold": int(n == 2), "checks_failed": "failed_gold"}
+        for n in (1, 2)
+    ]
+    (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
+    assert line == (
+        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it counts all the same. "
+        "What it means: README “Which answers count”."
+    )
+
+
+def test_who_has_finished_nothing_is_said() -> None:
+    """Beside the number of workers; nothing is said where all of them finished."""
+    begun = [dialogue(1), dialogue(2, complete=0)]
+    assert raters_line(facts(with_tables(dialogues=begun))).startswith("2 workers, 1 of whom finished; 1 complete")
+    assert raters_line(facts(with_tables(dialogues=[dialogue(1), dialogue(2)]))).startswith("2 workers; 2 complete")
+
+
+def test_nothing_finished_is_no_answer() -> None:
+    """What is unfinished, and how it can be counted, stand in the verdict's place; no section without an answer does."""
+    tables = said_tables()
+    left = with_tables(
+        turns=[{**row, "complete": 1, "dialogue_status": "partial"} for row in tables.turns.to_dict("records")],
+        dialogues=[dialogue(number, dialogue_id=f"d{number}", complete=0) for number in (1, 2)],
+    )
+    assert make_document(left, Options(draws=100), title="t").headline() == (
+        "Nothing complete has been rated yet, so nothing can be said about the models: 2 dialogues are unfinished. "
+        "--include-partial counts the answered turns of unfinished dialogues."
+    )
+    document = make_document(left, Options(draws=100, include_partial=True), title="t")
+    assert "Nothing complete" not in document.headline()
+    silent = with_tables(dialogues=[dialogue(1, complete=0, n_turns=0)])
+    assert facts(silent).nothing.endswith("1 dialogue is unfinished.")
+
+
+def test_simulated_raters_are_named_although_the_checks_leave_nobody() -> None:
+    here = Left(dialogues=2, workers=2, turns=4, simulated=2)
+    task = TaskFacts(tasks=["t"], excluded=Excluded(scope="worker", here=here))
+    found = facts_of(with_tables(), Options(), title="t", task=task, now=NOW)
+    assert found.note == "All raters are simulated (2): nothing here was rated by people."
 
 
 def test_models_and_settings_come_with_what_is_known_of_them() -> None:

@@ -47,8 +47,8 @@ def test_the_answers_and_the_figure_stand_beside_the_page(tmp_path: Path) -> Non
 
 
 def test_simulated_raters_are_named_in_every_file(tmp_path: Path) -> None:
-    """JSON and README in their first line, LaTeX in its first and in the caption, CSV in a first column."""
-    document = fake_document()
+    """JSON and README in their first line, LaTeX in its first and in the caption, CSV in a first column; the figure too."""
+    document = fake_document(answers=[fake_summary()])
     raters = document.facts.raters.model_copy(update={"simulated": 2, "people": 0})
     facts = document.facts.model_copy(update={"raters": raters})
     page = tmp_path / "report.html"
@@ -58,6 +58,7 @@ def test_simulated_raters_are_named_in_every_file(tmp_path: Path) -> None:
     keys = list(json.loads((folder / "report.json").read_text(encoding="utf-8")).items())
     assert keys[0][0] == "raters"
     assert note in keys[0][1]
+    assert ">simulated raters</text>" in (folder / "figure.svg").read_text(encoding="utf-8")
     assert note in (folder / "README.md").read_text(encoding="utf-8").splitlines()[0]
     latex = (folder / "fake_models.tex").read_text(encoding="utf-8")
     assert note in latex.splitlines()[0]

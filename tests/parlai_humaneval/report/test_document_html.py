@@ -13,7 +13,7 @@ from fake_sections import HOSTILE, fake_document, fake_summary
 from parlai_humaneval.quality.exclusion import CheckCount, Failure
 from parlai_humaneval.report import sections
 from parlai_humaneval.report.document import NOTHING, Document, Excluded, Left, PracticeCount, SectionLeftOut
-from parlai_humaneval.report.draw.html import Files, figure_count, to_html
+from parlai_humaneval.report.draw.html import Files, figure_count, joined, to_html
 from parlai_humaneval.report.references import references_in
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -248,7 +248,7 @@ def test_two_models_are_told_in_few_words() -> None:
     """Verdict, figure, ranking and what qualifies it are in sight; tables and methods are folded."""
     outline = Outline(to_html(fake_document(answers=[fake_summary()])))
     assert len(outline.unfolded.split()) < 900
-    for words in ("alpha is ahead of beta (p = .012", "60 %", "Fewer than 10 workers", "Rated by 2 workers"):
+    for words in ("alpha is ahead of beta (p\u00a0=\u00a0.012", "60 %", "Fewer than 10 workers", "Rated by 2 workers"):
         assert words in outline.unfolded
     for words in ("Shares.", "says <script>", "1,000 draws"):
         assert words in outline.text
@@ -272,6 +272,23 @@ def test_a_number_leads_to_its_rows() -> None:
     assert f'<a href="report/turns.csv" title="{rows} = alpha">60 %</a>' in page
     assert f'title="{rows} is alpha or beta">12</a>' in page
     assert "turns.csv" not in to_html(document)
+    on_a_phone = Outline(page)
+    assert f"{rows} = alpha" in on_a_phone.text
+    assert f"{rows} is alpha or beta" in on_a_phone.text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("32 % of 10 turns", "32_% of 10 turns"),
+        ("36–68 %", "36–\u206068_%"),
+        ("(p < .0001), p = .05", "(p_<_.0001), p_=_.05"),
+        ("interval −20 to 37, r = −.3", "interval −20 to 37, r_=_−.3"),
+        ("model = alpha", "model = alpha"),
+    ],
+)
+def test_numbers_and_their_units_stay_on_one_line(text: str, words: str) -> None:
+    assert joined(text) == words.replace("_", "\u00a0")
 
 
 def test_several_answers_have_one_verdict() -> None:
@@ -280,8 +297,8 @@ def test_several_answers_have_one_verdict() -> None:
     outline = Outline(to_html(fake_document(answers=answers)))
     assert "5 of 5 pairs of models differ in 5 questions" in outline.unfolded
     assert "sata, s4, preference" in outline.unfolded
-    assert outline.text.count("alpha is ahead of beta (p = .012, clustered") == 5
-    assert "alpha is ahead of beta (p = .012, clustered" not in outline.unfolded
+    assert outline.text.count("alpha is ahead of beta (p\u00a0=\u00a0.012, clustered") == 5
+    assert "alpha is ahead of beta (p\u00a0=\u00a0.012, clustered" not in outline.unfolded
 
 
 def test_techniques_are_folded_apart() -> None:
@@ -289,8 +306,8 @@ def test_techniques_are_folded_apart() -> None:
     document = fake_document()
     both = document.facts.model_copy(update={"techniques": ["pw_turn", "sata"]})
     headings = Outline(to_html(document.model_copy(update={"facts": both}))).headings
-    begin, end = (headings.index((2, title)) for title in ("Tables and methods", "The study"))
-    assert headings[begin + 1 : end] == [(3, "All techniques together")]
+    folded = headings[headings.index((2, "Tables and methods")) : headings.index((2, "The study"))]
+    assert [words for level, words in folded if level == 3] == ["All techniques together"]
 
 
 def test_simulated_raters_are_named_first() -> None:

@@ -155,6 +155,9 @@ def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
     apart = [pair for pair in section.pairs if pair.win_rate.p_decides < 0.05]
     assert apart
     assert all(f"{pair.model_a} from {pair.model_b}" in section.headline for pair in apart)
+    assert (
+        "2 of 3 pairs of models differ after Holm's correction: a is ahead of both others (a from " in section.headline
+    )
     middle = build(
         exchange_tables(
             tmp_path,
@@ -400,3 +403,13 @@ def test_turns_that_another_section_tells_are_not_summed_up_twice():
     assert build(tables(make_choices({"a": 0.7, "b": 0.4})), Options()).summary() == []
     both = build(tables([*make_pairs({"a": 0.7, "b": 0.4}), *make_choices({"a": 0.7, "b": 0.4})]), Options())
     assert [summary.technique for summary in both.summary()] == ["pw_dialog"]
+
+
+def test_a_gap_that_proves_nothing_is_told_as_such():
+    """Four of five by three workers, and a tie: nobody is ahead, the interval is rough, and the tie is told."""
+    section = build(tables(judged(["first"] * 4 + ["second", "tie"])), Options())
+    (summary,) = section.summary()
+    assert summary.verdict.endswith("; they cannot be told apart.")
+    assert "(1 tie left out)" in summary.verdict
+    assert "Fewer than 10 workers: take the interval as a rough guide." in summary.remarks
+    assert not [figure for figure in section.figures() if "pw_dialog" in figure.title], "there is but one group"

@@ -247,3 +247,20 @@ def test_power_is_drawn_over_the_size_of_the_gap():
     assert np.interp(pair.detectable_gap, curve.x, curve.y) == pytest.approx(0.8, abs=0.01)
     assert (np.diff(curve.y) > 0).all()
     assert max(curve.x) <= 1
+
+
+def test_the_same_question_of_several_pairs_is_told_apart():
+    """Each row says which models it is of, in labels, sentences and tables; a question of one pair need not."""
+    workers = np.repeat(np.arange(20), 5)
+    both = [turns_of(np.arange(100) % 3 == 0, workers, models) for models in (("a", "b"), ("a", "c"))]
+    rows = [data.turns.assign(dialogue_id=data.turns["dialogue_id"] + str(n)) for n, data in enumerate(both)]
+    section = section_of(Tables(**{**NOTHING, "turns": typed("turns", pd.concat(rows))}))
+    assert [row.group for row in section.measures] == ["a – b", "a – c"]
+    assert len({row.sentence.partition(":")[0] for row in section.measures}) == 2
+    for table in section.data_tables()[:2]:
+        assert [row["group"] for row in table.rows] == ["a – b", "a – c"]
+    labels = [point.label for figure in section.figures()[:2] for point in figure.points]
+    assert len(set(labels)) == 2
+    alone = section_of(both[0])
+    assert alone.measures[0].group == ""
+    assert "group" not in alone.data_tables()[0].rows[0]

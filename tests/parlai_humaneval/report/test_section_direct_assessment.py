@@ -408,9 +408,18 @@ def test_the_summary_is_the_rows():
         (row.model, row["overall"], row["overall_low"], row.n_dialogues) for row in section.models
     ]
     assert [(line.first, line.second, line.gap, line.p_decides) for line in summary.pairs] == [
-        (row.model_a, row.model_b, row["difference"], row["p_clustered_holm"]) for row in section.pairs
+        (row.model_a, row.model_b, row["difference"], row["p_clustered_holm"])
+        for row in sorted(section.pairs, key=lambda row: -row["difference"])
     ]
     one_sided = {(row.model_a, row.model_b): row["p_a_higher"] for row in section.pairs}
     assert {(line.first, line.second): line.p_paper for line in summary.pairs} == one_sided
     assert (summary.verdict, summary.setting, summary.metric) == (section.headline, "free", "preference")
     assert {summary.model_table, summary.pair_table} <= {table.key for table in section.data_tables()}
+
+
+def test_the_highest_mean_is_the_best_only_if_it_differs():
+    """Models of the same quality: one has the highest mean, which is not to be the best."""
+    section = section_of(tables(make_assessment(QUALITY | dict.fromkeys(("good", "fair", "poor"), QUALITY["good"]))))
+    assert not any(pair.differs for pair in section.pairs)
+    assert " has the highest mean as rated by " in section.headline
+    assert ", but no pair of 3 can be told apart" in section.headline

@@ -628,3 +628,76 @@ def test_whatever_was_picked(dialogues, seed):
     for one, two in zip(section.tests, other.tests, strict=True):
         for name in ("estimate", "p_value", "p_clustered"):
             assert (one[name] or 0) == pytest.approx(two[name] or 0)
+
+
+def side_by_side(chances, **where):
+    """Turns of pairs with a model a: ``chances`` that the reply shown first is chosen, by the other model."""
+    rng, n, frames = np.random.default_rng(0), 200, []
+    for other, chance in chances.items():
+        first_stands_first = np.arange(n) % 2 == 0
+        first = np.where(rng.random(n) < chance, first_stands_first, ~first_stands_first)
+        frame = frame_of(np.stack([first, ~first], axis=1), ["a", other], workers=np.arange(n) // 10, **where)
+        frames.append(frame.assign(dialogue_id=frame["dialogue_id"] + other, worker_id=frame["worker_id"] + other))
+    return pd.concat(frames)
+
+
+def test_what_holds_of_one_pair_says_so(tmp_path):
+    """The place matters where b stands beside a, and for nobody else; its p is corrected over the pairs."""
+    section = from_frame(side_by_side({"b": 0.8, "c": 0.5, "d": 0.5}), tmp_path)
+    (remark,) = [text for text in section.remarks if "shown first" in text]
+    assert "more often than the others where a – b stood side by side, by" in remark
+    assert "after Holm's correction" in remark or "p < .0001" in remark
+    assert any(remark.endswith(text) for text in section.summary()[0].remarks)
+
+
+def test_a_place_that_matters_by_chance_alone_is_not_told(tmp_path):
+    """One p below .05 of several pairs is no finding once they are corrected; the rows keep it."""
+    section = from_frame(side_by_side(dict.fromkeys("bcdefghi", 0.5) | {"j": 0.57}), tmp_path)
+    p_values = [row["p_value"] for row in section.patterns.anchoring if "first place" in row["name"]]
+    assert min(p_values) < 0.05 < min(holm(p_values))
+    assert not [text for text in section.remarks if "shown first" in text]
+
+
+def test_remarks_of_one_setting_name_it(tmp_path):
+    """In the summary of several questions; what holds for all of them is told once, without a name."""
+    frames = [
+        side_by_side({"b": chance}, setting=setting).assign(worker_id=lambda frame: frame["worker_id"].str[-2:])
+        for setting, chance in (("soba", 0.8), ("sata_user", 0.5))
+    ]
+    answers = from_frame(pd.concat(frames), tmp_path).summary()
+    remarks = [text for answer in answers for text in answer.remarks if "shown first" in text]
+    assert len(remarks) == 1
+    assert remarks[0].startswith("In study, soba, preference: replies shown first were chosen more often")
+
+
+def test_captions_name_what_they_are_of(tmp_path):
+    """No two figures have the same caption; of one group alone nothing need be named."""
+    section = from_frame(side_by_side({"b": 0.8, "c": 0.5}), tmp_path)
+    titles = [figure.title for figure in section.figures()]
+    assert len(set(titles)) == len(titles)
+    assert "Win rates: a – b" in titles
+    alone = from_frame(side_by_side({"b": 0.8}), tmp_path)
+    assert {figure.title for figure in alone.figures()} == {"Win rates", "Win rate by turn"}
+
+
+def test_no_two_columns_have_one_name(tmp_path):
+    """Tests of habits: what was tested, how, and a p that is the paper's in one row and clustered in the next."""
+    section = from_frame(side_by_side({"b": 0.8}), tmp_path)
+    tables_of_patterns = [
+        table for table in section.data_tables() if table.key in ("turns_cascading", "turns_anchoring")
+    ]
+    assert len(tables_of_patterns) == 2
+    for table in tables_of_patterns:
+        labels = [column.label for column in table.columns]
+        assert len(set(labels)) == len(labels)
+        assert "p" in labels
+        assert "Paper's p" not in labels
+
+
+def test_a_winner_of_turns_is_named():
+    """Ahead of both others: told as such, with the pairs by their gaps, and over several groups with the clearest."""
+    section = section_of(make_choices({"b": 0.2, "a": 0.5, "c": 0.9}, workers=20))
+    assert "c is ahead of both others; " in section.headline
+    assert section.headline.index("c from b") < section.headline.index("c from a")
+    gaps = [line.gap for line in section.summary()[0].pairs]
+    assert gaps == sorted(gaps, reverse=True)

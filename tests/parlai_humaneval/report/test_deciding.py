@@ -1,0 +1,100 @@
+"""Which pair is the clearest, and who is ahead of all others: the same in every section."""
+
+from __future__ import annotations
+
+from parlai_humaneval.report.answers import verdict_of
+from parlai_humaneval.report.cells import cell_text
+from parlai_humaneval.report.deciding import ahead_of_all, apart_words, clearness, rough_guides
+from parlai_humaneval.report.section import PairLine, Summary
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.wording import hours_words
+
+
+def line(first: str, second: str, gap: float, p: float) -> PairLine:
+    """``first`` is ahead of ``second`` by ``gap``, with ``p`` after the correction over three pairs."""
+    test = Result(
+        name="gap",
+        estimate=gap,
+        p_value=p / 3,
+        p_holm=p,
+        n=90,
+        method="CR1 t",
+        source="",
+        details={"family": "sata, soba, preference", "family_tests": 3},
+    )
+    return PairLine.of(first, second, test, p / 3, share=True)
+
+
+AHEAD = [line("dull", "eliza", 0.1, 0.3), line("retrieval", "dull", 0.52, 1e-7), line("retrieval", "eliza", 0.65, 1e-6)]
+
+
+def summary(pairs: list[PairLine], setting: str = "soba") -> Summary:
+    """An answer with these pairs."""
+    words = dict.fromkeys(("section", "technique", "metric", "question", "what", "verdict"), "sata")
+    return Summary(
+        **words,
+        setting=setting,
+        models=[],
+        pairs=pairs,
+        reference=None,
+        model_table="",
+        pair_table="",
+        remarks=[],
+    )
+
+
+def test_a_winner_is_named():
+    """Who is ahead of every other model by the corrected tests; nobody where one of these pairs does not differ."""
+    assert apart_words(AHEAD, "models") == (
+        "2 of 3 pairs of models differ after Holm's correction: retrieval is ahead of both others"
+    )
+    unsure = [*AHEAD[:2], line("retrieval", "eliza", 0.2, 0.06)]
+    assert ahead_of_all(unsure) is None
+    assert apart_words(unsure, "models") == "1 of 3 pairs of models differs after Holm's correction"
+    beaten = [*AHEAD, line("cyd", "retrieval", 0.1, 0.9)]
+    assert ahead_of_all(beaten) is None
+    assert ahead_of_all(AHEAD[1:2]) is None, "of two models the pair says as much"
+    assert apart_words(AHEAD[:1] * 3, "models") == "None of 3 pairs of models differs after Holm's correction"
+    assert "ahead" not in apart_words(AHEAD, "models and criteria")
+
+
+def test_the_clearest_has_the_largest_gap_of_equal_p():
+    """p that are both written “< .0001” do not make a smaller gap the clearer one; a smaller p otherwise does."""
+    assert min(AHEAD, key=clearness) is AHEAD[2]
+    assert min([line("a", "b", 0.9, 0.04), line("a", "c", 0.1, 0.01)], key=clearness).second == "c"
+
+
+def test_pairs_of_a_summary_stand_by_their_gaps():
+    """The largest first, those without a gap last."""
+    unknown = AHEAD[0].model_copy(update={"gap": None})
+    assert [pair.gap for pair in summary([unknown, *AHEAD]).pairs] == [0.65, 0.52, 0.1, None]
+
+
+def test_winners_of_several_questions_are_told_once():
+    """Of a winner its pairs are not told one by one, and what is left out is counted."""
+    lone = [line("dull", "retrieval", 0.2, 0.02), line("eliza", "dull", 0.01, 1.0)]
+    verdict = verdict_of([summary(AHEAD), summary(lone, "sata_user")])
+    assert "3 of 5 pairs of models differ in 2 questions" in verdict
+    assert "retrieval is ahead of both others (sata, soba, sata, largest p < .0001); dull is ahead of ret" in verdict
+    assert "more" not in verdict
+
+
+def test_rough_guides_once():
+    """Few workers are told once, however many results rest on them; nothing where nothing could be estimated."""
+    few = Result(
+        name="x",
+        estimate=0.5,
+        n=9,
+        method="CR1 t",
+        notes=("fewer than 10 workers: take the interval as a rough guide",),
+    )
+    assert rough_guides([few, few, few.but(notes=())]) == ["Fewer than 10 workers: take the interval as a rough guide."]
+    assert rough_guides([few.but(estimate=None)]) == []
+
+
+def test_small_numbers_in_words():
+    """No “−0.000”, and no time that is none."""
+    assert [cell_text(value, "number") for value in (-0.0001, 0.0, -0.0, -0.001)] == ["0.000"] * 3 + ["−0.001"]
+    assert cell_text(-0.0001, "points") == "0.0"
+    assert cell_text(-0.001, "share") == "0 %"
+    assert [hours_words(hours) for hours in (0.0, 0.001, 0.005, 1.25)] == ["0", "under 0.01", "0.01", "1.25"]

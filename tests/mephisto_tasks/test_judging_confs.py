@@ -46,7 +46,9 @@ def settings_of(task: str, conf: str) -> StaticConfig:
 
 @pytest.mark.parametrize(("task", "conf"), NAMES_NO_DIALOGUES)
 def test_a_conf_without_dialogues_asks_for_them(task: str, conf: str) -> None:
-    with pytest.raises(ConfigError, match=r"there is nothing to judge: name the dialogues, such as mephisto\.blueprint\.dialogues=\["):
+    with pytest.raises(
+        ConfigError, match=r"there is nothing to judge: name the dialogues, such as mephisto\.blueprint\.dialogues=\["
+    ):
         config_of(compose_config(task, conf))
 
 

@@ -111,7 +111,9 @@ def test_who_failed_the_attention_check_is_left_out(stored: Path) -> None:
     """Their four judgements and the check itself; the screen says so."""
     found = as_json(stored, "--task-name", "pairs", "--exclude", "failed_gold")
     assert (wins(found), found["workers"]) == ((10, 6), 4)
-    assert found["excluded"]["here"] == {"dialogues": 0, "workers": 1, "turns": 0, "judgements": 5}
+    assert found["excluded"]["here"] == {
+        "dialogues": 0, "workers": 1, "turns": 0, "judgements": 5, "simulated": 0,
+    }  # fmt: skip
     done = " ".join(run(report, stored, "--task-name", "pairs", "--exclude", "paper").output.split())
     assert (
         "Left out by quality checks: 5 judgements; 1 worker with all they did (workers who failed: failed_gold 1"

@@ -52,10 +52,18 @@ def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:
             report, _ = loop.train()
         except KeyboardInterrupt:
             if loop.parleys and hasattr(loop, "agent") and hasattr(loop, "_total_epochs"):
+                _count_step_in_hand(loop)
                 loop.save_model(CHECKPOINT)
             raise
         figures: Mapping[str, Any] = dict_report(report)
         return figures
+
+
+def _count_step_in_hand(loop: TrainLoop) -> None:
+    """Ctrl-C may fall after an update of the weights and before ParlAI counts it: the checkpoint's count holds it too."""
+    if getattr(loop.agent, "_number_training_updates", 0) == loop._train_steps + 1:
+        loop._train_steps += 1
+        loop.parleys = loop._train_steps * loop.update_freq
 
 
 def keep_for_inference(work: Path, made: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.deciding import ahead_of_all, winner_words
@@ -14,6 +15,15 @@ NAMED = 3
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
 GAPS = "How far the first is ahead of the second"
+SUPERIORITY = "Probability of superiority across techniques"
+HOW_TO_READ = (
+    "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
+    "better; an interval (by worker, not corrected) without 50 %: they differ. About 56, 64 and 71 % are small, medium and "
+    "large differences.",
+    "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
+    "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
+    "picked, it lies nearer to 50 %.",
+)
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
     "comparisons": ("free_for_all", "turns"),
@@ -108,6 +118,7 @@ def pairs_table(answer: Summary) -> DataTable:
     shares = _shares(answer.pairs)
     kind: CellKind = "points" if shares else "number"
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
+    decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
     columns = (
         TableColumn(key="pair", label="Pair"),
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
@@ -115,7 +126,10 @@ def pairs_table(answer: Summary) -> DataTable:
         TableColumn(key="high", label="95 % to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
         TableColumn(key="p_clustered", label="p, by worker", kind="p"),
-        *([TableColumn(key="p_decides", label="Holm", kind="p")] if corrected else []),
+        *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
+        TableColumn(key="superiority", label="Superiority", kind="share"),
+        TableColumn(key="superiority_low", label="from, superiority", kind="share"),
+        TableColumn(key="superiority_high", label="to, superiority", kind="share"),
     )
     rows: list[dict[str, Cell]] = [
         {
@@ -126,12 +140,74 @@ def pairs_table(answer: Summary) -> DataTable:
             "p_paper": pair.p_paper,
             "p_clustered": pair.p_clustered,
             "p_decides": pair.p_decides,
+            "superiority": pair.superiority,
+            "superiority_low": pair.superiority_low,
+            "superiority_high": pair.superiority_high,
         }
         for pair in answer.pairs
     ]
-    families = list(dict.fromkeys((pair.family, pair.family_tests) for pair in answer.pairs if pair.family_tests > 1))
-    notes = tuple(f"Corrected (Holm): {counted(tests, 'test')}, {family}." for family, tests in families)
+    notes = tuple(_notes_of_pairs(answer.pairs))
     return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+
+
+def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
+    """How they were corrected, and of which the p by worker does not decide."""
+    for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
+        yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
+    papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
+    if papers:
+        yield f"The paper's p, as the larger, decides of {', '.join(papers)}."
+
+
+def superiority_table(answers: Sequence[Summary]) -> DataTable:
+    """A row for each two models that met in several answers, and a column for each of these; no rows otherwise.
+
+    Only where the answers are of several techniques or settings. The model named first is the one that is ahead in the
+    first answer that has the pair.
+    """
+    met: dict[frozenset[str], dict[int, PairLine]] = {}
+    for place, answer in enumerate(answers):
+        for pair in answer.pairs:
+            if pair.superiority is not None:
+                met.setdefault(frozenset((pair.first, pair.second)), {})[place] = pair
+    several = [lines for lines in met.values() if len({_technique(answers[place]) for place in lines}) > 1]
+    places = sorted({place for lines in several for place in lines})
+    names = _names_apart([answers[place] for place in places])
+    keys = dict(zip(places, _keys(names), strict=True))
+    labels = dict(zip(places, names, strict=True))
+    columns = [TableColumn(key="first", label="Model"), TableColumn(key="second", label="against")]
+    for place, key in keys.items():
+        columns += [
+            TableColumn(key=key, label=labels[place], kind="share"),
+            TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
+            TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
+        ]
+    return DataTable(
+        key="superiority",
+        title=SUPERIORITY,
+        columns=tuple(columns),
+        rows=tuple(_superiority_row(lines, keys) for lines in several),
+        notes=HOW_TO_READ,
+    )
+
+
+def _technique(answer: Summary) -> tuple[str, str]:
+    return answer.technique, answer.setting
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Names of columns in files, each once."""
+    plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
+    return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
+
+
+def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> dict[str, Cell]:
+    first = lines[min(lines)].first
+    row: dict[str, Cell] = {"first": first, "second": lines[min(lines)].second}
+    for place, line in lines.items():
+        names = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
+        row |= dict(zip(names, line.superiority_of(first), strict=True))
+    return row
 
 
 def _without_empty(table: DataTable) -> DataTable:

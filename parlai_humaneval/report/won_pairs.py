@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from parlai_humaneval.report.deciding import deciding_p
+from parlai_humaneval.report.deciding import pair_p
 from parlai_humaneval.report.plotted import square
 from parlai_humaneval.report.rows import Row, both_tests, ends, published
-from parlai_humaneval.report.section import ALPHA, ModelLine, PairLine
+from parlai_humaneval.report.section import ModelLine, PairLine
 from parlai_humaneval.report.views import HeatFigure
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 
 
@@ -18,6 +19,7 @@ class WonPair(Row):
 
     ``win_rate``: wins of A of the decided comparisons, clustered by worker and tested against one half. ``paper``: the
     paper's test of them, which takes all for independent. Both are corrected over the ``family`` (``…_holm``).
+    ``score``: the probability of superiority of A, in which ties count half, clustered by worker.
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
@@ -25,6 +27,7 @@ class WonPair(Row):
         ends("win_rate", "win_rate_a"),
         ends("lead", "lead_a", "lead"),
         both_tests("paper", "win_rate"),
+        ends("score", "score_a", "score"),
         win_rate_b="win_rate_b.estimate",
     )
 
@@ -35,6 +38,7 @@ class WonPair(Row):
     ties: int
     win_rate: Result
     paper: Result
+    score: Result
 
     @property
     def a_leads(self) -> bool:
@@ -60,20 +64,27 @@ class WonPair(Row):
     @property
     def win_rate_b(self) -> Result:
         """The win rate of the other model, which is the rest."""
-        return _mirrored(self.win_rate)
+        return complement(self.win_rate)
 
     @property
     def differs(self) -> bool | None:
-        """Whether the clustered test tells the two apart; None where it cannot be made."""
-        p = self.win_rate.p_decides
-        return None if p is None else p < ALPHA
+        """Whether the test that decides tells the two apart; None where it cannot be made."""
+        return self.line().differs
 
     def names(self) -> str:
         return f"{self.model_a} against {self.model_b}"
 
     def line(self) -> PairLine:
         """The pair in a summary, the leader first."""
-        return PairLine.of(self.model_a, self.model_b, self.lead, self.paper.p_value, share=True)
+        return PairLine.of(
+            self.model_a,
+            self.model_b,
+            self.lead,
+            self.paper.p_value,
+            share=True,
+            paper=self.paper,
+            superiority=self.score,
+        )
 
     def model_lines(self, unit: str) -> list[ModelLine]:
         """Both models, where nobody else was compared, the leader first."""
@@ -91,15 +102,8 @@ class WonPair(Row):
         apart = "; they cannot be told apart" if self.differs is False else ""
         return (
             f"{self.leader} won {percent(rate.estimate)} of the comparisons with {self.other} that were decided, {where}"
-            f"{ties}; {interval}, {deciding_p(self.win_rate.p_value, self.win_rate.p_holm)}{apart}"
+            f"{ties}; {interval}, {pair_p(self.line())}{apart}"
         )
-
-
-def _mirrored(win_rate: Result) -> Result:
-    """The same of the other model."""
-    shares = (win_rate.estimate, win_rate.ci_high, win_rate.ci_low)
-    estimate, low, high = (None if share is None else 1 - share for share in shares)
-    return win_rate.but(estimate=estimate, ci_low=low, ci_high=high)
 
 
 def matrix_of(

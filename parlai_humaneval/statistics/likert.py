@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
@@ -175,12 +176,11 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
     name = f"{group.criterion} of {a.model} − {b.model}"
     span = None if group.limits is None else group.limits[1] - group.limits[0]
     limits = None if span is None else (-span, span)
+    both = (a.values, a.workers, b.values, b.workers)
     return RatedPair(
         model_a=a,
         model_b=b,
-        difference=clustered_difference(
-            a.values, a.workers, b.values, b.workers, name=name, limits=limits, level=level
-        ),
+        difference=with_dispersion(clustered_difference(*both, name=name, limits=limits, level=level), *both),
         paper=t_test(a.values, b.values, name=name),
         effective=effective_win_test(
             group.better(a.values),

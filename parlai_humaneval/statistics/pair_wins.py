@@ -21,6 +21,7 @@ from parlai_humaneval.statistics.clustered import (
     with_t,
 )
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.columns import TableError, Tables
@@ -211,7 +212,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: in
         both_bad=int(is_set(rows, "both_bad").sum()),
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
-        win_rate=clustered_share(sums, name=name, level=level),
+        win_rate=with_dispersion(clustered_share(sums, name=name, level=level), *decided_wins(outcome, workers)),
         by_dialogue=two_way_share(won, decided, rows["dialogue_a"], rows["dialogue_b"], name=name, level=level),
         paper=binomial_test(wins, wins + losses, name=name, level=level),
         score=clustered_share(

@@ -53,14 +53,13 @@ class ComparedRow(Row):
 class ComparedPair(WonPair, ComparedRow):
     """Two models under one metric.
 
-    ``win_rate`` and ``score`` (ties count half) are clustered by worker, ``p_sign_flip`` is of workers too;
-    ``by_dialogue``: the win rate clustered by the dialogues of A and of B. ``paper``: the binomial test. ``both_bad``:
-    None where raters could not say so.
+    ``win_rate`` and ``score`` are clustered by worker, ``p_sign_flip`` is of workers too; ``by_dialogue``: the win rate
+    clustered by the dialogues of A and of B. ``paper``: the binomial test. ``both_bad``: None where raters could not say
+    so.
     """
 
     FROM = published(
         WonPair.FROM,
-        ends("score", "score_a", "score"),
         dialogue_low="by_dialogue.ci_low",
         dialogue_high="by_dialogue.ci_high",
         p_dialogue="by_dialogue.p_value",
@@ -75,7 +74,6 @@ class ComparedPair(WonPair, ComparedRow):
     tie_rate: float | None
     p_sign_flip: float | None
     by_dialogue: Result
-    score: Result
 
 
 class ComparedModel(ComparedRow):
@@ -420,9 +418,6 @@ _LABELS: Labels = {
     "p_dialogue_holm": ("p, by dialogue, Holm", "p"),
     "p_value": ("p, binomial (paper)", "p"),
     "p_holm": ("p, binomial, Holm", "p"),
-    "score_a": ("Ties as half", "share"),
-    "score_low": ("From, ties as half", "share"),
-    "score_high": ("To, ties as half", "share"),
     "wins": ("Won", "count"),
     "losses": ("Lost", "count"),
     "strength_low": ("From, strength", "number"),

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import holm_methods, winner_words
+from parlai_humaneval.report.deciding import holm_methods, pair_p, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -37,6 +37,7 @@ from parlai_humaneval.statistics.rank_stability import (
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
 from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
@@ -87,21 +88,24 @@ class ModelRow(OfQuestion):
 
 
 class PairRow(OfQuestion):
-    """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second."""
+    """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second.
+
+    ``independent``: the same test if every turn were independent. ``superiority``: how often the first had more points in
+    a dialogue that had both, as many points counting half; clustered by worker.
+    """
 
     FROM = published(
         {name: f"test.{name}" for name in ("name", "statistic", "p_value", "p_holm", "method")},
-        {name: f"test.details.{name}" for name in ("p_independent", "chance", "family", "family_tests")},
+        {name: f"test.details.{name}" for name in ("chance", "family", "family_tests")},
         ends("test"),
+        whole("superiority"),
+        p_independent="independent.p_value",
     )
 
     models: list[str]
     test: Result
-
-    @property
-    def p_independent(self) -> float | None:
-        p = self.test.details.get("p_independent")
-        return None if p is None else float(p)
+    independent: Result
+    superiority: Result
 
 
 class PositionRow(OfQuestion):
@@ -284,10 +288,19 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
         seed=options.seed,
     )
     family = Family(TECHNIQUE, group.setting, group.metric)
-    pairs = corrected(strengths.pairs, [family] * len(strengths.pairs))
+    families = [family] * len(strengths.pairs)
+    both = zip(
+        corrected(strengths.pairs, families), corrected(list(map(_independent, strengths.pairs)), families), strict=True
+    )
     tests = [
-        PairRow(**where, models=list(names), test=test)
-        for test, names in zip(pairs, combinations(group.models, 2), strict=True)
+        PairRow(
+            **where,
+            models=[group.models[i], group.models[j]],
+            test=test,
+            independent=independent,
+            superiority=paired_superiority(group.points[:, i] - group.points[:, j], group.workers, level=options.level),
+        )
+        for (test, independent), (i, j) in zip(both, combinations(range(len(group.models)), 2), strict=True)
     ]
     section.groups.append(row)
     section.models += models
@@ -300,6 +313,12 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     section.summaries.append(
         _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
     )
+
+
+def _independent(test: Result) -> Result:
+    """The test of a pair if every turn were independent."""
+    p = test.details.get("p_independent")
+    return test.but(p_value=None if p is None else float(p))
 
 
 def _point_share(group: Dialogues, model: int, level: float) -> Result:
@@ -366,13 +385,13 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
         return "strengths that do not depend on the order cannot be estimated"
     strongest = {row.model for row in sorted(known, key=lambda row: -(row.strength.estimate or 0.0))[:2]}
     (pair,) = [row for row in tests if set(row.models) == strongest]
-    line, p = _line(pair), pair.test.p_decides
+    line = _line(pair)
     interval = (
         "no interval"
         if line.low is None
         else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
     )
-    told = "" if p is None else f", Holm {p_words(p)}{'' if p < ALPHA else ': not told apart'}"
+    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': not told apart'}"
     winner = winner_words([_line(row) for row in tests])
     gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
     return f"free of the order, {f'{winner}; ' if winner else ''}{gap}"
@@ -380,7 +399,16 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
 
 def _line(pair: PairRow) -> PairLine:
     first, second = pair.models
-    return PairLine.of(first, second, pair.test, pair.p_independent, share=False)
+    independent = pair.independent
+    return PairLine.of(
+        first,
+        second,
+        pair.test,
+        independent.p_value,
+        share=False,
+        paper=independent,
+        superiority=pair.superiority,
+    )
 
 
 def _remarks(
@@ -397,7 +425,7 @@ def _remarks(
         yield f"Several models share the first rank in {counted(row.tied_dialogues, 'dialogue')}."
     yield from strengths.notes
     for pair in tests:
-        yield from filter(None, [disagreement(pair.test.name, pair.p_independent, pair.test.p_value)])
+        yield from filter(None, [results_disagree(pair.test.name, pair.independent, pair.test)])
     moved = row.no_position_effect
     if moved is not None and moved.p_value is not None and moved.p_value < ALPHA:
         yield (
@@ -477,6 +505,7 @@ LABELS: Labels = {
     "rank_low": ("Rank, from", "count"),
     "name": ("Pair", "text"),
     "chance": ("Chosen over the second", "share"),
+    "superiority": ("Superiority of the first", "share"),
     "statistic": ("t", "number"),
     "p_value": ("p, clustered", "p"),
     "p_holm": ("p, Holm", "p"),
@@ -491,7 +520,10 @@ MODELS = (
     "bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low mean_rank_high strength strength_low "
     "strength_high"
 )
-TESTS = "name estimate ci_low ci_high chance statistic p_value p_holm p_independent"
+TESTS = (
+    "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "
+    "p_independent"
+)
 POSITIONS = "position pull ci_low ci_high p_value"
 STABILITY = "dialogues turns same tau_b samples"
 

@@ -17,6 +17,7 @@ from parlai_humaneval.report.deciding import (
     clearness,
     deciding_p,
     holm_methods,
+    pair_p,
     rough_guides,
     winner_words,
 )
@@ -56,6 +57,7 @@ from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
+from parlai_humaneval.statistics.superiority import complement, superiority_of_difference
 from parlai_humaneval.statistics.turn_patterns import (
     Reselection,
     first_choice,
@@ -108,12 +110,16 @@ class Interval(NamedTuple):
 
 
 class OfQuestion(Row):
-    """What was asked. ``kind``: one reply of several was picked each turn, any number of them, or a single one judged."""
+    """What was asked. ``kind``: one reply of several was picked each turn, any number of them, or a single one judged.
+
+    ``problem``: a single reply was marked with what is wrong with it, so that the model with the lower rate is ahead.
+    """
 
     technique: str
     setting: str
     metric: str
     kind: Kind
+    problem: bool = False
 
     @property
     def family(self) -> Family:
@@ -133,7 +139,8 @@ class OfGroup(OfQuestion):
 
 
 class ModelRow(OfGroup):
-    """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good.
+    """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good (or marked with a
+    ``problem``: then all that is said of dialogues is of turns without it).
 
     ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
     ``wilson_…``: all turns taken as independent. ``rank``: by win rate, 1 best, equal ones share the better rank.
@@ -220,7 +227,8 @@ class TestRow(OfGroup):
     """A test of turns ``first_turn`` on. ``p_value``, ``p_holm``: the paper's ``method``; ``p_clustered…``: by worker.
 
     Of a pair ``estimate`` is the difference of the selected rates with its clustered interval; ``p_exact``, ``p_mid``: of
-    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``.
+    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the
+    first of two models, ties counting half.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program
@@ -230,6 +238,7 @@ class TestRow(OfGroup):
         {name: f"test.paper.details.{name}" for name in ("p_exact", "p_mid")},
         {name: f"test.clustered.details.{name}" for name in ("family", "family_tests")},
         ends("test.clustered"),
+        whole("superiority"),
         models="test.models",
         n="test.clustered.n",
         p_clustered="test.clustered.p_value",
@@ -248,10 +257,12 @@ class TestRow(OfGroup):
         return list(dict.fromkeys([*self.test.paper.notes, *self.test.clustered.notes]))
 
     @property
-    def differs(self) -> bool:
-        """Whether the pair differs by the clustered test, corrected."""
-        p = self.test.clustered.p_holm
-        return p is not None and p < ALPHA
+    def superiority(self) -> Result | None:
+        """Of two models the same difference on the scale of other techniques."""
+        if not self.test.of_pair:
+            return None
+        superiority = superiority_of_difference(self.test.clustered)
+        return complement(superiority) if self.problem else superiority
 
 
 class TurnRow(OfGroup):
@@ -545,6 +556,7 @@ def _of_group(group: ChoiceGroup) -> dict[str, Any]:
         "metric": group.metric,
         "group": " – ".join(group.models),
         "kind": group.kind,
+        "problem": group.problem,
     }
 
 
@@ -561,7 +573,8 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`ModelRow`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
-    for model, chosen, rate, rank in zip(group.models, turns.chosen.T, rates, _ranks(rates), strict=True):
+    ranks = _ranks(rates, fewest_first=group.problem)
+    for model, chosen, rate, rank in zip(group.models, turns.chosen.T, rates, ranks, strict=True):
         seen = ~np.isnan(chosen)
         n, selected = int(seen.sum()), int(np.nansum(chosen))
         later = {first: turns.turns >= first for first in (LATER, LATER_SINGLE)}
@@ -587,8 +600,9 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
         )
 
 
-def _ranks(rates: Sequence[Result]) -> list[int]:
-    estimates = [-1.0 if rate.estimate is None else rate.estimate for rate in rates]
+def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
+    sign = -1 if fewest_first else 1
+    estimates = [-2.0 if rate.estimate is None else sign * rate.estimate for rate in rates]
     return [int(rank) for rank in ranks_of([estimates])[0]]
 
 
@@ -646,7 +660,7 @@ def _ranking(family: Sequence[ChoiceGroup], level: float) -> list[RankRow]:
 def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
     """Of each dialogue of a single model: its share of good turns, whether at least half are, and its worker."""
     turns = group.turns
-    chosen = turns.chosen[:, group.models.index(model)]
+    chosen = group.good[:, group.models.index(model)]
     rows = ~np.isnan(chosen) & (turns.turns >= first)
     codes, names = pd.factorize(turns.dialogues[rows])
     n = np.bincount(codes, minlength=len(names)).astype(float)
@@ -914,7 +928,8 @@ def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest
         return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=group.kind == "one", level=level)
     pairs = compare_singles(turns.chosen, turns.models, turns.workers, level=level)
     # The paper's baseline is for its one question, whether the reply is appropriate; not for several finer ones.
-    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if asked_alone else []
+    has_baseline = asked_alone and not group.problem
+    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if has_baseline else []
     return [*pairs, *alone]
 
 
@@ -1020,7 +1035,7 @@ def _summary(
     return Summary(
         section="turns",
         **family._asdict(),
-        what=_axis(kind),
+        what=_axis(models[0]),
         verdict=verdict,
         models=[lines[place] for place in sorted(lines)],
         pairs=[_line(row) for row in pairs],
@@ -1036,8 +1051,10 @@ def _two(test: TurnTest) -> tuple[str, str]:
     return first, second
 
 
-def _axis(kind: Kind) -> str:
-    return "replies found good" if kind == "single" else "turns in which the reply was chosen"
+def _axis(row: OfQuestion) -> str:
+    if row.problem:
+        return f"replies marked as {row.metric} (fewer is better)"
+    return "replies found good" if row.kind == "single" else "turns in which the reply was chosen"
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
@@ -1058,7 +1075,7 @@ def _title(row: OfGroup | ChoiceGroup | Summary) -> str:
 def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float) -> str:
     """Of models that all stood side by side: how often each was chosen, and which differ."""
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
-    verb = "found good" if best.kind == "single" else "chosen"
+    verb = f"marked as {best.metric}" if best.problem else "found good" if best.kind == "single" else "chosen"
     first = (
         f"{best.model} was {verb} in {percent(best.rate.estimate)} of {counted(best.n, 'turn')} "
         f"({_interval(best, level)})"
@@ -1082,11 +1099,11 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
     if not made:
         return "whether they differ cannot be tested"
     if len(pairs) == 1:
-        p = p_words(made[0].test.clustered.p_value)
-        return f"they differ ({p})" if made[0].differs else f"they cannot be told apart ({p})"
+        line = _line(made[0])
+        return f"they {'differ' if line.differs else 'cannot be told apart'} ({pair_p(line)})"
     lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
     apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
-    smallest = p_words(min(row.test.clustered.p_holm or 0.0 for row in made))
+    smallest = p_words(min(line.p_decides or 0.0 for line in lines))
     if not apart:
         return f"no pair of {len(made)} can be told apart (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
@@ -1104,7 +1121,7 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
         return "Whether the models differ cannot be tested."
     lines = [_line(row) for row in made]
     clearest = min(lines, key=clearness)
-    p = deciding_p(clearest.p_clustered, clearest.p_decides)
+    p = pair_p(clearest)
     return (
         f"{apart_words(lines, 'models')}; the clearest: {clearest.first} is ahead of {clearest.second} by "
         f"{points_words(clearest.gap)} points ({percent(level)} interval {points_range(clearest.low, clearest.high)}, "
@@ -1114,7 +1131,17 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
 
 def _line(row: TestRow) -> PairLine:
     a, b = _two(row.test)
-    return PairLine.of(a, b, row.test.clustered, row.test.paper.p_value, share=True)
+    test = row.test
+    return PairLine.of(
+        a,
+        b,
+        test.clustered,
+        test.paper.p_value,
+        share=True,
+        paper=test.paper,
+        superiority=row.superiority,
+        fewer_is_better=row.problem,
+    )
 
 
 def _remarks(
@@ -1136,6 +1163,8 @@ def _remarks(
 
 def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ChoiceGroup]) -> Iterator[str]:
     """What qualifies the answer to one question."""
+    if any(group.problem for group in groups):
+        yield "what was marked is a problem of a reply: fewer is better, and the model with the lowest rate is the first."
     for group in groups:
         names = " – ".join(group.models)
         which = f"{names}: " if len(groups) > 1 else ""
@@ -1213,10 +1242,10 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
     kinds = {row.kind for row in section.models}
     yield Method(
         name="Win rate",
-        text="Turns in which the reply was chosen (a single reply: found good), of those in which it was shown and "
-        "the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees "
-        "of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson intervals, which "
-        "take all turns as independent.",
+        text="Turns in which the reply was chosen (a single reply: found good, or marked with a problem), of those in "
+        "which it was shown and the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with "
+        "workers − 1 degrees of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson "
+        "intervals, which take all turns as independent.",
         source=f"{LIU}, “Metrics” and Table 6; Cameron & Miller 2015; Cameron, Gelbach & Miller 2008",
     )
     if "one" in kinds:
@@ -1343,7 +1372,10 @@ MODELS = (
     "win_rate_from_2_low win_rate_from_2_high win_rate_from_3 win_rate_from_3_low win_rate_from_3_high "
     "win_rate_with_unfinished n_with_unfinished n_workers"
 )
-TESTS = "name n statistic p_value p_holm estimate ci_low ci_high p_clustered p_clustered_holm p_exact p_mid p_sign_flip"
+TESTS = (
+    "name n statistic p_value p_holm estimate ci_low ci_high superiority superiority_low superiority_high p_clustered "
+    "p_clustered_holm p_exact p_mid p_sign_flip"
+)
 PAIRS = (
     "model_a model_b first_turn last_turn n win_rate_a win_rate_b tie_win tie_loss lin lin_low lin_high lin_boot_low "
     "lin_boot_high sqr sqr_low sqr_high sqr_boot_low sqr_boot_high wta wta_low wta_high wta_boot_low wta_boot_high "
@@ -1404,7 +1436,7 @@ def _win_rate_figure(number: int, of: str, models: Sequence[ModelRow]) -> list[I
     return interval_figures(
         f"turns_win_rates_{number}",
         f"Win rates{of}",
-        _axis(first.kind),
+        _axis(first),
         [(row.model, row.rate) for row in models],
         reference=1 / len(models) if first.kind == "one" else None,
         share=True,

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.deciding import ahead_of_all, winner_words
 from parlai_humaneval.report.section import ModelLine, PairLine, Summary
-from parlai_humaneval.report.views import Cell, CellKind, DataTable, IntervalFigure, IntervalPoint, TableColumn
+from parlai_humaneval.report.views import (
+    Cell,
+    CellKind,
+    DataTable,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    TableColumn,
+)
+from parlai_humaneval.statistics.superiority import SOURCE
 from parlai_humaneval.statistics.wording import counted, p_words
 
 NAMED = 3
@@ -23,6 +32,14 @@ HOW_TO_READ = (
     "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
     "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
     "picked, it lies nearer to 50 %.",
+)
+SUPERIORITY_METHOD = Method(
+    name="Probability of superiority",
+    text="How often the first of two models does better than the second in one judgement, ties counting half. Two replies, "
+    "verdicts, segments and dialogues: (wins + ½ ties) / n. Turns with picks: only the first chosen, plus ½ both or "
+    "neither. Models rated one at a time: over all pairs of a rating of each. Free-for-alls: more points in a dialogue. "
+    "Clustered by worker.",
+    source=SOURCE,
 )
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
@@ -170,9 +187,9 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
         for pair in answer.pairs:
             if pair.superiority is not None:
                 met.setdefault(frozenset((pair.first, pair.second)), {})[place] = pair
-    several = [lines for lines in met.values() if len({_technique(answers[place]) for place in lines}) > 1]
+    several = [lines for lines in met.values() if len({_parts(answers[place])[:2] for place in lines}) > 1]
     places = sorted({place for lines in several for place in lines})
-    names = _names_apart([answers[place] for place in places])
+    names = _short_names([answers[place] for place in places])
     keys = dict(zip(places, _keys(names), strict=True))
     labels = dict(zip(places, names, strict=True))
     columns = [TableColumn(key="first", label="Model"), TableColumn(key="second", label="against")]
@@ -191,8 +208,17 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
     )
 
 
-def _technique(answer: Summary) -> tuple[str, str]:
-    return answer.technique, answer.setting
+def _parts(answer: Summary) -> tuple[str, str, str, str]:
+    return answer.technique, answer.setting, answer.metric, answer.question
+
+
+def _short_names(answers: Sequence[Summary]) -> list[str]:
+    """“sata”; with setting, metric and question as far as they tell the answers apart."""
+    for size in range(1, 4):
+        names = [", ".join(filter(None, _parts(answer)[:size])) for answer in answers]
+        if len(set(names)) == len(names) and all(names):
+            return names
+    return [name_of(answer) for answer in answers]
 
 
 def _keys(names: Sequence[str]) -> list[str]:
@@ -247,7 +273,7 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
 
 def _names_apart(answers: Sequence[Summary]) -> list[str]:
     """Of each answer only what not all have in common: “sata_user”; empty where there is but one."""
-    parts = [(answer.technique, answer.setting, answer.metric, answer.question) for answer in answers]
+    parts = list(map(_parts, answers))
     differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]
     return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]

@@ -62,7 +62,10 @@ class OfQuestion(Row):
 
 
 class ModelRow(OfQuestion):
-    """One model. ``score``: μ − 3σ after all dialogues in order; ``rank`` by it, 1 best. ``strength``: Plackett–Luce.
+    """One model. ``score``: the paper's, μ − 3σ after all dialogues in their order. ``strength``: Plackett–Luce.
+
+    ``typical_score``: the median of the score over resamples of workers in random order (with too few of them: over orders),
+    which is what the bootstrap interval is of; ``rank``: by that, 1 best.
 
     ``point_share``: of the answered turns that showed it, those that it won; ``mean_rank``: over dialogues, 1 best, equal
     points share the better rank. Both are clustered by worker.
@@ -70,9 +73,11 @@ class ModelRow(OfQuestion):
 
     FROM = published(
         {name: f"skill.{name}" for name in ("mu", "sigma", "score")},
-        {name: f"ranges.{name}" for name in ("order_low", "order_high", "bootstrap_low", "bootstrap_high")},
+        {f"order_{name}": f"ranges.order_{name}" for name in ("middle", "low", "high")},
+        {f"bootstrap_{name}": f"ranges.bootstrap_{name}" for name in ("low", "high")},
         {name: f"ranges.{name}" for name in ("rank_low", "rank_high")},
         whole("strength", "point_share", "mean_rank"),
+        typical_score="ranges.middle",
         turns="point_share.n",
     )
 
@@ -173,8 +178,10 @@ class FreeForAllSection(Section):
                 "Points and TrueSkill, dialogues in the order in which they began",
                 MODELS,
                 self.models,
-                "Order: range over random orders of the same dialogues; it is no sampling interval.",
-                "Bootstrap: workers resampled, in random order. Strength: Plackett–Luce, log-odds against the mean.",
+                "μ − 3σ: after all dialogues in their order, as in the paper. Order: median and range over random orders of "
+                "the same dialogues; it is no sampling interval.",
+                "Median and bootstrap: workers resampled, in random order; ranks are by the median. Strength: "
+                "Plackett–Luce, log-odds against the mean.",
             ),
             _table("free_for_all_tests", "Pairs: difference of strengths in log-odds", TESTS, self.tests),
             _table("free_for_all_positions", "Pull of the position", POSITIONS, self.positions),
@@ -188,18 +195,18 @@ class FreeForAllSection(Section):
         key = f"_{number}" if number > 1 else ""
         where = f": {group.where}" if len(self.groups) > 1 else ""
         models = [row for row in self.models if row.where == group.where]
-        scores = [(row.model, row.skill.score, row.ranges) for row in models]
+        scores = [(row.model, row.ranges) for row in models]
         yield IntervalFigure(
             key=f"free_for_all_scores{key}",
             title=f"TrueSkill scores with bootstrap intervals{where}",
             x_label="μ − 3σ",
-            points=tuple(_point(name, score, of.bootstrap_low, of.bootstrap_high) for name, score, of in scores),
+            points=tuple(_point(name, of.middle, of.bootstrap_low, of.bootstrap_high) for name, of in scores),
         )
         yield IntervalFigure(
             key=f"free_for_all_orders{key}",
             title=f"Order sensitivity: range of the scores over random orders{where}",
             x_label="μ − 3σ",
-            points=tuple(_point(name, score, of.order_low, of.order_high) for name, score, of in scores),
+            points=tuple(_point(name, of.order_middle, of.order_low, of.order_high) for name, of in scores),
         )
         yield from interval_figures(
             f"free_for_all_strengths{key}",
@@ -269,7 +276,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
                 level=options.level,
             ),
         )
-        for i, rank in enumerate(ranks_of(scores[None])[0])
+        for i, rank in enumerate(ranks_of([[of.middle for of in ranges]])[0])
     ]
     models.sort(key=lambda row: (row.rank, row.model))
     limits, cube = group.points_in_first_turns(MOST_LIMITS)
@@ -342,14 +349,14 @@ def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
         setting=group.setting,
         metric=group.metric,
         question="",
-        what="TrueSkill score μ − 3σ, bootstrapped over workers",
+        what="TrueSkill score μ − 3σ, median over resampled workers",
         verdict=_verdict(group, models, tests),
         models=[
             ModelLine(
                 model=row.model,
                 n=row.dialogues,
                 unit="dialogues",
-                estimate=row.skill.score,
+                estimate=row.ranges.middle,
                 low=row.ranges.bootstrap_low,
                 high=row.ranges.bootstrap_high,
                 share=False,
@@ -371,10 +378,13 @@ def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
     """Who leads by TrueSkill, and by how much the strongest differs from the next, with its interval."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
-    orders = signed_range(first.ranges.order_low, first.ranges.order_high)
+    ranges = first.ranges
+    low, high, of = ranges.bootstrap_low, ranges.bootstrap_high, "resampled workers"
+    if low is None:
+        low, high, of = ranges.order_low, ranges.order_high, "random orders"
     leads = (
         f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} has the highest TrueSkill score "
-        f"({signed(first.skill.score)}; {orders} over random orders)"
+        f"({signed(ranges.middle)}; {signed_range(low, high)} over {of})"
     )
     return f"{leads}; {_strongest(models, tests)}."
 
@@ -470,9 +480,9 @@ METHODS = [
     ),
     Method(
         name="Bootstrap of TrueSkill",
-        text="The central range of scores and ranks over resamples of workers with all their dialogues, each in a random "
-        f"order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range stops shrinking "
-        "there; the strengths below do not.",
+        text="The median and the central range of scores and ranks over resamples of workers with all their dialogues, each "
+        f"in a random order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range "
+        "stops shrinking there; the strengths below do not.",
         source="Cameron, Gelbach & Miller 2008",
     ),
     Method(
@@ -502,6 +512,8 @@ LABELS: Labels = {
     "mu": ("μ", "number"),
     "sigma": ("σ", "number"),
     "score": ("μ − 3σ", "number"),
+    "order_middle": ("Order, median", "number"),
+    "typical_score": ("Median", "number"),
     "rank_low": ("Rank, from", "count"),
     "name": ("Pair", "text"),
     "chance": ("Chosen over the second", "share"),
@@ -516,9 +528,9 @@ LABELS: Labels = {
     "samples": ("Samples", "count"),
 }
 MODELS = (
-    "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_low order_high "
-    "bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low mean_rank_high strength strength_low "
-    "strength_high"
+    "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_middle "
+    "order_low order_high typical_score bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low "
+    "mean_rank_high strength strength_low strength_high"
 )
 TESTS = (
     "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "

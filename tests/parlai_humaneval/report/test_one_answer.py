@@ -158,7 +158,7 @@ MODEL_COLUMNS = {
     "likert_models": ("number", MEAN),
     "direct_assessment_z": ("number", ("overall", "low", "high")),
     "rankings_models": ("number", ("mean_rank", "mean_rank_low", "mean_rank_high")),
-    "free_for_all_models": ("number", ("score", "bootstrap_low", "bootstrap_high")),
+    "free_for_all_models": ("number", ("typical_score", "bootstrap_low", "bootstrap_high")),
 }
 """File of models → how its answer is written, and the columns of estimate and interval."""
 LEAD, GAP = ("lead_a", "lead_low", "lead_high"), ("difference", "ci_low", "ci_high")

@@ -19,7 +19,9 @@ class WonPair(Row):
 
     ``win_rate``: wins of A of the decided comparisons, clustered by worker and tested against one half. ``paper``: the
     paper's test of them, which takes all for independent. Both are corrected over the ``family`` (``…_holm``).
-    ``score``: the probability of superiority of A, in which ties count half, clustered by worker.
+    ``score``: the probability of superiority of A, in which ties count half, clustered by worker. ``adjusted``,
+    ``adjusted_score``: both with each place counting alike, where the effect of the place outweighs that of the models;
+    then these are what the pair is told by.
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
@@ -28,7 +30,11 @@ class WonPair(Row):
         ends("lead", "lead_a", "lead"),
         both_tests("paper", "win_rate"),
         ends("score", "score_a", "score"),
+        ends("adjusted", "win_rate_adjusted", "adjusted"),
+        ends("adjusted_score", "score_adjusted", "score_adjusted"),
         win_rate_b="win_rate_b.estimate",
+        p_adjusted="adjusted.p_value",
+        p_adjusted_holm="adjusted.p_decides",
     )
 
     model_a: str
@@ -39,10 +45,17 @@ class WonPair(Row):
     win_rate: Result
     paper: Result
     score: Result
+    adjusted: Result | None = None
+    adjusted_score: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The win rate that the pair is told by: the adjusted one where there is one."""
+        return self.adjusted or self.win_rate
 
     @property
     def a_leads(self) -> bool:
-        return self.wins_a >= self.wins_b
+        return self.wins_a >= self.wins_b if self.adjusted is None else (self.adjusted.estimate or 0.0) >= 0.5
 
     @property
     def leader(self) -> str:
@@ -55,11 +68,7 @@ class WonPair(Row):
     @property
     def lead(self) -> Result:
         """The win rate as a difference: 0 where both win as often, 1 where A always does."""
-        rate = self.win_rate
-        estimate, low, high = (
-            None if share is None else 2 * share - 1 for share in (rate.estimate, rate.ci_low, rate.ci_high)
-        )
-        return rate.but(estimate=estimate, ci_low=low, ci_high=high)
+        return _as_lead(self.win_rate)
 
     @property
     def win_rate_b(self) -> Result:
@@ -79,31 +88,41 @@ class WonPair(Row):
         return PairLine.of(
             self.model_a,
             self.model_b,
-            self.lead,
+            _as_lead(self.told),
             self.paper.p_value,
             share=True,
-            paper=self.paper,
-            superiority=self.score,
+            # The paper's test knows no places: of an adjusted win rate it decides nothing.
+            paper=None if self.adjusted else self.paper,
+            superiority=self.adjusted_score or self.score,
         )
 
     def model_lines(self, unit: str) -> list[ModelLine]:
         """Both models, where nobody else was compared, the leader first."""
-        rates = [(self.model_a, self.win_rate), (self.model_b, self.win_rate_b)]
+        rates = [(self.model_a, self.told), (self.model_b, complement(self.told))]
         lines = [ModelLine.of(model, rate, unit, share=True) for model, rate in rates]
         return lines if self.a_leads else lines[::-1]
 
     def sentence(self, where: str) -> str:
         """“a won 62 % of the comparisons with b that were decided, WHERE (1 tie left out); 95 % interval 47–72 %, p = .31;
-        they cannot be told apart”."""
-        rate = self.win_rate if self.a_leads else self.win_rate_b
+        they cannot be told apart”; where it is adjusted for places, this is said, with the win rate as counted."""
+        rate = self.told if self.a_leads else complement(self.told)
         shares = percent_range(rate.ci_low, rate.ci_high)
         interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
         ties = f" ({counted(self.ties, 'tie')} left out)" if self.ties else ""
         apart = "; they cannot be told apart" if self.differs is False else ""
+        counted_as = (self.win_rate if self.a_leads else self.win_rate_b).estimate
+        places = f", with both places counting alike ({percent(counted_as)} as counted)" if self.adjusted else ""
         return (
             f"{self.leader} won {percent(rate.estimate)} of the comparisons with {self.other} that were decided, {where}"
-            f"{ties}; {interval}, {pair_p(self.line())}{apart}"
+            f"{places}{ties}; {interval}, {pair_p(self.line())}{apart}"
         )
+
+
+def _as_lead(rate: Result) -> Result:
+    """A win rate as a difference of both models."""
+    ends = (None if share is None else 2 * share - 1 for share in (rate.estimate, rate.ci_low, rate.ci_high))
+    estimate, low, high = ends
+    return rate.but(estimate=estimate, ci_low=low, ci_high=high)
 
 
 def matrix_of(

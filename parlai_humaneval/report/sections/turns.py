@@ -42,16 +42,20 @@ from parlai_humaneval.report.views import (
     Method,
 )
 from parlai_humaneval.statistics.clustered import (
+    DIFFERENCE_LIMITS,
     MIN_CLUSTERS,
+    SHARE_LIMITS,
     ClusterSums,
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
 )
 from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_combo
-from parlai_humaneval.statistics.correction import Family, holm
+from parlai_humaneval.statistics.correction import Family, corrected, holm
+from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
+from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
@@ -143,7 +147,9 @@ class ModelRow(OfGroup):
     ``problem``: then all that is said of dialogues is of turns without it).
 
     ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
-    ``wilson_…``: all turns taken as independent. ``rank``: by win rate, 1 best, equal ones share the better rank.
+    ``wilson_…``: all turns taken as independent. ``win_rate_adjusted``: with all places counting alike, where the effect of
+    the place outweighs a difference of models; then it is told first. ``rank``: by what is told, 1 best, equal ones share
+    the better rank.
     ``…from_2``: without first turns, as Liu et al. 2023 count. ``dialogues_won``: of a single model, the share of
     dialogues with at least half of their turns good; ``dialogues_won_from_3``: the same of turns 3 on (Smith et al.
     2022). ``…with_unfinished``: with the answered turns of dialogues that did not end; None where all did.
@@ -151,6 +157,7 @@ class ModelRow(OfGroup):
 
     FROM = published(
         ends("rate", "win_rate"),
+        ends("adjusted", "win_rate_adjusted", "adjusted"),
         ends("from_2", "win_rate_from_2", "win_rate_from_2"),
         ends("from_3", "win_rate_from_3", "win_rate_from_3"),
         ends("dialogues", "dialogues_won", "dialogues_won"),
@@ -180,6 +187,12 @@ class ModelRow(OfGroup):
     n_workers: int
     n_with_unfinished: int | None
     win_rate_with_unfinished: float | None
+    adjusted: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The win rate that the model is told by."""
+        return self.adjusted or self.rate
 
 
 class RankRow(OfQuestion):
@@ -192,6 +205,11 @@ class RankRow(OfQuestion):
     n: int
     selected: int
     rate: Result
+
+    @property
+    def told(self) -> Result:
+        """Of several groups of models, whose places differ, as it was counted."""
+        return self.rate
 
 
 class RangeRow(OfGroup):
@@ -228,7 +246,8 @@ class TestRow(OfGroup):
 
     Of a pair ``estimate`` is the difference of the selected rates with its clustered interval; ``p_exact``, ``p_mid``: of
     McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the
-    first of two models, ties counting half.
+    first of two models, ties counting half. ``adjusted``: the difference with both orders of the two counting alike, where
+    the effect of the place outweighs it; then the pair is told by that.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program
@@ -238,18 +257,26 @@ class TestRow(OfGroup):
         {name: f"test.paper.details.{name}" for name in ("p_exact", "p_mid")},
         {name: f"test.clustered.details.{name}" for name in ("family", "family_tests")},
         ends("test.clustered"),
-        whole("superiority"),
+        whole("superiority", "adjusted"),
         models="test.models",
         n="test.clustered.n",
         p_clustered="test.clustered.p_value",
         p_clustered_holm="test.clustered.p_holm",
         method_clustered="test.clustered.method",
         p_sign_flip="test.sign_flip_p",
+        p_adjusted="adjusted.p_value",
+        p_adjusted_holm="adjusted.p_holm",
         notes="notes",
     )
 
     first_turn: int
     test: TurnTest
+    adjusted: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The difference that the pair is told by."""
+        return self.adjusted or self.test.clustered
 
     @property
     def notes(self) -> list[str]:
@@ -261,7 +288,7 @@ class TestRow(OfGroup):
         """Of two models the same difference on the scale of other techniques."""
         if not self.test.of_pair:
             return None
-        superiority = superiority_of_difference(self.test.clustered)
+        superiority = superiority_of_difference(self.told)
         return complement(superiority) if self.problem else superiority
 
 
@@ -573,8 +600,10 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`ModelRow`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
-    ranks = _ranks(rates, fewest_first=group.problem)
-    for model, chosen, rate, rank in zip(group.models, turns.chosen.T, rates, ranks, strict=True):
+    adjusted = _rates_by_place(group, rates, level)
+    ranks = _ranks([alike or rate for alike, rate in zip(adjusted, rates, strict=True)], fewest_first=group.problem)
+    columns = zip(group.models, turns.chosen.T, rates, adjusted, ranks, strict=True)
+    for model, chosen, rate, alike, rank in columns:
         seen = ~np.isnan(chosen)
         n, selected = int(seen.sum()), int(np.nansum(chosen))
         later = {first: turns.turns >= first for first in (LATER, LATER_SINGLE)}
@@ -586,6 +615,7 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
             n=n,
             selected=selected,
             rate=rate,
+            adjusted=alike,
             boot=_bootstrapped(chosen, np.ones_like(chosen), turns.workers, options),
             wald=Interval(*(wald_interval(selected, n, level) or ())),
             wilson=Interval(*(wilson_interval(selected, n, level) or ())),
@@ -598,6 +628,51 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
             n_with_unfinished=with_unfinished[0],
             win_rate_with_unfinished=with_unfinished[1],
         )
+
+
+def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -> list[Result | None]:
+    """The win rates with all places counting alike, where the effect of the place outweighs a difference of two models."""
+    nothing: list[Result | None] = [None] * len(rates)
+    estimates = [rate.estimate for rate in rates if rate.estimate is not None]
+    gaps = [a - b for a, b in combinations(estimates, 2)]
+    if group.kind == "single" or not gaps or not _outweighed(group, min(map(abs, gaps)), level):
+        return nothing
+    columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
+    balanced = [place_balanced(chosen, places) for chosen, places in columns]
+    if any(values is None for values in balanced):
+        return nothing
+    return [
+        _alike(clustered_mean(values, group.turns.workers, name=rate.name, limits=SHARE_LIMITS, level=level))
+        for values, rate in zip(balanced, rates, strict=True)
+        if values is not None
+    ]
+
+
+def _outweighed(group: ChoiceGroup, gap: float | None, level: float) -> bool:
+    """Whether the reply shown first is chosen more (or less) often than the others by more than ``gap``."""
+    if group.turns.by_position.shape[1] < 2:
+        return False
+    effect = first_place(group.turns, level=level)
+    return place_outweighs(effect, effect.estimate, gap)
+
+
+def _gap_by_order(group: ChoiceGroup, test: TurnTest, level: float) -> Result | None:
+    """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
+    if group.kind == "single" or not test.of_pair or not _outweighed(group, test.clustered.estimate, level):
+        return None
+    a, b = (group.models.index(model) for model in test.models)
+    order = np.sign(group.positions[:, b] - group.positions[:, a])
+    gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
+    values = place_balanced(np.where(order == 0, np.nan, gaps), order)
+    if values is None:
+        return None
+    values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
+    name, workers = test.clustered.name, group.turns.workers
+    return _alike(clustered_mean(values, workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level))
+
+
+def _alike(result: Result) -> Result:
+    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
 def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
@@ -913,12 +988,15 @@ def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: i
             (group, test) for group in parts if len(group.turns.turns) for test in _tests(group, level, asked_alone)
         ]
         family = Family(*groups[0].family, "" if first == 1 else f"turns from {first} on")
-        pairs = [test for _, test in made if test.of_pair]
-        corrected_pairs = iter(with_holm(pairs, [family] * len(pairs)))
-        rows += [
-            TestRow(**_of_group(group), first_turn=first, test=next(corrected_pairs) if test.of_pair else test)
-            for group, test in made
-        ]
+        pairs = [(group, test) for group, test in made if test.of_pair]
+        adjusted = [_gap_by_order(group, test, level) for group, test in pairs]
+        told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
+        corrected_told = corrected(told, [family] * len(pairs))
+        corrected_pairs = with_holm([test for _, test in pairs], [family] * len(pairs))
+        of_pairs = iter(zip(corrected_pairs, adjusted, corrected_told, strict=True))
+        for group, test in made:
+            own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)
+            rows.append(TestRow(**_of_group(group), first_turn=first, test=own, adjusted=alike and leads))
     return rows
 
 
@@ -1029,7 +1107,7 @@ def _summary(
     """The answer to one question; its remarks are still to come."""
     ranking = [row for row in section.ranking if row.family == family]
     ranked: list[RankRow] | list[ModelRow] = ranking or models
-    lines = {(row.rank, row.model): ModelLine.of(row.model, row.rate, "turns", share=True, n=row.n) for row in ranked}
+    lines = {(row.rank, row.model): ModelLine.of(row.model, row.told, "turns", share=True, n=row.n) for row in ranked}
     kind = models[0].kind
     verdict = _several_groups(pairs, level) if ranking else _one_group(models, pairs, level)
     return Summary(
@@ -1077,19 +1155,27 @@ def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float)
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
     verb = f"marked as {best.metric}" if best.problem else "found good" if best.kind == "single" else "chosen"
     first = (
-        f"{best.model} was {verb} in {percent(best.rate.estimate)} of {counted(best.n, 'turn')} "
+        f"{best.model} was {verb} in {percent(best.told.estimate)} of {counted(best.n, 'turn')} "
         f"({_interval(best, level)})"
     )
     if not others:
         return f"{first}."
-    rates = ", ".join(f"{row.model} in {percent(row.rate.estimate)}" for row in others)
-    return f"{first}, {rates}; {_which_differ(pairs)}."
+    rates = ", ".join(f"{row.model} in {percent(row.told.estimate)}" for row in others)
+    return f"{first}, {rates}{_as_counted(rows)}; {_which_differ(pairs)}."
+
+
+def _as_counted(rows: Sequence[ModelRow]) -> str:
+    """Where the rates told are adjusted, that they are, and the others."""
+    if not any(row.adjusted for row in rows):
+        return ""
+    rates = ", ".join(f"{row.model} {percent(row.rate.estimate)}" for row in rows)
+    return f", with all places counting alike (as counted: {rates})"
 
 
 def _interval(row: ModelRow, level: float) -> str:
-    if row.rate.ci_low is None:
+    if row.told.ci_low is None:
         return f"{counted(row.n_workers, 'worker')}: too few for an interval, at least {MIN_CLUSTERS} are needed"
-    interval = f"{percent(level)} interval {percent_range(row.rate.ci_low, row.rate.ci_high)}"
+    interval = f"{percent(level)} interval {percent_range(row.told.ci_low, row.told.ci_high)}"
     return f"{interval}, clustered by {counted(row.n_workers, 'worker')}"
 
 
@@ -1135,10 +1221,11 @@ def _line(row: TestRow) -> PairLine:
     return PairLine.of(
         a,
         b,
-        test.clustered,
+        row.told,
         test.paper.p_value,
         share=True,
-        paper=test.paper,
+        # The paper's test knows no places: of an adjusted difference it decides nothing.
+        paper=None if row.adjusted else test.paper,
         superiority=row.superiority,
         fewer_is_better=row.problem,
     )
@@ -1170,17 +1257,25 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
         which = f"{names}: " if len(groups) > 1 else ""
         for text in _left_out(group, [row for row in section.models if row.where == (family, names)]):
             yield f"{which}{text}"
-    for row in section.models:
-        if row.family == family and row.rate.ci_low is None:
+    for model in section.models:
+        if model.family == family and model.rate.ci_low is None:
             yield (
-                f"{row.model} was judged by {counted(row.n_workers, 'worker')}; a clustered interval needs at least "
+                f"{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
                 f"{MIN_CLUSTERS}."
             )
-    tests = [row.test for row in section.tests if row.family == family]
-    for test in tests:
+    rows = [row for row in section.tests if row.family == family]
+    for row in rows:
         # What decides is the corrected p where there is one.
-        yield from filter(None, [results_disagree(test.paper.name, test.paper, test.clustered)])
-    yield from rough_guides(test.clustered for test in tests)
+        test = row.test
+        told = None if row.adjusted else results_disagree(test.paper.name, test.paper, test.clustered)
+        yield from filter(None, [told])
+    yield from rough_guides(row.told for row in rows)
+    adjusted = [row.test.paper.name for row in rows if row.adjusted]
+    if adjusted:
+        yield (
+            f"the effect of the place outweighs the difference of {'; '.join(adjusted)}: of these, and of the rates of "
+            "models, all places count alike."
+        )
     yield from _pattern_remarks(section.patterns, family)
     for strength in section.strengths:
         if strength.family == family and strength.strength.ci_low is None:
@@ -1294,6 +1389,14 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
             "against one half: CR1 t of the workers' weighted deviations from both; one who gave both counts as one.",
             source=PAIR_SOURCE,
         )
+    if any(row.adjusted for row in section.tests):
+        yield Method(
+            name="Places counting alike",
+            text="Where the reply shown first is chosen significantly more (or less) often than the others, and by more "
+            "than two models differ, their difference is the mean of that with either of them first, and the rate of a "
+            "model the mean of its rates at each place; interval and p by worker, of what is left within each place.",
+            source=SOURCE,
+        )
     if section.by_position:
         text = "Selected rate by the place at which a reply stood; places are drawn at random."
         yield Method(name="Anchoring", text=text, source=f"{LIU}, “Examining anchoring effects”")
@@ -1335,6 +1438,10 @@ LABELS: Labels = {
     "p_exact": ("McNemar exact", "p"),
     "p_mid": ("McNemar mid-p", "p"),
     "p_sign_flip": ("Sign flip", "p"),
+    "win_rate_adjusted": ("Places alike", "share"),
+    "adjusted": ("Difference, places alike", "number"),
+    "p_adjusted": ("p, places alike", "p"),
+    "p_adjusted_holm": ("p, places alike, Holm", "p"),
     "method": ("How tested", "text"),
     "model_a": ("A", "text"),
     "model_b": ("B", "text"),
@@ -1368,13 +1475,14 @@ OF_PATTERNS: Labels = {**LABELS, "p_value": ("p", "p")}
 """The rows of one table are the paper's tests and clustered ones, each with its p."""
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
-    f"rank model n_dialogues {RATE} boot_low boot_high wald_low wald_high wilson_low wilson_high win_rate_from_2 "
+    f"rank model n_dialogues {RATE} win_rate_adjusted adjusted_low adjusted_high boot_low boot_high wald_low wald_high "
+    "wilson_low wilson_high win_rate_from_2 "
     "win_rate_from_2_low win_rate_from_2_high win_rate_from_3 win_rate_from_3_low win_rate_from_3_high "
     "win_rate_with_unfinished n_with_unfinished n_workers"
 )
 TESTS = (
     "name n statistic p_value p_holm estimate ci_low ci_high superiority superiority_low superiority_high p_clustered "
-    "p_clustered_holm p_exact p_mid p_sign_flip"
+    "p_clustered_holm p_exact p_mid p_sign_flip adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm"
 )
 PAIRS = (
     "model_a model_b first_turn last_turn n win_rate_a win_rate_b tie_win tie_loss lin lin_low lin_high lin_boot_low "

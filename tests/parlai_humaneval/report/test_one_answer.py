@@ -266,6 +266,12 @@ def number(text):
     return float(text) if text else None
 
 
+def adjusted(row):
+    """Estimate and interval with all places counting alike, where these lead; else nothing."""
+    names = ("adjusted" if "adjusted" in row else "win_rate_adjusted", "adjusted_low", "adjusted_high")
+    return [float(row[name]) for name in names] if row.get("adjusted_low") else []
+
+
 def models_in_csv(folder, answer):
     """Model → how its numbers are written, and its estimate and interval. A row on two models has those of both."""
     key, found = answer["model_table"], {}
@@ -274,9 +280,9 @@ def models_in_csv(folder, answer):
         kind, names = MODEL_COLUMNS[key]
         told = {line["model"] for line in answer["models"]}
         own = [row for row in rows if row["model"] in told]  # people stand beside the bots of segments
-        return {row["model"]: (kind, [number(row[name]) for name in names]) for row in own}
+        return {row["model"]: (kind, adjusted(row) or [number(row[name]) for name in names]) for row in own}
     for row in rows:
-        rate, low, high = (number(row[name]) for name in ("win_rate_a", "ci_low", "ci_high"))
+        rate, low, high = adjusted(row) or (number(row[name]) for name in ("win_rate_a", "ci_low", "ci_high"))
         found[row["model_a"]] = ("share", [rate, low, high])
         found[row["model_b"]] = ("share", [1 - rate, 1 - high, 1 - low])
     return found
@@ -295,6 +301,12 @@ def pairs_in_csv(folder, answer):
         gap, low, high = (number(row[name]) for name in ends)
         p_values = [number(row[name]) for name in tests]
         effect = [number(row[name]) for name in EFFECT_COLUMNS[answer["pair_table"]]]
+        alike = adjusted(row)
+        if alike:
+            gap, low, high = alike if "adjusted" in row else [2 * share - 1 for share in alike]
+            p_values[1:] = number(row["p_adjusted"]), number(row["p_adjusted_holm"])
+            if "score_adjusted" in row:
+                effect = [number(row[f"score_adjusted{end}"]) for end in ("", "_low", "_high")]
         if gap < 0:
             assert "p_a_higher" not in tests, "the better model stands first"
             models, gap, low, high = models[::-1], -gap, -high, -low

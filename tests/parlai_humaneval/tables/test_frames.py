@@ -66,7 +66,9 @@ def test_every_declared_column_is_filled_from_records():
         }
     )
     record.context = ContextRecord(topic="tea", topic_source="free", opinion="liked")
-    got = tables([record, make_rated("d2"), make_ticked("d3"), make_verdict("d4", "a"), *one_of_each()])
+    ticked = make_ticked("d3")
+    ticked.turn_criteria[0].reversed = True
+    got = tables([record, make_rated("d2"), ticked, make_verdict("d4", "a"), *one_of_each()])
     for name, columns in TABLES.items():
         unfilled = [c.name for c in columns if getattr(got, name)[c.name].isna().all()]
         assert unfilled == [], name

@@ -9,15 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtr
+from scipy.special import chdtr
 
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, effective_clusters
 from parlai_humaneval.statistics.result import Result
 
 RATIO, P_LESS = "dispersion", "p_dispersion"
 """Names in the details of a result."""
 ALPHA = 0.05
-SOURCE = "Kish 1965, §5.4 (design effect)"
 
 
 def with_dispersion(
@@ -30,18 +29,19 @@ def with_dispersion(
     """``result``, whose details say how much the sums of clusters vary, for independent observations 1.
 
     ``details["dispersion"]`` is the design effect: Σ of the squared sums of clusters by Σ of the squared deviations.
-    ``details["p_dispersion"]`` is one-sided, of the products of deviations within a cluster, which are 0 on average
-    where observations are independent; a small one says that the sums vary less than that. Nothing is added where it
-    cannot be told: below three clusters, or where nothing varies.
+    ``details["p_dispersion"]`` is one-sided: were observations independent, the ratio would be that of χ² to its degrees of
+    freedom, of which there are as many as clusters less one, and fewer where they are of unequal size. A small one says
+    that the sums vary less than that. Nothing is added where it cannot be told: below three clusters, or where nothing
+    varies.
 
     Args:
         result: a mean of ``values``, or their mean minus that of ``others``.
         values, others: observations; nan does not count.
         clusters, clusters_of_others: of each observation.
 
-    Assumes independent clusters.
+    Assumes independent clusters, whose sums are about normal.
 
-    Source: Kish 1965, §5.4 (design effect).
+    Source: Kish 1965, §5.4 (design effect); Satterthwaite 1946 (degrees of freedom).
 
     >>> mean = Result(name='mean', n=8, method='by hand')
     >>> told = with_dispersion(mean, [1, 0] * 4, list('aabbccdd'))  # everybody says yes once and no once
@@ -55,11 +55,10 @@ def with_dispersion(
     if groups < MIN_CLUSTERS or single < 1e-18:
         return result
     sums = np.bincount(codes, weights=influence, minlength=groups)
-    squares = groups / (groups - 1) * sums**2
-    products = squares - np.bincount(codes, weights=influence**2, minlength=groups)
-    mean, error = float(products.mean()), float(products.std(ddof=1) / np.sqrt(groups))
-    p = float(stdtr(groups - 1, mean / error)) if error > 1e-12 * single else float(mean >= 0)
-    return result.but(details={**result.details, RATIO: float(squares.sum()) / single, P_LESS: p})
+    variances = np.bincount(codes, weights=influence**2, minlength=groups)
+    ratio = groups / (groups - 1) * float((sums**2).sum()) / single
+    df = effective_clusters(variances) * (groups - 1) / groups
+    return result.but(details={**result.details, RATIO: ratio, P_LESS: float(chdtr(df, ratio * df))})
 
 
 def decided_wins(

@@ -61,7 +61,7 @@ from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
-from parlai_humaneval.statistics.superiority import complement, superiority_of_difference
+from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.turn_patterns import (
     Reselection,
     first_choice,
@@ -245,9 +245,9 @@ class TestRow(OfGroup):
     """A test of turns ``first_turn`` on. ``p_value``, ``p_holm``: the paper's ``method``; ``p_clustered…``: by worker.
 
     Of a pair ``estimate`` is the difference of the selected rates with its clustered interval; ``p_exact``, ``p_mid``: of
-    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the
-    first of two models, ties counting half. ``adjusted``: the difference with both orders of the two counting alike, where
-    the effect of the place outweighs it; then the pair is told by that.
+    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the first
+    of two models, ties counting half, over all groups in which they met. ``adjusted``: the difference with both orders of
+    the two counting alike, where the effect of the place outweighs it; then the pair is told by that.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program
@@ -272,6 +272,7 @@ class TestRow(OfGroup):
     first_turn: int
     test: TurnTest
     adjusted: Result | None = None
+    superiority: Result | None = None
 
     @property
     def told(self) -> Result:
@@ -282,14 +283,6 @@ class TestRow(OfGroup):
     def notes(self) -> list[str]:
         """Of both tests, each once."""
         return list(dict.fromkeys([*self.test.paper.notes, *self.test.clustered.notes]))
-
-    @property
-    def superiority(self) -> Result | None:
-        """Of two models the same difference on the scale of other techniques."""
-        if not self.test.of_pair:
-            return None
-        superiority = superiority_of_difference(self.told)
-        return complement(superiority) if self.problem else superiority
 
 
 class TurnRow(OfGroup):
@@ -994,10 +987,33 @@ def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: i
         corrected_told = corrected(told, [family] * len(pairs))
         corrected_pairs = with_holm([test for _, test in pairs], [family] * len(pairs))
         of_pairs = iter(zip(corrected_pairs, adjusted, corrected_told, strict=True))
+        everywhere = _superiorities(parts, level) if len(groups) > 1 else {}
         for group, test in made:
             own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)
-            rows.append(TestRow(**_of_group(group), first_turn=first, test=own, adjusted=alike and leads))
+            row = TestRow(**_of_group(group), first_turn=first, test=own, adjusted=alike and leads)
+            if test.of_pair:
+                row.superiority = everywhere.get(_two(test)) or _superiority(row)
+            rows.append(row)
     return rows
+
+
+def _superiority(row: TestRow) -> Result:
+    """The difference that a pair is told by, on the scale of other techniques."""
+    superiority = superiority_of_difference(row.told)
+    return complement(superiority) if row.problem else superiority
+
+
+def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[str, str], Result]:
+    """Of every two models that met in any of ``groups``, over all turns that showed both."""
+    gaps: dict[tuple[str, str], list[tuple[Floats, Objects]]] = {}
+    for group in groups:
+        for a, b in combinations(range(len(group.models)), 2):
+            gap = group.turns.chosen[:, a] - group.turns.chosen[:, b]
+            gaps.setdefault((group.models[a], group.models[b]), []).append((gap, group.turns.workers))
+    return {
+        pair: paired_superiority(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), level=level)
+        for pair, parts in gaps.items()
+    }
 
 
 def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest]:

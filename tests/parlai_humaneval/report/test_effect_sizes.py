@@ -96,6 +96,20 @@ def test_a_row_is_about_one_model_throughout():
     assert values == pytest.approx([0.6, 0.52, 0.7, 0.4, 0.3, 0.48])
 
 
+def test_models_that_met_in_several_groups_have_one_number():
+    """Of all turns that showed both, whoever stood beside them."""
+    groups = [{"a": 0.8, "b": 0.4, "c": 0.3}, {"a": 0.7, "b": 0.6, "d": 0.3}]
+    records = [record for group in groups for record in make_choices(group, setting="sata_user")]
+    document = make_document(tables(records), OPTIONS)
+    section = document.sections["turns"]
+    rows = [row for row in section.tests if row.test.models == ("a", "b")]
+    assert len(rows) == 2
+    assert rows[0]["superiority"] == rows[1]["superiority"]
+    both = {row.group: row["estimate"] for row in rows}
+    assert len(set(both.values())) == 2
+    assert rows[0]["superiority"] == pytest.approx(0.5 + sum(both.values()) / 4), "as many turns of each group"
+
+
 CLUSTERED = Result(name="a − b", estimate=0.2, ci_low=0.05, ci_high=0.35, p_value=0.02, n=90, method="by worker")
 PAPER = CLUSTERED.but(p_value=0.11, method="of the paper")
 

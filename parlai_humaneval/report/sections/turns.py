@@ -245,9 +245,9 @@ class TestRow(OfGroup):
     """A test of turns ``first_turn`` on. ``p_value``, ``p_holm``: the paper's ``method``; ``p_clustered…``: by worker.
 
     Of a pair ``estimate`` is the difference of the selected rates with its clustered interval; ``p_exact``, ``p_mid``: of
-    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the first
-    of two models, ties counting half, over all groups in which they met. ``adjusted``: the difference with both orders of
-    the two counting alike, where the effect of the place outweighs it; then the pair is told by that.
+    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the
+    first of two models, ties counting half, over all groups in which they met. ``adjusted``: the difference with both orders
+    of the two counting alike, where the effect of the place outweighs it; then the pair is told by that.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program

@@ -628,7 +628,8 @@ def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -
     nothing: list[Result | None] = [None] * len(rates)
     estimates = [rate.estimate for rate in rates if rate.estimate is not None]
     gaps = [a - b for a, b in combinations(estimates, 2)]
-    if group.kind == "single" or not gaps or not _outweighed(group, min(map(abs, gaps)), level):
+    effect = _place_effect(group, level)
+    if effect is None or not gaps or not place_outweighs(effect, effect.estimate, min(map(abs, gaps))):
         return nothing
     columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
     balanced = [place_balanced(chosen, places) for chosen, places in columns]
@@ -641,17 +642,15 @@ def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -
     ]
 
 
-def _outweighed(group: ChoiceGroup, gap: float | None, level: float) -> bool:
-    """Whether the reply shown first is chosen more (or less) often than the others by more than ``gap``."""
-    if group.turns.by_position.shape[1] < 2:
-        return False
-    effect = first_place(group.turns, level=level)
-    return place_outweighs(effect, effect.estimate, gap)
+def _place_effect(group: ChoiceGroup, level: float) -> Result | None:
+    """How much more often the reply shown first is chosen than the others; None where there is but one place."""
+    several = group.kind != "single" and group.turns.by_position.shape[1] > 1
+    return first_place(group.turns, level=level) if several else None
 
 
-def _gap_by_order(group: ChoiceGroup, test: TurnTest, level: float) -> Result | None:
+def _gap_by_order(group: ChoiceGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
     """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
-    if group.kind == "single" or not test.of_pair or not _outweighed(group, test.clustered.estimate, level):
+    if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
         return None
     a, b = (group.models.index(model) for model in test.models)
     order = np.sign(group.positions[:, b] - group.positions[:, a])
@@ -982,7 +981,8 @@ def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: i
         ]
         family = Family(*groups[0].family, "" if first == 1 else f"turns from {first} on")
         pairs = [(group, test) for group, test in made if test.of_pair]
-        adjusted = [_gap_by_order(group, test, level) for group, test in pairs]
+        effects = {tuple(group.models): _place_effect(group, level) for group in parts}
+        adjusted = [_gap_by_order(group, test, effects[tuple(group.models)], level) for group, test in pairs]
         told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
         corrected_told = corrected(told, [family] * len(pairs))
         corrected_pairs = with_holm([test for _, test in pairs], [family] * len(pairs))

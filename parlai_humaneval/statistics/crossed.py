@@ -343,7 +343,7 @@ def _few_notes(few: dict[str, int]) -> tuple[str, ...]:
 
 def is_by_both(result: Result) -> bool:
     """Whether the test of ``result`` is by worker and dialogue."""
-    return result.method == BY_BOTH
+    return BY_BOTH in result.method
 
 
 def about_words(n: int) -> str:

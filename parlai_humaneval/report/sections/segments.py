@@ -166,7 +166,8 @@ class PairRow(WonPair):
 
 
 class SurvivalTest(Row):
-    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker.
+    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker, and
+    by dialogue where several workers judged the same.
 
     The estimate of ``clustered``, a log hazard ratio, is above 0 where the second of ``models`` is spotted sooner; one
     step from 0, so too small where it is large. ``zhao_sun``: the paper's test; ``permutation``: Sun's.
@@ -546,7 +547,7 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
     """All pairs of bots, by name."""
     models = rows["model"].to_numpy(dtype=object)
     k, spotted = rows["k"].to_numpy(dtype=float), (rows["label"] == "bot").to_numpy(dtype=float)
-    workers = rows["worker_id"].to_numpy(dtype=object)
+    workers, dialogues = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_id"))
     places = {model: np.flatnonzero(models == model) for model in unique(rows["model"]) if model != HUMAN}
     tests = []
     for a, b in combinations(places, 2):
@@ -554,7 +555,9 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
         seen = k[both], spotted[both], np.repeat([0, 1], [places[a].size, places[b].size])
         name = f"survival of {a} and {b}"
         score = survival_score_test(*seen, name=name)
-        clustered = clustered_score_test(*seen, workers[both], name=name, level=options.level)
+        clustered = clustered_score_test(
+            *seen, workers[both], name=name, level=options.level, dialogues=dialogues[both]
+        )
         test = SurvivalTest(
             models=[a, b],
             score=score,

@@ -69,6 +69,14 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
 
+def clusters_words(result: Result | None, workers: int) -> str:
+    """“clustered by 20 workers and 40 dialogues”, or by workers alone."""
+    basis = f"clustered by {counted(workers, 'worker')}"
+    if result is None or not is_by_both(result):
+        return basis
+    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+
+
 def deciding_p(p: float | None, p_holm: float | None) -> str:
     """“p = .011 after Holm's correction (p = .004 without)”; the one p where nothing was corrected."""
     if p is None or p_holm is None or p_words(p) == p_words(p_holm):

@@ -188,7 +188,7 @@ def by_both(
     weights = np.ones(len(influence)) if sizes is None else sizes
     raters = _codes(workers)
     shown = list(map(_codes, dialogues))
-    judged_by_several = [codes for codes in shown if not _inside(codes, raters)]
+    judged_by_several = _unlike([codes for codes in shown if not _inside(codes, raters)])
     if not judged_by_several:
         return by_worker
     few = _few(dialogues, judged_by_several, weights, models)
@@ -375,6 +375,15 @@ def _common(clusterings: Sequence[Codes]) -> Codes:
         codes, _ = pd.factorize(first * (other.max() + 1) + other)
         first = np.asarray(codes, dtype=np.intp)
     return first
+
+
+def _unlike(clusterings: Sequence[Codes]) -> list[Codes]:
+    """Each once: both replies of a turn stem from the same dialogue."""
+    return [
+        codes
+        for place, codes in enumerate(clusterings)
+        if not any((codes == other).all() for other in clusterings[:place])
+    ]
 
 
 def _inside(inner: Codes, outer: Codes) -> bool:

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import about_dialogues, holm_methods, reuse_methods, rough_guides
+from parlai_humaneval.report.deciding import about_dialogues, clusters_words, holm_methods, reuse_methods, rough_guides
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -43,7 +43,7 @@ from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.correction import Family, corrected
-from parlai_humaneval.statistics.crossed import crossed_share, is_by_both
+from parlai_humaneval.statistics.crossed import crossed_share
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -687,20 +687,12 @@ def _of_people(analysis: Analysis) -> str:
     if analysis.humans is None:
         return ""
     taken = analysis.humans.taken_for_human.result
-    return f" They were taken for people in {_share(taken)} of cases, {_basis(taken, analysis.n_workers)}."
-
-
-def _basis(result: Result | None, workers: int) -> str:
-    """“clustered by 20 workers and 40 dialogues”."""
-    basis = f"clustered by {counted(workers, 'worker')}"
-    if result is None or not is_by_both(result):
-        return basis
-    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+    return f" They were taken for people in {_share(taken)} of cases, {clusters_words(taken, analysis.n_workers)}."
 
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
-    basis = _basis(best.win_rate, analysis.n_workers)
+    basis = clusters_words(best.win_rate, analysis.n_workers)
     first = f"{best.model} wins {_share(best.win_rate)} of its decided segments against other bots ({basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
@@ -756,7 +748,7 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     else:
         yield (
             f"People were taken for bots in {_share(analysis.humans.spotted.result)} of "
-            f"{counted(analysis.humans.n, 'case')}, {_basis(analysis.humans.spotted.result, analysis.n_workers)}."
+            f"{counted(analysis.humans.n, 'case')}, {clusters_words(analysis.humans.spotted.result, analysis.n_workers)}."
         )
     if analysis.unfinished:
         yield f"{counted(analysis.unfinished, 'unfinished judgement')} left out."

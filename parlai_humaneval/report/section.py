@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.crossed import is_by_both
 from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.superiority import complement
@@ -259,19 +260,22 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
     holm = ", corrected" if clustered.p_decides != clustered.p_value else ""
+    together = (
+        "the answers of a worker, and those on a dialogue," if is_by_both(clustered) else "the answers of a worker"
+    )
     first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
-            f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
+            f"{what}: significant if every answer were independent ({first}), but not once {together} "
             f"are taken together ({second}). Believe the second."
         )
     begins = (
-        f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
-        f"worker are taken together ({second})"
+        f"{what}: not significant if every answer were independent ({first}), but significant once {together} are taken "
+        f"together ({second})"
     )
     if not agreement_shown(clustered):
         return (
-            f"{begins}. The larger p decides, against what the interval by worker says: nothing shows that workers differ "
+            f"{begins}. The larger p decides, against what the interval beside it says: nothing shows that workers differ "
             "less from each other than chance would have it."
         )
     ratio = clustered.details[RATIO]

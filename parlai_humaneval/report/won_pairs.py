@@ -17,11 +17,11 @@ from parlai_humaneval.statistics.wording import counted, percent, percent_range
 class WonPair(Row):
     """Two models that were compared; ``model_a`` comes first in the alphabet.
 
-    ``win_rate``: wins of A of the decided comparisons, clustered by worker and tested against one half. ``paper``: the
-    paper's test of them, which takes all for independent. Both are corrected over the ``family`` (``…_holm``).
-    ``score``: the probability of superiority of A, in which ties count half, clustered by worker. ``adjusted``,
-    ``adjusted_score``: both with each place counting alike, where the effect of the place outweighs that of the models;
-    then these are what the pair is told by.
+    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
+    several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
+    corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
+    clustered likewise. ``adjusted``, ``adjusted_score``: both with each place counting alike, where the effect of the place
+    outweighs that of the models; then these are what the pair is told by.
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 

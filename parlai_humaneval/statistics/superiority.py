@@ -14,10 +14,13 @@ neither is better, 100 % where the first always is. What a judgement is depends 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
+from parlai_humaneval.statistics.crossed import crossed_share
 from parlai_humaneval.statistics.result import Result
 
 SOURCE = "Grissom & Kim 2001; McGraw & Wong 1992; Smith et al. 2022, §4.3.1"
@@ -29,22 +32,23 @@ def paired_superiority(
     clusters: npt.ArrayLike,
     *,
     name: str = NAME,
+    dialogues: Sequence[npt.ArrayLike] = (),
     level: float = 0.95,
-    cluster: str = "worker",
 ) -> Result:
     """How often the first of two models did better in a judgement of both, ties counting half; tested against ½.
 
     Args:
         gaps: of each judgement something above 0 where the first did better, below 0 where the second did, 0 for a tie;
             nan does not count.
-        clusters: who judged, or of what.
-        name, level, cluster: as of :func:`~parlai_humaneval.statistics.clustered.clustered_share`.
+        clusters: who judged.
+        name, level: of the result, and of its interval.
+        dialogues: what was judged, as for :func:`~parlai_humaneval.statistics.crossed.crossed_share`; empty: by worker.
 
     .5: neither is better; .56, .64 and .71 are what a small, medium and large difference of two normal means gives
     (Cohen's d of .2, .5 and .8). It can be compared across techniques, but mind ties: a technique in which many judgements
     tell nothing gives values nearer to .5.
 
-    Assumes independent clusters.
+    Assumes that judgements without a common worker or dialogue are independent.
 
     Source: Grissom & Kim 2001 (ties half); McGraw & Wong 1992; Smith et al. 2022, §4.3.1.
 
@@ -53,8 +57,11 @@ def paired_superiority(
     ('probability of superiority', 0.75, 8)
     """
     scores = (np.sign(np.asarray(gaps, dtype=float)) + 1) / 2
-    sums = cluster_sums(scores, np.ones_like(scores), clusters)
-    return clustered_share(sums, name=name, level=level, cluster=cluster).but(source=SOURCE)
+    known = (~np.isnan(scores)).astype(float)
+    shares = (np.nan_to_num(scores), known, clusters)
+    if dialogues:
+        return crossed_share(*shares, dialogues, name=name, level=level).but(source=SOURCE)
+    return clustered_share(cluster_sums(*shares), name=name, level=level).but(source=SOURCE)
 
 
 def superiority_of_difference(difference: Result) -> Result:

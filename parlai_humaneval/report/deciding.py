@@ -1,10 +1,10 @@
-"""What decides: which p-value, how it was corrected, which pair is the clearest, and who is ahead of all others."""
+"""What decides: which p-value, how it was corrected, which pair is the clearest, who leads and who may be as good."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from parlai_humaneval.report.section import PairLine
+from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, p_words
@@ -38,6 +38,63 @@ def winner_words(pairs: Sequence[PairLine]) -> str:
     winner = ahead_of_all(pairs)
     others = len({name for pair in pairs for name in (pair.first, pair.second)}) - 1
     return f"{winner} is ahead of {'both' if others == 2 else f'all {others}'} others" if winner else ""
+
+
+HOLM = "Holm's correction over the pairs"
+NAMED_TOGETHER = 6
+"""As many models are named that cannot be told from the best."""
+
+
+def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | None:
+    """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
+
+    ``models``: best first. As Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
+    """
+    tested = [pair for pair in pairs if pair.differs is not None]
+    if not tested:
+        return None
+    named = list(dict.fromkeys([*models, *(name for pair in pairs for name in (pair.first, pair.second))]))
+    below = {pair.second for pair in tested if pair.differs}
+    met = {name for pair in tested for name in (pair.first, pair.second)}
+    together = [name for name in named if name in met - below]
+    if not together:  # each lost to another one, in a circle
+        return None
+    return Best(
+        leader=together[0],
+        together=together,
+        told=[name for name in named if name in below],
+        untested=[name for name in named if name not in met],
+        by=HOLM,
+    )
+
+
+def leader_words(best: Best | None) -> str:
+    """“ada leads; bob cannot be told from it (family-wise 5 %).” Empty of two models, whose pair says as much."""
+    if best is None or len(best.together) + len(best.told) < 3:
+        return ""
+    others = best.together[1:]
+    more = len(others) - NAMED_TOGETHER
+    named = others[:NAMED_TOGETHER] if more > 1 else others
+    last = [f"{more} more"] if more > 1 else []
+    listed = " and ".join(filter(None, [", ".join([*named, *last][:-1]), *[*named, *last][-1:]]))
+    untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
+    if not others:
+        told = f"{best.leader} leads alone"
+    elif not best.told:
+        told = f"{best.leader} leads, but no other model can be told from it"
+    else:
+        told = f"{best.leader} leads; {listed} cannot be told from it"
+    return f"{told} (family-wise 5 %){untested}."
+
+
+def told_leader(summary: Summary) -> Summary:
+    """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict."""
+    best = summary.best or best_of_pairs([line.model for line in summary.models], summary.pairs)
+    words = leader_words(best)
+    winner = winner_words(summary.pairs)
+    if words in summary.verdict or (winner and winner in summary.verdict):
+        words = ""
+    return summary.model_copy(update={"best": best, "verdict": " ".join(filter(None, (summary.verdict, words)))})
 
 
 def apart_words(pairs: Sequence[PairLine], what: str) -> str:

@@ -113,6 +113,24 @@ class PairLine(Part):
         )
 
 
+class Best(Part):
+    """Which model leads, and which cannot be told from it, with a chance of any mistake of at most 5 %.
+
+    Attributes:
+        leader: the first of ``together``.
+        together: the models that may be the best, best first.
+        told: those that are significantly below another one.
+        untested: those of which no test could be made.
+        by: how the pairs were tested together.
+    """
+
+    leader: str
+    together: list[str]
+    told: list[str]
+    untested: list[str] = Field(default_factory=list)
+    by: str
+
+
 class Summary(Part):
     """What a section answers about one technique, setting, metric and question, for a report that begins with that.
 
@@ -124,6 +142,8 @@ class Summary(Part):
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
+        best: who leads, and who cannot be told from it; None where the section leaves that to the tests of its pairs, or
+            where there are none.
     """
 
     section: str
@@ -139,6 +159,7 @@ class Summary(Part):
     model_table: str
     pair_table: str
     remarks: list[str]
+    best: Best | None = None
 
     @field_validator("pairs")
     @classmethod

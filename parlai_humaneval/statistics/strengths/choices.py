@@ -254,7 +254,8 @@ def _maximised(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, .
     blocks = {"models": np.hstack([of_models, np.zeros((len(known), size - width))])}
     if places:
         blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])
-    return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked))
+    met = np.stack([np.bincount(codes, weights=column) for column in sets.shown.T], axis=1).astype(float)
+    return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
 
 
 def _of_places(of_models: Floats, places: Ints, size: int) -> Floats:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
+from parlai_humaneval.statistics.best_set import BestSet
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, p_words
 
@@ -22,12 +23,13 @@ def clearness(pair: PairLine) -> tuple[float, float]:
 def ahead_of_all(pairs: Sequence[PairLine]) -> str | None:
     """The model that is ahead of every other one by the tests that decide; None where there is none.
 
-    With fewer than three models the one pair says as much.
+    It has met each of them: where a pair was never compared nobody is ahead of all. With fewer than three models the one
+    pair says as much.
     """
     models = {name for pair in pairs for name in (pair.first, pair.second)}
     for model in sorted(models) if len(models) > 2 else ():
         of_model = [pair for pair in pairs if model in (pair.first, pair.second)]
-        won = all(pair.first == model and pair.differs for pair in of_model)
+        won = all(pair.first == model and pair.differs and pair.met for pair in of_model)
         if won and {pair.second for pair in of_model} == models - {model}:
             return model
     return None
@@ -66,6 +68,23 @@ def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | No
         untested=[name for name in named if name not in met],
         by=HOLM,
     )
+
+
+def best_of_set(found: BestSet | None, by: str) -> Best | None:
+    """The same of a test of all pairs at once; None where nothing could be tested."""
+    if found is None or not found.pairs:
+        return None
+    parts = {"together": list(found.together), "told": list(found.told), "untested": list(found.unknown)}
+    return Best(leader=found.together[0], by=by, **parts)
+
+
+def order_words(shares: str, first: str, why: str) -> str:
+    """Why a model leads that has the smaller share: “…, but it stood beside weaker models: …”.
+
+    ``shares``: both shares in words, of the model behind first. ``why``: what that one did; empty where it is not known.
+    """
+    but = f"the former {why}" if why else "that does not allow for who met whom, and where"
+    return f"{shares}, but {but}: strengths, which allow for it, put {first} ahead."
 
 
 def leader_words(best: Best | None) -> str:

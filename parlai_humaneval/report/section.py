@@ -75,6 +75,7 @@ class PairLine(Part):
         p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
+        met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
     """
 
     first: str
@@ -89,6 +90,7 @@ class PairLine(Part):
     differs: bool | None
     family: str
     family_tests: int
+    met: bool = True
 
     @classmethod
     def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:

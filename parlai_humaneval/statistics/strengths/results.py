@@ -25,6 +25,9 @@ _LARGEST = 12.0
 """No finite data give such log-odds: the maximum lies at infinity."""
 
 
+BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
+
+
 class Strengths(BaseModel):
     """How strong each model is, free of the order of matches, with position effects taken out.
 
@@ -40,8 +43,8 @@ class Strengths(BaseModel):
         equal: are all strengths equal? (joint test)
         no_position_effect: are all positions equal? None where positions are not modelled.
         tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
-        best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals; of those
-            whose strength can be estimated. None of two, where the pair says it.
+        best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals. None of
+            two, where the pair says it, and where a model may be the best whose strength cannot be estimated.
         notes: what could not be estimated, and why.
     """
 
@@ -135,7 +138,7 @@ def why_unknown(over: Floats, model: int) -> str:
     if not wins and not losses:
         return "it was never compared with another model"
     if not wins:
-        return "it was never chosen over another model, so that its strength lies below any number"
+        return BELOW_ALL
     if not losses:
         return "no other model was ever chosen over it, so that its strength lies above any number"
     return "no chain of wins links it with the other models in both directions"
@@ -180,7 +183,7 @@ def strengths_of(
         equal=table.joint("all strengths are equal", rows),
         no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
-        best=_best(table, names) if len(fit.known) > 2 else None,
+        best=_best(table, names) if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL} else None,
         notes=tuple(f"The strength of {names[i]} cannot be estimated: {unknown[i]}." for i in unknown),
     )
 

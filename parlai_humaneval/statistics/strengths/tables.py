@@ -13,8 +13,8 @@ import pandas as pd
 from parlai_humaneval.statistics.pair_wins import oriented
 from parlai_humaneval.statistics.strengths.choices import plackett_luce
 from parlai_humaneval.statistics.strengths.pairs import bradley_terry
-from parlai_humaneval.statistics.strengths.results import Floats, Strengths
-from parlai_humaneval.tables.choices import ChoiceGroup
+from parlai_humaneval.statistics.strengths.results import Strengths
+from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
 __all__ = [
     "Strengths",
@@ -46,7 +46,11 @@ def turn_strengths(group: ChoiceGroup, *, level: float = 0.95) -> Strengths | No
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
     """
-    return pooled_turn_strengths([group], level=level)
+    if group.kind == "single" or len(group.models) < 2:
+        return None
+    positions = None if np.isnan(group.positions).all() else group.positions
+    turns = group.turns
+    return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
 
 
 def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95) -> Strengths | None:
@@ -67,23 +71,7 @@ def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95)
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
     """
-    models = sorted({model for group in groups for model in group.models})
-    if len(models) < 2 or any(group.kind == "single" for group in groups):
-        return None
-    chosen, places = (
-        np.concatenate([_spread(table, group.models, models) for group, table in zip(groups, tables, strict=True)])
-        for tables in ([group.turns.chosen for group in groups], [group.positions for group in groups])
-    )
-    known = not any(np.isnan(group.positions).all() for group in groups)
-    workers = np.concatenate([group.turns.workers for group in groups])
-    return plackett_luce(chosen, workers, positions=places if known else None, models=models, level=level)
-
-
-def _spread(table: Floats, own: Sequence[str], models: Sequence[str]) -> Floats:
-    """A table with a column for each of ``models``; nan for those that are not in it."""
-    whole = np.full((len(table), len(models)), np.nan)
-    whole[:, [models.index(name) for name in own]] = table
-    return whole
+    return turn_strengths(merged(groups), level=level)
 
 
 def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:

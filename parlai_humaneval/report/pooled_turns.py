@@ -149,7 +149,7 @@ class PooledAnswer:
         chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
         interval = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
         return (
-            f"{told}. {apart_words(lines, 'pooled models')}; the clearest: beside {line.second} alone, {line.first} would "
+            f"{told}. {apart_words(lines, 'models')}; the clearest: beside {line.second} alone, {line.first} would "
             f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
             f"{deciding_p(line.p_clustered, line.p_decides)})."
         )

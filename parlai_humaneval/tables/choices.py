@@ -282,7 +282,7 @@ def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
     counted = counted.assign(models=counted["dialogue_id"].map(_models_of(rows)))
-    counted = counted[counted["models"].str.contains(";").to_numpy(dtype=bool)]
+    counted = counted[np.fromiter((";" in names for names in counted["models"]), dtype=bool, count=len(counted))]
     for (setting, metric), asked_rows in counted.groupby(["setting", "metric"], sort=True):
         if asked_rows["models"].nunique() > MOST_SETS:
             asked_rows = asked_rows.assign(models=";".join(sorted(asked_rows["model"].unique())))

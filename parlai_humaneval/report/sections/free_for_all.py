@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import holm_methods, pair_p, winner_words
+from parlai_humaneval.report.deciding import best_of_set, holm_methods, pair_p, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
@@ -22,6 +22,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
+from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import clustered_mean
@@ -36,6 +37,7 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.results import if_independent
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
 from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
@@ -297,7 +299,9 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     family = Family(TECHNIQUE, group.setting, group.metric)
     families = [family] * len(strengths.pairs)
     both = zip(
-        corrected(strengths.pairs, families), corrected(list(map(_independent, strengths.pairs)), families), strict=True
+        corrected(strengths.pairs, families),
+        corrected(list(map(if_independent, strengths.pairs)), families),
+        strict=True,
     )
     tests = [
         PairRow(
@@ -318,14 +322,8 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     ]
     section.stability += [StabilityRow(**where, point=point) for point in curves]
     section.summaries.append(
-        _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
+        _summary(row, models, tests, strengths, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
     )
-
-
-def _independent(test: Result) -> Result:
-    """The test of a pair if every turn were independent."""
-    p = test.details.get("p_independent")
-    return test.but(p_value=None if p is None else float(p))
 
 
 def _point_share(group: Dialogues, model: int, level: float) -> Result:
@@ -342,7 +340,9 @@ def _titled(group: GroupRow, text: str) -> str:
     return f"{group.where}: {text}" if group.where else text
 
 
-def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], remarks: list[str]) -> Summary:
+def _summary(
+    group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], strengths: Strengths, remarks: list[str]
+) -> Summary:
     return Summary(
         section="free_for_all",
         technique=TECHNIQUE,
@@ -371,6 +371,7 @@ def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
             "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
             *remarks,
         ],
+        best=best_of_set(strengths.best, f"Plackett–Luce strengths, {METHOD} by worker"),
     )
 
 

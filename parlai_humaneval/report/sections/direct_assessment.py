@@ -843,7 +843,8 @@ _CHECK = Method(
     name="Worker check",
     text="One-sided rank-sum test that the worker rates the degraded model lower than the others, all of the worker's "
     "ratings together, on the criteria where more is better. Passed at p < .05; who gives one and the same rating "
-    "throughout does not pass.",
+    "throughout does not pass. p is exact for up to 20 ratings a side without ties, else the paper's normal approximation "
+    "with correction for ties.",
     source=f"{PAPER}, §3.2",
 )
 _SCORES = (

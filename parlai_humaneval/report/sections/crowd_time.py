@@ -106,8 +106,8 @@ class PairTime(Row):
         test: binomial (comparisons) or t test (single models).
         paper: that test at the end, of the answers that decided something.
         anytime: the p-value that allows for looking after every answer; of comparisons only.
-        hours: of all answers (left-open pages count as the median), with onboarding where it is known, and the dialogues that had to be collected where
-            ``collection`` is ``counted``.
+        hours: of all answers (left-open pages count as the median), with onboarding where it is known, and the dialogues
+            that had to be collected where ``collection`` is ``counted``.
         first_hours: of the first look with p < .05, ``sustained_hours`` of the one from which on it stayed there.
         anytime_hours: of the first look at which ``anytime`` was below .05.
         collection: dialogues that were judged did not have to be collected (none), their time counts, or is unknown.

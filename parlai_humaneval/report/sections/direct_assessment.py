@@ -463,7 +463,8 @@ def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
     rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
     known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
     whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
-    return whole.assign(left_open=left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan)))
+    whole["left_open"] = left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan))
+    return whole
 
 
 def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:

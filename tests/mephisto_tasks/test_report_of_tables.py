@@ -359,3 +359,20 @@ def test_repeats_that_are_none_change_nothing(tables: Path) -> None:
     for found in (one, other):
         del found["facts"]["made"]
     assert one == other
+
+
+def test_a_task_that_stores_a_dialogue_twice(tmp_path: Path) -> None:
+    """The same dialogue of the same worker in two units is refused by name of the option, or counts as asked."""
+    study = StoredStudy(tmp_path)
+    for number in (0, 1, 2, 0):
+        study.add("study", f"name-of-{number}", [*choices(f"s{number}", VARIED)])
+    task = ("--task-name", "study", "--data-dir", study.data_dir, "--json")
+    assert "--repeats keep, first or last" in refused(*task)
+    for repeats, dialogues in (("keep", 4), ("last", 3)):
+        done = run(*task, "--repeats", repeats)
+        assert done.exit_code == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["dialogue_count"]["complete"] == dialogues
+        assert {row["n"] for row in found["turns"]["models"]} == {6 * dialogues}
+        assert found["workers"] == 3
+        assert {told["table"] for told in found["facts"]["repeats"]} >= {"turns", "dialogues"}

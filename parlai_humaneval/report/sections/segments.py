@@ -705,7 +705,10 @@ def _of_people(analysis: Analysis) -> str:
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
     basis = f"clustered by {counted(analysis.n_workers, 'worker')}"
-    first = f"{best.model} wins {_share(best.win_rate)} of decided segments, in the mean over the other bots ({basis})"
+    both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
+    pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
+    wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
+    first = f"{wins}, in the mean over the other bots ({pooled}{basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
         return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
@@ -869,8 +872,8 @@ _LABELS: Labels = {
     "median_seconds": ("Median time", "seconds"),
 }
 _MODELS = columns(
-    "model n human unsure bot taken_for_human wins losses ties win_rate ci_low ci_high p_clustered win_rate_pooled "
-    "win_rate_pooled_low win_rate_pooled_high ranks cluster ranks_workers cluster_workers",
+    "model wins losses ties win_rate ci_low ci_high win_rate_pooled win_rate_pooled_low win_rate_pooled_high p_clustered "
+    "n human unsure bot taken_for_human ranks cluster ranks_workers cluster_workers",
     _LABELS,
 )
 _LENGTHS = columns(

@@ -154,7 +154,8 @@ def _read(name: TableName, path: Path, repeats: Repeats | None) -> tuple[pd.Data
         check_rules(name, table)
     except TableError as error:
         raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
-    table = table.reset_index(drop=True)
+    if told:
+        table = table.reset_index(drop=True)
     return (with_dialogues(table) if name == "comparisons" else table), told
 
 

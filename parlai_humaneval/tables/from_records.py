@@ -64,12 +64,14 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
         "segments": _all(segment_rows, results),
         "judgements": _all(lambda record: [judgement_row(record)], judgements),
     }
-    settled_rows = {name: settled(name, from_rows(name, found), repeats) for name, found in rows.items()}
-    frames = {name: frame.reset_index(drop=True) for name, (frame, _) in settled_rows.items()}
-    for name, frame in frames.items():
-        if repeats is not None:
-            check_unique(name, frame)
-    return Tables(**frames, repeats=tuple(one for _, told in settled_rows.values() for one in told))
+    frames = {name: from_rows(name, found) for name, found in rows.items()}
+    if repeats is None:
+        return Tables(**frames, repeats=())
+    chosen = {name: settled(name, frame, repeats) for name, frame in frames.items()}
+    for name, (frame, _) in chosen.items():
+        check_unique(name, frame)
+    whole = {name: frame.reset_index(drop=True) for name, (frame, _) in chosen.items()}
+    return Tables(**whole, repeats=tuple(one for _, told in chosen.values() for one in told))
 
 
 R = TypeVar("R", DialogueRecord, JudgementRecord)

@@ -31,6 +31,7 @@ Examples:
   parlai-humaneval report --task-name pw-turn-preference --out report.html
   parlai-humaneval report --tables tables --out report.html --title "Release candidate 2"
   parlai-humaneval report --tables tables --json | jq .turns.models
+  parlai-humaneval report --tables spot_the_bot --repeats first
   parlai-humaneval report --task-name sata-mm --exclude paper --exclude-scope dialogue
   parlai-humaneval report --task-name sata-mm --exclude greeting,same_position --everywhere
   parlai-humaneval report --task-name pw-dialog-preference --exclude failed_gold

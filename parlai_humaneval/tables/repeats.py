@@ -63,7 +63,12 @@ def settled(
 
 
 def dialogue_ids(rows: pd.DataFrame) -> pd.Series[Any]:
-    """The dialogues of ``rows`` under their own names: those of second answers without the number."""
+    """The dialogues of ``rows`` under their own names: those of second answers without the number.
+
+    Rows without a column ``answer_number`` have no second answers, or were given their own names before.
+    """
+    if "answer_number" not in rows.columns:
+        return rows["dialogue_id"]
     return _renamed(rows["dialogue_id"], rows["answer_number"], _unmarked)
 
 

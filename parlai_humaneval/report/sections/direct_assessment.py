@@ -45,7 +45,7 @@ from parlai_humaneval.report.views import (
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean
+from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
 from parlai_humaneval.statistics.rater_time import left_open
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
@@ -642,17 +642,22 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return ""
     if not tested:
         return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
-    apart = [pair for pair in tested if pair.differs]
+    apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
         p = pair_p(tested[0].line())
-        return f"they {'differ' if apart else 'cannot be told apart'} (clustered by worker; {p})"
+        return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
     if not apart:
-        return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
+        return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-    return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
+    return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
+
+
+def _clusters(tested: Sequence[PairRow]) -> str:
+    by_both = any(is_by_both(pair.difference) for pair in tested)
+    return "clustered by worker and dialogue" if by_both else "clustered by worker"
 
 
 def _apart(pair: PairRow) -> str:
@@ -855,7 +860,7 @@ def _heats(section: DirectAssessment) -> Iterator[Figure]:
         return
     tests, models = section.significance, section.significance.models
     better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-    differ = "p that the two models differ (clustered by worker, Holm)"
+    differ = "p that the two models differ (clustered, Holm)"
     alike = "Pearson correlation of criteria over models"
     correlations = section.correlations
     yield square("direct_assessment_significance", better, models, tests.p, "p")
@@ -904,7 +909,7 @@ _SCORES = (
 _SIGNIFICANCE = Method(
     name="Significance",
     text="The paper's test: one-sided rank-sum on the overall z of dialogues, which takes them as independent. Beside "
-    "it the difference of overall z, clustered by worker.",
+    "it the difference of overall z, clustered.",
     source=f"{PAPER}, §4.2, Figure 3",
 )
 _CORRELATION = Method(

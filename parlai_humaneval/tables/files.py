@@ -204,7 +204,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
         cells = np.fromiter(map(meaning, chain.from_iterable(_checked(rows, len(header)))), dtype=object)
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
-    frame: pd.DataFrame = pd.DataFrame(by_column.T, columns=header)
+    frame: pd.DataFrame = pd.DataFrame(by_column.T, columns=header, dtype=object)
     return frame
 
 

@@ -147,8 +147,7 @@ def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
     frame: pd.DataFrame = pd.DataFrame(design)
     which = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
     rows = design[np.unique(which, return_index=True)[1]]
-    found = np.bincount(which, weights=y, minlength=len(rows))
-    total = np.bincount(which, minlength=len(rows)).astype(float)
+    found, total = (np.bincount(which, weights=w, minlength=len(rows)).astype(float) for w in (y, np.ones(len(y))))
     beta, inverse = _reweighted(rows, found, total)
     scores, curvature = _derivatives(design @ beta, y)
     observed = np.linalg.pinv(design.T @ (curvature[:, None] * design), hermitian=True)
@@ -170,7 +169,7 @@ def _reweighted(rows: Floats, found: Floats, total: Floats) -> tuple[Floats, Flo
         before, predictor = predictor, np.clip(rows @ beta, *_PREDICTORS)
         if np.abs(predictor - before).max() < 1e-10:
             break
-    return beta, solver @ solver.T
+    return beta, np.asarray(solver @ solver.T, dtype=float)
 
 
 def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:

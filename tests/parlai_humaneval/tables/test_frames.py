@@ -70,7 +70,8 @@ def test_every_declared_column_is_filled_from_records():
     ticked.turn_criteria[0].reversed = True
     got = tables([record, make_rated("d2"), ticked, make_verdict("d4", "a"), *one_of_each()])
     for name, columns in TABLES.items():
-        unfilled = [c.name for c in columns if getattr(got, name)[c.name].isna().all()]
+        filled = [c.name for c in columns if c.name != "answer_number"]  # of a second answer: test_repeats.py
+        unfilled = [column for column in filled if getattr(got, name)[column].isna().all()]
         assert unfilled == [], name
 
 

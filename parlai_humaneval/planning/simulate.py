@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, fdtri, ndtri
+from scipy.special import chdtri, fdtri, ndtr, ndtri, stdtrit
 
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares, patterns
-from parlai_humaneval.planning.inputs import PlanInputs
-from parlai_humaneval.planning.layout import layout
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.layout import Layout, layout
+from parlai_humaneval.planning.likeness import Likeness, normal_nodes
 from parlai_humaneval.planning.power import rejected_counts
 from parlai_humaneval.planning.study_plan import size_of
 from parlai_humaneval.statistics.result import Result
@@ -29,6 +30,8 @@ Flags = npt.NDArray[np.bool_]
 REPLICATES = 4_000
 _CELLS_AT_ONCE = 2_000_000
 SURELY = 1e-9
+_WIDEST = 6.0
+"""Standard deviation of a lognormal distribution in which one worker gives nearly everything."""
 
 
 def simulated_power(
@@ -47,31 +50,40 @@ def simulated_power(
     """
     question = inputs.filled()
     found = layout(question)
-    n, icc = size_of(question, found), question.icc or 0.0
+    n, likeness = size_of(question, found), found.likeness
     workers = max(2, math.ceil(found.design.groups(n, found.per_worker) - 1e-9))
     rng = np.random.default_rng(question.seed)
     hits = 0
-    for size in _batches(replicates, n, workers, found.design, icc):
-        hits += int(rejections(found.design, n, workers, icc, found.alpha, size, rng).sum())
+    for size in _batches(replicates, n, workers, found):
+        hits += int(rejections(found.design, n, workers, likeness, found.alpha, size, rng).sum())
         if on_progress:
             on_progress(size)
     return _result(question, hits, replicates, n, workers)
 
 
 def rejections(
-    design: Design, n: int, workers: int, icc: float, alpha: float, replicates: int, rng: np.random.Generator
+    design: Design,
+    n: int,
+    workers: int,
+    likeness: Likeness,
+    alpha: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Flags:
     """For each of ``replicates`` studies: does the test find a difference?
 
-    ``n``: observations of each sample; ``workers``: of the whole test, who share them as evenly as is possible.
+    ``n``: observations of each sample; ``workers``: of the whole test, who share them as unequally as ``likeness`` says.
     """
+    icc = likeness.icc
     if isinstance(design, TwoScores):
-        return _scores(design, n, workers, icc, alpha, replicates, rng)
+        return _scores(design, n, workers, likeness, alpha, replicates, rng)
+    if isinstance(design, Contest) and likeness.dialogue_icc:
+        return _of_shared_dialogues(design, n, workers, likeness, alpha, replicates, rng)
     if not icc:
         return _independent(design, n, alpha, replicates, rng)
     if isinstance(design, TwoShares):
         half = max(2, workers // 2)
-        sizes = shared_out(n, half)
+        sizes = shared_out(n, half, likeness.inequality)
         parts = [
             _alike(np.array([p, 1 - p]), sizes, icc, replicates, rng)[..., :1] for p in (design.share_a, design.share_b)
         ]
@@ -81,7 +93,7 @@ def rejections(
             for part, mean, sign in zip(parts, means, (1, -1), strict=True)
         ]
         return found_by_f(means[0] - means[1], np.concatenate(influence, axis=1), alpha)
-    sizes = shared_out(n, workers)
+    sizes = shared_out(n, workers, likeness.inequality)
     if isinstance(design, OneShare):
         chances, scores, null = np.array([design.share, 1 - design.share]), np.array([[1.0], [0.0]]), design.baseline
     else:
@@ -112,11 +124,30 @@ def found_by_f(difference: Floats, influence: Floats, alpha: float) -> Flags:
     return reject
 
 
-def shared_out(n: int, workers: int) -> Ints:
-    """``n`` judgements over ``workers``, none with two more than another, and none without any."""
-    sizes = np.full(workers, n // workers, dtype=np.int64)
-    sizes[: n % workers] += 1
-    given: Ints = sizes[sizes > 0]
+def shared_out(n: int, workers: int, inequality: float = 0.0) -> Ints:
+    """``n`` judgements over ``workers``, none without any, and with that coefficient of variation, as near as can be.
+
+    Of equal workers none has two more than another; else what each gives beyond the first judgement is lognormal.
+    """
+    workers = min(n, workers)
+    extra = n - workers
+    if not inequality or extra <= 0:
+        return _rounded(np.ones(workers), extra)
+    normal = ndtri((np.arange(workers) + 0.5) / workers)
+    low, high = 0.0, _WIDEST
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        sizes = _rounded(np.exp(middle * normal), extra)
+        low, high = (middle, high) if sizes.std() < inequality * sizes.mean() else (low, middle)
+    return _rounded(np.exp(low * normal), extra)
+
+
+def _rounded(weights: Floats, extra: int) -> Ints:
+    """One for each, and ``extra`` more by their weights: whole numbers, the largest fractions rounded up."""
+    shares = extra * weights / weights.sum()
+    sizes = np.floor(shares + 1e-9).astype(np.int64)
+    sizes[np.argsort(sizes - shares, kind="stable")[: extra - int(sizes.sum())]] += 1
+    given: Ints = sizes + 1
     return given
 
 
@@ -131,6 +162,91 @@ def _alike(chances: Floats, sizes: Ints, icc: float, replicates: int, rng: np.ra
     weights[empty[:, 0], empty[:, 1], rng.choice(len(chances), size=len(empty), p=chances)] = 1.0
     counts: Ints = rng.multinomial(sizes, weights / np.where(total == 0, 1.0, total))
     return counts
+
+
+def _of_shared_dialogues(
+    design: Contest,
+    n: int,
+    workers: int,
+    likeness: Likeness,
+    alpha: float,
+    replicates: int,
+    rng: np.random.Generator,
+) -> Flags:
+    """Judgements that share workers and dialogues, which are dealt out by chance, once for all studies."""
+    codes = [np.repeat(np.arange(min(n, workers)), shared_out(n, workers, likeness.inequality))]
+    dialogues = shared_out(n, max(2, round(n / likeness.per_dialogue)))
+    codes += [rng.permutation(np.repeat(np.arange(len(dialogues)), dialogues)) for _ in range(likeness.sides)]
+    leads = _ordered_leads(design, codes, likeness, replicates, rng)
+    return found_by_both(leads, codes, alpha)
+
+
+def found_by_both(leads: Floats, codes: list[Ints], alpha: float) -> Flags:
+    n = leads.shape[1]
+    mean = leads.mean(axis=1)
+    influence = (leads - mean[:, None]) / n
+    total = -(len(codes) - 1) * (influence**2).sum(axis=1) * n / (n - 1)
+    floor, df = np.zeros(len(mean)), np.inf
+    for code in codes:
+        order = np.argsort(code, kind="stable")
+        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
+        sums = np.add.reduceat(influence[:, order], starts, axis=1)
+        groups = sums.shape[1]
+        variance = groups / (groups - 1) * (sums**2).sum(axis=1)
+        sizes = np.bincount(code)
+        df = min(df, sizes.sum() ** 2 / (sizes**2).sum() - 1)
+        total += variance
+        floor = np.maximum(floor, variance)
+    t = mean / np.sqrt(np.maximum(total, floor))
+    return np.asarray(np.abs(t) > stdtrit(df, 1 - alpha / 2))
+
+
+def _ordered_leads(
+    design: Contest, codes: list[Ints], likeness: Likeness, replicates: int, rng: np.random.Generator
+) -> Floats:
+    """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements.
+
+    The score is the sum of what worker, dialogues and judgement add; their shares of its variance give the likeness asked
+    for to the leads.
+    """
+    ends = _thresholds(design)
+    shares = [_latent(ends, likeness.icc), *[_latent(ends, likeness.dialogue_icc)] * likeness.sides]
+    own = 1 - sum(shares)
+    if own <= 0:
+        raise PlanError(
+            f"workers with an ICC of {likeness.icc:g} and dialogues with one of {likeness.dialogue_icc:g} leave no room for "
+            "anything else: give a lower --icc or --dialogue-icc"
+        )
+    score = math.sqrt(own) * rng.standard_normal((replicates, len(codes[0])))
+    for share, code in zip(shares, codes, strict=True):
+        if share:
+            score += math.sqrt(share) * rng.standard_normal((replicates, int(code.max()) + 1))[:, code]
+    return (score > ends[1]).astype(float) - (score < ends[0])
+
+
+def _thresholds(design: Contest) -> tuple[float, float]:
+    """Below the first the second model is ahead, above the other one the first."""
+    won = (design.discordance + design.gap) / 2
+    return float(ndtri(design.discordance - won)), float(ndtri(1 - won))
+
+
+def _latent(ends: tuple[float, float], icc: float) -> float:
+    """Share of the score's variance with which leads are as alike as ``icc`` says."""
+    nodes, weights = normal_nodes()
+    chances = ndtr(ends[0]), 1 - ndtr(ends[1])
+    mean, variance = chances[1] - chances[0], sum(chances) - (chances[1] - chances[0]) ** 2
+
+    def likeness_of(share: float) -> float:
+        rest = math.sqrt(1 - share)
+        below = ndtr((ends[0] - math.sqrt(share) * nodes) / rest)
+        above = 1 - ndtr((ends[1] - math.sqrt(share) * nodes) / rest)
+        return float((weights @ (above - below) ** 2 - mean**2) / variance)
+
+    low, high = 0.0, 1 - 1e-9
+    while icc and high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if likeness_of(middle) < icc else (low, middle)
+    return low
 
 
 def _independent(design: Design, n: int, alpha: float, replicates: int, rng: np.random.Generator) -> Flags:
@@ -158,15 +274,22 @@ def _independent(design: Design, n: int, alpha: float, replicates: int, rng: np.
 
 
 def _scores(
-    design: TwoScores, n: int, workers: int, icc: float, alpha: float, replicates: int, rng: np.random.Generator
+    design: TwoScores,
+    n: int,
+    workers: int,
+    likeness: Likeness,
+    alpha: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Flags:
+    icc = likeness.icc
     if not icc:
         ranks = rng.standard_normal((replicates, 2 * n))
         ranks[:, :n] += design.distance
         u = ranks.argsort(axis=1).argsort(axis=1)[:, :n].sum(axis=1) - n * (n - 1) / 2
         z = (np.abs(u - n * n / 2) - 0.5) / math.sqrt(n * n * (2 * n + 1) / 12)
         return np.asarray(z > float(ndtri(1 - alpha / 2)))
-    sizes = shared_out(n, workers)
+    sizes = shared_out(n, workers, likeness.inequality)
     effects = rng.standard_normal((2, replicates, len(sizes))) * math.sqrt(icc) * sizes
     sums = effects + rng.standard_normal((2, replicates, len(sizes))) * np.sqrt((1 - icc) * sizes)
     sums[0] += design.distance * sizes
@@ -175,11 +298,12 @@ def _scores(
     return found_by_f((means[0] - means[1]), (influence[0] - influence[1])[..., None], alpha)
 
 
-def _batches(replicates: int, n: int, workers: int, design: Design, icc: float) -> list[int]:
+def _batches(replicates: int, n: int, workers: int, found: Layout) -> list[int]:
     """Sizes that sum to ``replicates``, so that no array fills the memory."""
+    design, likeness = found.design, found.likeness
+    each = (isinstance(design, TwoScores) and not likeness.icc) or likeness.dialogue_icc
     kinds = len(patterns(design)[1]) if isinstance(design, Contest) else 2
-    cells = 2 * n if isinstance(design, TwoScores) and not icc else workers * kinds
-    size = max(1, min(replicates, _CELLS_AT_ONCE // cells))
+    size = max(1, min(replicates, _CELLS_AT_ONCE // (2 * n if each else workers * kinds)))
     return [min(size, replicates - start) for start in range(0, replicates, size)]
 
 

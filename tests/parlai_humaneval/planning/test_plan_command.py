@@ -150,7 +150,10 @@ def test_plan_in_a_file(tmp_path: Path) -> None:
         ("--technique sata --shares a,b", "54,53,48,35"),
         ("--technique telepathy --gap 0.1", "pw_turn"),
         ("--technique sata --gap 0.1 --baseline 0.3", "--baseline is for single_model, not for sata"),
-        ("--technique pw_turn --gap 0.1 --reuse 3", "--reuse is for pw_dialog and self_chat, not for pw_turn"),
+        (
+            "--technique pw_turn --gap 0.1 --reuse 3",
+            "--reuse is for pw_dialog, self_chat and spot_the_bot, not for pw_turn",
+        ),
         ("--technique pw_turn --gap 0.1 --curve power.gif", ".png"),
         ("--technique pw_turn --gap 0.1 --curve /nowhere/power.png", "cannot be written"),
         ("--technique pw_turn --gap 0.1 --out /nowhere/plan.json", "cannot be written"),

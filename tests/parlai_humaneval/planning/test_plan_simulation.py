@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from parlai_humaneval.planning import simulate
 from parlai_humaneval.planning.designs import Contest, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.likeness import Likeness
 from parlai_humaneval.planning.simulate import found_by_f, rejections, shared_out, simulated_power
 from parlai_humaneval.planning.study_plan import plan_study
 from parlai_humaneval.statistics.choice_tests import cochran_q_test, mcnemar_test
@@ -115,14 +116,14 @@ def test_answers_have_the_icc(icc: float) -> None:
 def test_level_without_a_gap(design: Contest | OneShare | TwoShares, icc: float) -> None:
     """Guards every test of the simulation: where there is no gap, about 5 % of the studies find one."""
     rng = np.random.default_rng(7)
-    found = rejections(design, 240, 40, icc, 0.05, 4_000, rng).mean()
+    found = rejections(design, 240, 40, Likeness(6, icc), 0.05, 4_000, rng).mean()
     assert 0.03 < found < 0.07
 
 
 def test_level_of_scores() -> None:
     """Guards both tests of scores where the models are equal."""
     for icc in (0.0, 0.3):
-        found = rejections(TwoScores(1e-9), 60, 60, icc, 0.05, 3_000, np.random.default_rng(2)).mean()
+        found = rejections(TwoScores(1e-9), 60, 60, Likeness(1, icc), 0.05, 3_000, np.random.default_rng(2)).mean()
         assert 0.035 < found < 0.065
 
 
@@ -130,12 +131,12 @@ def test_independent_tests_are_the_papers() -> None:
     """Guards the papers' tests in vectorised form: McNemar's and Cochran's, on the same made-up turns."""
     rng, again = np.random.default_rng(11), np.random.default_rng(11)
     design = Contest((0.6, 0.4), 0.7)
-    got = rejections(design, 60, 10, 0.0, 0.05, 200, rng)
+    got = rejections(design, 60, 10, Likeness(6, 0.0), 0.05, 200, rng)
     counts = again.multinomial(60, simulate.patterns(design)[1], size=200)
     expected = [(mcnemar_test(int(row[1]), int(row[2])).p_value or 0) < 0.05 for row in counts]
     assert got.tolist() == expected
     several = Contest((0.6, 0.4, 0.5), 0.6)
-    got = rejections(several, 60, 10, 0.0, 0.05, 100, rng)
+    got = rejections(several, 60, 10, Likeness(6, 0.0), 0.05, 100, rng)
     chosen, chances = simulate.patterns(several)
     again.bit_generator.state = np.random.default_rng(11).bit_generator.state
     again.multinomial(60, simulate.patterns(design)[1], size=200)

@@ -153,7 +153,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
         assert f"{found.n_workers:,} workers" in found.headline
         assert len(found.sources) >= 2
         used = {name for name, value in found.inputs.items() if value is None}
-        assert used <= {"shares"}
+        assert used <= {"shares", "dialogue_sd"}
 
 
 SENSIBLE = {
@@ -198,8 +198,8 @@ def test_smallest_size(question: dict[str, Any]) -> None:
     """Guards the search: one judgement fewer would break one of the rules that make the size."""
     filled = ask(**question).filled()
     found = layout(filled)
-    keep = {"per_worker": found.per_worker, "icc": question["icc"]}
-    n = clustered_size(found.design, found.alpha, 0.8, **keep)
+    keep = found.likeness
+    n = clustered_size(found.design, found.alpha, 0.8, keep)
     effect = 1 + (found.per_worker - 1) * question["icc"]
     floor = math.ceil(found.design.mean_size(found.alpha, 0.8) * effect - 1e-9)
     workers = MIN_WORKERS / found.design.groups(1, found.per_worker)
@@ -210,8 +210,8 @@ def test_smallest_size(question: dict[str, Any]) -> None:
         n == floor
         or n == math.ceil(workers - 1e-9)
         or fewer < 1
-        or clustered_power(found.design, fewer, found.alpha, **keep) < 0.8 - TOLERANCE
-        or clustered_power(found.design, n - 1, found.alpha, **keep) < 0.8
+        or clustered_power(found.design, fewer, found.alpha, keep) < 0.8 - TOLERANCE
+        or clustered_power(found.design, n - 1, found.alpha, keep) < 0.8
     )
 
 

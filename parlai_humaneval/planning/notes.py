@@ -185,11 +185,10 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
     if found.per_worker == 1:
         notes = [f"Each worker gives one of the {of_what} of a test, so that these are independent."]
     else:
-        alike = f"(ICC {icc:g}; measure your own, and give its tables with --pilot)"
         notes = [
-            f"Answers of one worker are alike {alike}: {found.per_worker:.3g} {of_what} from each worker, "
-            f"{_inequality_words(likeness)}, cost a design effect of {1 + (likeness.crowding - 1) * icc:.3g}; "
-            f"{plan['n_independent']:,.0f} independent ones would do."
+            f"Answers of one worker are alike (ICC {icc:.3g}; measure your own, see --pilot): {found.per_worker:.3g} "
+            f"{of_what} from each worker{_inequality_words(likeness)} cost a design effect of "
+            f"{1 + (likeness.crowding - 1) * icc:.3g}; {plan['n_independent']:,.0f} independent ones would do."
         ]
     effective = plan["effective_workers"]
     if effective <= MIN_WORKERS + 0.5:
@@ -207,11 +206,9 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
 
 def _inequality_words(likeness: Likeness) -> str:
     if not likeness.inequality:
-        return "of all equally many (--worker-inequality 0)"
-    return (
-        f"some of whom give more than others (--worker-inequality {likeness.inequality:.3g}: "
-        f"{likeness.workers_an_effective_one:.3g} workers weigh like one equal one)"
-    )
+        return ", all as many (--worker-inequality 0),"
+    equal = 100 / likeness.workers_an_effective_one
+    return f", some more than others (--worker-inequality {likeness.inequality:.3g}: 100 weigh like {equal:.0f} equal ones),"
 
 
 def _dialogue_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:

@@ -95,6 +95,8 @@ def read_pilot(path: Path, technique: str | None = None, setting: str | None = N
     from parlai_humaneval.tables.columns import TableError
     from parlai_humaneval.tables.files import read_tables
 
+    if not path.exists():
+        raise PlanError(f"--pilot {path}: there is no such folder or table; export --out writes one")
     try:
         tables = read_tables(path)
     except (TableError, OSError) as error:
@@ -117,7 +119,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
         found = f"the pilot holds {', '.join(there)}" if there else "the pilot names no technique that can be planned"
-        raise PlanError(f"{found}: say what to plan with --technique ({', '.join(plannable())})")
+        raise PlanError(f"{found}: say what to plan with --technique ({', '.join(there or plannable())})")
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -247,7 +249,7 @@ def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str,
     }
     dearer = plan_study(inputs.model_copy(update=upper)) if upper else None
     compared = None if dearer is None else {**upper, **{name: getattr(dearer, name) for name in _COMPARED}}
-    notes = (*plan.notes, *_pilot_notes(pilot, typed), *_upper_notes(plan, compared))
+    notes = (*_pilot_notes(plan, pilot, typed), *_upper_notes(plan, compared), *plan.notes)
     return plan.model_copy(update={"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": notes})
 
 
@@ -264,7 +266,7 @@ _WORDS = {
 }
 
 
-def _pilot_notes(pilot: Pilot, typed: Mapping[str, Any]) -> list[str]:
+def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str]:
     taken = pilot.question()
     if "dialogue_sd" in typed:
         taken.pop("dialogue_icc", None)
@@ -280,7 +282,7 @@ def _pilot_notes(pilot: Pilot, typed: Mapping[str, Any]) -> list[str]:
     ]
     if over:
         notes.append(f"Typed, and taken instead of the pilot's: {', '.join(over)}.")
-    if pilot.icc is None and "icc" not in typed:
+    if pilot.icc is None and plan.per_worker > 1 and "icc" not in typed:
         notes.append("The pilot does not say how alike answers of one worker are: the ICC is an assumption.")
     if pilot.icc is not None and pilot.icc < 0 and "icc" not in typed:
         notes.append(

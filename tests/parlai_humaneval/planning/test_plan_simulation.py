@@ -90,6 +90,29 @@ def test_judgements_are_shared_out(n: int, workers: int) -> None:
     assert sizes.max() - sizes.min() <= 1
 
 
+@given(n=st.integers(200, 900), workers=st.integers(20, 60), inequality=st.floats(0.2, 1.5))
+def test_judgements_are_shared_out_unequally(n: int, workers: int, inequality: float) -> None:
+    """Guards unequal workers: all judgements are given, nobody has none, and they differ as much as was asked for."""
+    sizes = shared_out(n, workers, inequality)
+    assert sizes.sum() == n
+    assert sizes.min() >= 1
+    most = np.array([n - workers + 1, *[1] * (workers - 1)])
+    assert sizes.std() / sizes.mean() == pytest.approx(min(inequality, most.std() / most.mean()), abs=0.08)
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("design", [Contest((0.55, 0.45), 1.0), Contest((0.55, 0.45), 0.4)])
+def test_leads_are_as_alike_as_asked_for(design: Contest, sides: int) -> None:
+    """Guards the made-up dialogues: gap, ties, and the variance of sums of a worker and of a dialogue."""
+    likeness = Likeness(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
+    rng = np.random.default_rng(3)
+    codes = [np.repeat(np.arange(60), 8), *(rng.permutation(np.repeat(np.arange(80), 6)) for _ in range(sides))]
+    leads = simulate._ordered_leads(design, codes, likeness, 3_000, rng)
+    assert leads.mean() == pytest.approx(design.gap, abs=0.005)
+    assert (leads != 0).mean() == pytest.approx(design.discordance, abs=0.005)
+    assert leads.mean(axis=1).var() * leads.shape[1] / leads.var() == pytest.approx(likeness.effect, rel=0.1)
+
+
 @pytest.mark.parametrize("icc", [0.02, 0.2, 0.9, 0.999])
 def test_answers_have_the_icc(icc: float) -> None:
     """Guards the made-up workers: variance of their sums is that of the ICC, for each kind of answer."""

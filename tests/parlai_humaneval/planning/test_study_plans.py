@@ -105,6 +105,53 @@ def test_arithmetic_of_direct_assessment() -> None:
     assert found.alpha_per_test == pytest.approx(0.005)
 
 
+def test_unequal_workers_cost_more() -> None:
+    """Guards the effective number: m becomes m(1 + cv²), degrees of freedom and the floor are of effective workers."""
+    equal, unequal = plan(dialogues_per_worker=2), plan(dialogues_per_worker=2, worker_inequality=1.0)
+    assert unequal.design_effect == pytest.approx(1 + (12 * 2 - 1) * 0.05)
+    assert unequal.n_turns >= equal.n_turns * unequal.design_effect / equal.design_effect
+    assert unequal.effective_workers == pytest.approx(unequal.n_per_sample / 12 / 2)
+    assert plan(gap=0.9, worker_inequality=1.0).n_turns == 2 * plan(gap=0.9).n_turns
+    assert any("100 weigh like 50 equal ones" in note for note in unequal.notes)
+    alone = plan(technique="arena", worker_inequality=1.0)
+    assert alone.n_judgements == plan(technique="arena").n_judgements, (
+        "who gives one answer cannot give more than others"
+    )
+
+
+def test_dialogues_that_differ_cost_more() -> None:
+    """Guards the design effect of reused dialogues: both sides of PW-Dialog, one of Spot The Bot, of what is kept."""
+    pw = plan(technique="pw_dialog", dialogue_icc=0.1, exclusion=0)
+    assert pw.design_effect == pytest.approx(1 + 4 * 0.05 + 2 * 4 * 0.1)
+    spot = plan(technique="spot_the_bot", dialogue_icc=0.1, exclusion=0.5)
+    assert spot.design_effect == pytest.approx(1 + 19 * 0.05 + 2 * 0.1)
+    assert plan(technique="pw_turn", dialogue_icc=0.1).n_turns == plan().n_turns, "its dialogues have one rater"
+    (told,) = [note for note in plan(technique="pw_dialog").notes if "equally good" in note]
+    assert "the power would be 0.66" in told
+    lost = plan(technique="pw_dialog", dialogue_sd=0.7)
+    assert lost.n_judgements > plan(technique="pw_dialog").n_judgements
+    assert lost.power >= 0.795
+
+
+def test_the_best_reuse_is_the_cheapest() -> None:
+    """Guards the advice: no other number of judgements costs less; dear dialogues are used more, free ones once."""
+    for pay in (0.2, 1.0, 10.0):
+        found = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay)
+        best = found.best_reuse
+        assert best is not None
+        for reuse in range(1, 30):
+            other = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay, reuse=reuse)
+            assert other.cost >= 0.99 * best["cost"]
+        assert any("For the money" in note or "No other" in note for note in found.notes)
+    free = plan(technique="self_chat", dialogue_icc=0.08)
+    assert free.best_reuse is not None
+    assert free.best_reuse["reuse"] == 1
+    dear = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=10.0).best_reuse
+    assert dear is not None
+    assert dear["reuse"] > 10
+    assert plan(technique="pw_dialog").best_reuse is None, "of equal dialogues the fewest cost least"
+
+
 def test_spot_the_bot_counts_ties() -> None:
     """Guards that annotations which tie are paid for and do not count: at 30 %, 783/.3 at least."""
     found = plan(technique="spot_the_bot", icc=0)
@@ -257,6 +304,11 @@ def test_comparison() -> None:
         ({"models": 0}, "from 2 to 20"),
         ({"icc": 1}, "all answers of a worker"),
         ({"icc": -0.1}, "at least 0"),
+        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "give one of them"),
+        ({"dialogue_sd": -1}, "log-odds"),
+        ({"worker_inequality": -1}, "coefficient of variation"),
+        ({"dialogues_per_worker": 0.5}, "a number from 1"),
+        ({"dialogue_pay": -1}, "dialogue-pay -1: expected dollars"),
         ({"power": 0.05}, "not above alpha"),
         ({"power": 1}, "power 1: expected"),
         ({"alpha": 0}, "alpha 0: expected"),

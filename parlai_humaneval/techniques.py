@@ -471,8 +471,8 @@ SPOT_THE_BOT = Technique(
             "30 % of the annotations tell the two bots apart: 65–76 % of the published ones tie",
         ),
         note=(
-            "An approximation: annotations of one dialogue, at several lengths, are alike too. Count on the win rate "
-            "of annotations that are no tie; survival curves use all of them."
+            "Annotations of one dialogue, at several lengths, are alike too (--dialogue-icc). Count on the win rate of "
+            "annotations that are no tie; survival curves use all of them."
         ),
     ),
 )

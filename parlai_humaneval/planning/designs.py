@@ -40,9 +40,12 @@ MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
 TOLERANCE = 0.01
 """So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
-SPARE_WORKERS = 2
-"""Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
+SPARE_WORKERS = 2.0
+"""Simulated studies of 20 to 100 workers fall short of the formula's power by about what so many workers add: sums of few
 turns are not normal."""
+JOINT_SPARE = 15.0
+"""So many more, times the ICC, in a test of several models: the more alike a worker's answers, the less normal their
+sums."""
 
 
 class Design(ABC):
@@ -287,15 +290,16 @@ def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) 
 
 
 def clustered_size(design: Design, alpha: float, power: float, likeness: Likeness) -> int:
-    """Observations of each sample that the clustered t (or F) test needs.
+    """Observations of each sample that the clustered test needs.
 
-    The size for independent observations times the design effect. Where that makes few workers, t is wider than the normal
-    distribution of the formulas, and more are added until the power is reached, and all but ``TOLERANCE`` of it without a
-    few of them; fewer than ``MIN_WORKERS`` effective ones are never planned.
+    The size for independent observations times the design effect. Where that makes few workers, the test is as wide as
+    Student's t, wider than the normal distribution of the formulas, and more are added until the power is reached, and
+    all but ``TOLERANCE`` of it without a few of them; fewer than ``MIN_WORKERS`` effective ones are never planned.
     """
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
-    low = max(_ceil(design.mean_size(alpha, power) * likeness.effect), _ceil(MIN_WORKERS / workers))
-    spare = round(SPARE_WORKERS / workers)
+    independent = design.mean_size(alpha, power)
+    low = max(_ceil(independent * likeness.at(independent).effect), _ceil(MIN_WORKERS / workers))
+    spare = round((SPARE_WORKERS + (JOINT_SPARE * likeness.icc if design.df > 1 else 0.0)) / workers)
 
     def reached(n: int) -> float:
         return clustered_power(design, n, alpha, likeness) if n > 0 else 0.0
@@ -315,13 +319,16 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Likenes
 
 
 def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) -> float:
-    """Power of the clustered test with ``n`` observations of each sample.
+    """Power of the clustered test with ``n`` observations of each sample, as of an F test.
 
-    Degrees of freedom are those of the effective workers, or of the dialogues, where these are fewer.
+    The sign-flip test has the power of the clustered t, and the joint one of an F test that does not spend degrees of
+    freedom on a covariance, each within a point or two (simulated). Degrees of freedom are those of the effective
+    workers, or of the dialogues, where these are fewer.
     """
-    noncentrality = n * design.information / likeness.effect
+    likeness = likeness.at(n)
+    noncentrality = n * design.information / (likeness.effect * likeness.caution(n))
     clusters = likeness.fewest_clusters(design.groups(n, likeness.per_worker), n)
-    return f_power(noncentrality, design.df, clusters - design.df, alpha)
+    return f_power(noncentrality, design.df, clusters - 1, alpha)
 
 
 def _ceil(size: float) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +49,37 @@ class Likeness:
         of_dialogues = self.sides * (self.per_dialogue - 1) * self.dialogue_icc
         return 1 + (self.crowding - 1) * self.icc + of_dialogues
 
+    def at(self, n: float) -> Likeness:
+        """Of ``n`` judgements: N dialogues of each model make N² different pairs, so that no more share one than √n."""
+        if self.sides == 1:
+            return self
+        return replace(self, per_dialogue=max(1.0, min(self.per_dialogue, math.sqrt(n))))
+
+    def caution(self, n: float) -> float:
+        """By how much the two-way test of ``n`` judgements takes the variance for larger than it is, on average.
+
+        It is never below the variance by one kind of clusters alone, of each of which chance makes one or the other too
+        large: by 2(m − 1)/n for m judgements a cluster, in units of the variance of independent ones, squared.
+        """
+        if not self.reused:
+            return 1.0
+        kinds = [(self.crowding, self.icc), *[(self.per_dialogue, self.dialogue_icc)] * self.sides]
+        nodes, weights = normal_nodes(9)
+        excess = [(m - 1) * icc + math.sqrt(2 * (m - 1) / n) * (1 + (m - 1) * icc) * nodes for m, icc in kinds]
+        grid = np.stack(np.meshgrid(*excess, indexing="ij"))
+        chances = math.prod(np.meshgrid(*[weights] * len(kinds), indexing="ij"))
+        largest = 1 + np.maximum(grid.sum(axis=0), grid.max(axis=0))
+        return float((chances * largest).sum()) / self.effect
+
     def fewest_clusters(self, workers: float, n: float) -> float:
-        """Effective workers, or dialogues on a side where these are reused, differ and are fewer."""
+        """Effective workers, or dialogues of a side where these are reused and fewer."""
         effective = workers / self.workers_an_effective_one
-        return min(effective, n / self.per_dialogue) if self.dialogue_icc and self.per_dialogue > 1 else effective
+        return min(effective, n / self.per_dialogue) if self.reused else effective
+
+    @property
+    def reused(self) -> bool:
+        """Is a dialogue judged several times?"""
+        return self.per_dialogue > 1
 
 
 def dialogue_icc(sd: float, *, sides: int = 2, discordance: float = 1.0) -> float:
@@ -73,7 +102,8 @@ def dialogue_icc(sd: float, *, sides: int = 2, discordance: float = 1.0) -> floa
     return discordance * float(weights @ known**2)
 
 
-def normal_nodes() -> tuple[Floats, Floats]:
+@lru_cache
+def normal_nodes(points: int = 40) -> tuple[Floats, Floats]:
     """Points and weights with which a mean over a standard normal distribution is a sum."""
-    nodes, weights = roots_hermitenorm(40)
+    nodes, weights = roots_hermitenorm(points)
     return np.asarray(nodes), np.asarray(weights / weights.sum())

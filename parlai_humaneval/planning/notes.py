@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from parlai_humaneval.planning.assumptions import LIU_DISCORDANCE, MANY_DISCORDANCE
+from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES, LIU_DISCORDANCE, MANY_DISCORDANCE
 from parlai_humaneval.planning.collecting import Collection
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
@@ -25,7 +25,13 @@ SPREAD = 0.7
 FEW_WORKERS = 60
 """Below it simulated studies find the gap a little less often than the F test's formula says."""
 LIU = "Liu et al. 2023, “Sample Size for Different Evaluations”"
-CLUSTERED = "design effect: Kish 1965; clustered t: Cameron & Miller 2015"
+CLUSTERED = (
+    "design effect: Kish 1965; power: noncentral F with effective clusters − 1 degrees of freedom, which is that of the "
+    "report's test within a point (simulated)"
+)
+FLIPPED = "sign-flip test of the workers' sums: Canay, Romano & Shaikh 2017"
+NEAR_ENDS = "rates near 0 or 1: Korn & Graubard 1998"
+CROSSED = "two-way t: Cameron, Gelbach & Miller 2011"
 
 
 DISCORDANCE_SWITCH = (
@@ -63,17 +69,23 @@ def gap_words(question: PlanInputs, design: Design) -> str:
     return f"{points} between the win rates of two models: {0.5 + half:.3g} and {0.5 - half:.3g}"
 
 
-def analysis_words(design: Design, question: PlanInputs) -> str:
+def analysis_words(found: Layout, question: PlanInputs) -> str:
     """The test that the plan is for."""
     if not question.clustered:
-        return f"{design.test}, all judgements independent"
-    return "CR1 t, clustered by worker" if design.df == 1 else "F test of all models (Hotelling), clustered by worker"
+        return f"{found.design.test}, all judgements independent"
+    if found.likeness.reused:
+        return "two-way t, clustered by worker and dialogue"
+    of_all = "joint test of all models: " if found.design.df > 1 else ""
+    near = ", near 0 or 1 the binomial of the effective number" if isinstance(found.design, OneShare) else ""
+    return f"{of_all}sign-flip test, clustered by worker{near}"
 
 
-def plan_sources(question: PlanInputs, design: Design) -> tuple[str, ...]:
-    """Formula of the plan's own test, clustering, then times and habits."""
-    formula = LIU if question.method == "liu2023" else _formula(design, question.clustered)
-    clustered = (CLUSTERED,) if question.clustered else ()
+def plan_sources(question: PlanInputs, found: Layout) -> tuple[str, ...]:
+    """Formula of the plan's own test, clustering and the test that is made, then times and habits."""
+    formula = LIU if question.method == "liu2023" else _formula(found.design, question.clustered)
+    test = CROSSED if found.likeness.reused else FLIPPED
+    near = (NEAR_ENDS,) if isinstance(found.design, OneShare) else ()
+    clustered = (CLUSTERED, test, *near) if question.clustered else ()
     return (formula, *clustered, *question.habits.sources)
 
 
@@ -198,8 +210,8 @@ def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any])
         )
     if effective < FEW_WORKERS and question.method != "liu2023":
         notes.append(
-            f"With so few effective workers ({effective:.0f} in a test) the power by formula, {plan['power']:.2f}, is up to "
-            "three points too high; the size allows for that. --simulate tells."
+            f"With so few effective workers ({effective:.0f} in a test) the power by formula, {plan['power']:.2f}, may be "
+            "up to three points too high; the size allows for that. --simulate tells."
         )
     return notes
 
@@ -213,9 +225,18 @@ def _inequality_words(likeness: Likeness) -> str:
 
 def _dialogue_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
     """What it costs to judge the same dialogues again and again, and how often is best for the money."""
-    likeness = found.likeness
-    if likeness.per_dialogue <= 1:
+    likeness = found.likeness.at(plan["n_per_sample"])
+    if not likeness.reused:
         return []
+    dialogues = plan["n_per_sample"] / likeness.per_dialogue
+    if dialogues < LEAST_DIALOGUES:
+        few = f"Only {dialogues:.0f} dialogues of a model are judged again and again: the answer is about these dialogues."
+        return [few, *_reuse_notes(question, found, plan)]
+    return _reuse_notes(question, found, plan)
+
+
+def _reuse_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
+    likeness = found.likeness.at(plan["n_per_sample"])
     shared = (
         f"{likeness.per_dialogue:.3g} {plan['judgement']}s that are kept share a dialogue (--reuse {question.reuse})"
     )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.planning.assumptions import plannable
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.notes import times
 from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.techniques import Habits, recorded_as, technique
 
@@ -28,7 +29,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 }
 """What a technique's judgements say → which measures are of them."""
 _MOST_ICC = 0.99
-_COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost")
+_COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost", "best_reuse")
 
 
 class Pilot(BaseModel):
@@ -302,8 +303,10 @@ def _upper_notes(plan: Plan, upper: Mapping[str, Any] | None) -> list[str]:
     if upper is None:
         return []
     at = " and ".join(f"{_WORDS[name]} {upper[name]:.3g}" for name in ("icc", "dialogue_icc") if name in upper)
+    best = upper["best_reuse"]
+    reuse = f" Then it is best to judge a dialogue {times(best['reuse'])}." if best is not None else ""
     return [
         f"At the upper end of the pilot's interval ({at}) it takes {upper['n_judgements']:,} {plan.judgement}s, "
         f"{upper['n_dialogues']:,} dialogues, {upper['n_workers']:,} workers, {upper['hours']:,.1f} hours and "
-        f"${upper['cost']:,.0f}: have that much in hand, or pilot with more workers."
+        f"${upper['cost']:,.0f}: have that much in hand, or pilot with more workers.{reuse}"
     ]

@@ -2,34 +2,41 @@
 
 Answers of a worker are alike as the ICC says: of each worker the chances of every answer are drawn from a Dirichlet
 distribution around the true ones (for two answers: beta-binomial), which makes two answers of a worker correlate with
-just that ICC. Scores have a normal effect of each worker and model. The analysis is the clustered test of the report,
-or, with ICC 0, the papers'.
+just that ICC. Scores have a normal effect of each worker and model. Of finished dialogues that are judged several times,
+workers and dialogues each have a normal effect on who is ahead. The analysis is that of the report, by the same functions;
+or, with no likeness at all, the papers'.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, fdtri, ndtr, ndtri, stdtrit
+from scipy.special import chdtri, ndtr, ndtri, stdtr
 
-from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares, patterns
+from parlai_humaneval.planning.designs import SHORT, Contest, Design, OneShare, TwoScores, TwoShares, patterns
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.likeness import Likeness, normal_nodes
 from parlai_humaneval.planning.power import rejected_counts
 from parlai_humaneval.planning.study_plan import size_of
+from parlai_humaneval.statistics.crossed import two_way_error
+from parlai_humaneval.statistics.extreme_rates import NEAR, ClusteredRate, extreme_rate_test
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_p_value
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Numbers = Floats | Ints
 
 REPLICATES = 4_000
 _CELLS_AT_ONCE = 2_000_000
-SURELY = 1e-9
+JOINT_DRAWS = 999
+"""Flips of the signs of a study's workers, of which a report takes more: to count studies so many do."""
 _WIDEST = 6.0
 """Standard deviation of a lognormal distribution in which one worker gives nearly everything."""
 
@@ -50,7 +57,8 @@ def simulated_power(
     """
     question = inputs.filled()
     found = layout(question)
-    n, likeness = size_of(question, found), found.likeness
+    n = size_of(question, found)
+    likeness = found.likeness.at(n)
     workers = max(2, math.ceil(found.design.groups(n, found.per_worker) - 1e-9))
     rng = np.random.default_rng(question.seed)
     hits = 0
@@ -77,51 +85,65 @@ def rejections(
     icc = likeness.icc
     if isinstance(design, TwoScores):
         return _scores(design, n, workers, likeness, alpha, replicates, rng)
-    if isinstance(design, Contest) and likeness.dialogue_icc:
+    if isinstance(design, Contest) and likeness.reused and (icc or likeness.dialogue_icc):
         return _of_shared_dialogues(design, n, workers, likeness, alpha, replicates, rng)
     if not icc:
         return _independent(design, n, alpha, replicates, rng)
     if isinstance(design, TwoShares):
         half = max(2, workers // 2)
         sizes = shared_out(n, half, likeness.inequality)
-        parts = [
-            _alike(np.array([p, 1 - p]), sizes, icc, replicates, rng)[..., :1] for p in (design.share_a, design.share_b)
+        won = [
+            _alike(np.array([p, 1 - p]), sizes, icc, replicates, rng)[..., 0] for p in (design.share_a, design.share_b)
         ]
-        means = [part.sum(axis=1) / n for part in parts]
-        influence = [
-            (part - mean[:, None] * sizes[:, None]) / n * sign
-            for part, mean, sign in zip(parts, means, (1, -1), strict=True)
-        ]
-        return found_by_f(means[0] - means[1], np.concatenate(influence, axis=1), alpha)
+        return _found_difference(won[0], won[1], sizes, alpha, crossed=False)
     sizes = shared_out(n, workers, likeness.inequality)
     if isinstance(design, OneShare):
-        chances, scores, null = np.array([design.share, 1 - design.share]), np.array([[1.0], [0.0]]), design.baseline
-    else:
-        assert isinstance(design, Contest)
-        chosen, chances = patterns(design)
-        scores, null = chosen[:, :-1] - chosen[:, -1:], 0.0
-    sums = _alike(chances, sizes, icc, replicates, rng) @ scores
-    mean = sums.sum(axis=1) / n
-    return found_by_f(mean - null, (sums - mean[:, None] * sizes[:, None]) / n, alpha)
+        chances = np.array([design.share, 1 - design.share])
+        return _found_share(_alike(chances, sizes, icc, replicates, rng)[..., 0], sizes, design.baseline, alpha)
+    assert isinstance(design, Contest)
+    chosen, chances = patterns(design)
+    sums = _alike(chances, sizes, icc, replicates, rng) @ chosen
+    return _found_lead(sums[..., 0] - sums[..., 1], alpha) if design.df == 1 else _found_among(sums, alpha)
 
 
-def found_by_f(difference: Floats, influence: Floats, alpha: float) -> Flags:
-    """The clustered test of many studies: CR1 t with G−1 degrees of freedom, or Hotelling's F of several differences.
+def _found_lead(leads: Floats, alpha: float) -> Flags:
+    """Of two models: is the sum of the workers' leads (studies × workers) other than 0?"""
+    return np.array([sign_flip_p_value(study) < alpha for study in leads], dtype=bool)
 
-    ``difference``: studies × differences, against 0; ``influence``: studies × workers × differences, what each worker
-    adds to the error. As in the report: where all workers agree on a difference, the exact sign-flip test decides; where
-    they agree on one of several, there is no test, and nothing is found.
+
+def _found_among(chosen: Floats, alpha: float) -> Flags:
+    """Of several models, chosen so often by each worker (studies × workers × models): are some chosen more often?"""
+    deviations = chosen - chosen.mean(axis=-1, keepdims=True)
+    draws = max(JOINT_DRAWS, math.ceil(50 / alpha) - 1)
+    return np.array([joint_sign_flip_p(study, draws=draws) < alpha for study in deviations])
+
+
+def _found_difference(sums_a: Numbers, sums_b: Numbers, sizes: Ints, alpha: float, *, crossed: bool) -> Flags:
+    """Of two models rated one at a time, with these sums (studies × workers): do their means differ?
+
+    ``sizes``: observations of each worker, of both models where the same workers rate both (``crossed``), else of one.
     """
-    groups, df = influence.shape[1], influence.shape[2]
-    covariance = groups / (groups - 1) * np.einsum("rwi,rwj->rij", influence, influence)
-    widths = np.linalg.eigvalsh(covariance)
-    agreed = widths[:, 0] <= np.maximum(widths[:, -1] * df * np.finfo(float).eps, SURELY**2)
-    safe = np.where(agreed[:, None, None], np.eye(df), covariance)
-    t2 = np.einsum("ri,ri->r", difference, np.linalg.solve(safe, difference[..., None])[..., 0])
-    f = t2 * (groups - df) / (df * (groups - 1))
-    flipped = (np.abs(difference[:, 0]) > SURELY) & (df == 1) & (2.0 ** (1 - groups) <= alpha)
-    reject: Flags = np.where(agreed, flipped, f > fdtri(df, groups - df, 1 - alpha))
-    return reject
+    n = sizes.sum()
+    means = [sums.sum(axis=1, keepdims=True) / n for sums in (sums_a, sums_b)]
+    difference, weights = means[0] - means[1], sizes / n
+    parts = [(sums - mean * sizes) / n for sums, mean in zip((sums_a, sums_b), means, strict=True)]
+    if crossed:
+        return _found_lead(parts[0] - parts[1] + difference * weights, alpha)
+    sides = np.concatenate([parts[0], -parts[1]], axis=1) + difference * np.concatenate([weights, weights]) / 2
+    return _found_lead(sides, alpha)
+
+
+def _found_share(won: Ints, sizes: Ints, baseline: float, alpha: float) -> Flags:
+    """Of one model, found good so often by each worker (studies × workers): is its rate other than the baseline?"""
+    by_signs = np.full(len(won), NEAR <= baseline <= 1 - NEAR)
+    by_signs &= (won * sizes[0] != won[:, :1] * sizes).any(axis=1)  # where all workers agree, there is nothing to flip
+    found = np.zeros(len(won), dtype=bool)
+    found[by_signs] = _found_lead(won[by_signs] - baseline * sizes, alpha)
+    found[~by_signs] = [
+        float(extreme_rate_test(ClusteredRate.of(study, sizes), [baseline]).p_values[0]) < alpha
+        for study in won[~by_signs]
+    ]
+    return found
 
 
 def shared_out(n: int, workers: int, inequality: float = 0.0) -> Ints:
@@ -178,27 +200,33 @@ def _of_shared_dialogues(
     dialogues = shared_out(n, max(2, round(n / likeness.per_dialogue)))
     codes += [rng.permutation(np.repeat(np.arange(len(dialogues)), dialogues)) for _ in range(likeness.sides)]
     leads = _ordered_leads(design, codes, likeness, replicates, rng)
-    return found_by_both(leads, codes, alpha)
+    return _found_by_both(leads, codes, alpha)
 
 
-def found_by_both(leads: Floats, codes: list[Ints], alpha: float) -> Flags:
-    n = leads.shape[1]
-    mean = leads.mean(axis=1)
-    influence = (leads - mean[:, None]) / n
-    total = -(len(codes) - 1) * (influence**2).sum(axis=1) * n / (n - 1)
-    floor, df = np.zeros(len(mean)), np.inf
-    for code in codes:
-        order = np.argsort(code, kind="stable")
-        starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-        sums = np.add.reduceat(influence[:, order], starts, axis=1)
-        groups = sums.shape[1]
-        variance = groups / (groups - 1) * (sums**2).sum(axis=1)
-        sizes = np.bincount(code)
-        df = min(df, sizes.sum() ** 2 / (sizes**2).sum() - 1)
-        total += variance
-        floor = np.maximum(floor, variance)
-    t = mean / np.sqrt(np.maximum(total, floor))
-    return np.asarray(np.abs(t) > stdtrit(df, 1 - alpha / 2))
+def _found_by_both(leads: Floats, codes: list[Ints], alpha: float) -> Flags:
+    """Is the share won of the decided judgements other than one half, by worker and dialogue?
+
+    ``leads``: studies × judgements; ``codes``: the worker and the dialogues of each judgement.
+    """
+    decided = leads != 0
+    total = np.maximum(decided.sum(axis=1), 1)
+    shares = (leads > 0).sum(axis=1) / total
+    influence = ((leads > 0) - shares[:, None] * decided) / total[:, None]
+    error = two_way_error(influence, codes)
+    null_error = error * 0.5 / np.sqrt(np.clip(shares * (1 - shares), 1e-9, None))
+    fewest = np.min([_effective_clusters(decided, code) for code in codes], axis=0)
+    t = (shares - 0.5) / np.where(null_error > 0, null_error, np.inf)
+    found: Flags = 2 * stdtr(np.maximum(fewest - 1, 1), -np.abs(t)) < alpha
+    return found
+
+
+def _effective_clusters(decided: Flags, codes: Ints) -> Floats:
+    """(Σn)²/Σn² of each study."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    sizes = np.add.reduceat(decided[:, order].astype(float), starts, axis=1)
+    numbers: Floats = sizes.sum(axis=1) ** 2 / np.maximum((sizes**2).sum(axis=1), 1e-9)
+    return numbers
 
 
 def _ordered_leads(
@@ -230,6 +258,7 @@ def _thresholds(design: Contest) -> tuple[float, float]:
     return float(ndtri(design.discordance - won)), float(ndtri(1 - won))
 
 
+@lru_cache
 def _latent(ends: tuple[float, float], icc: float) -> float:
     """Share of the score's variance with which leads are as alike as ``icc`` says."""
     nodes, weights = normal_nodes()
@@ -293,15 +322,13 @@ def _scores(
     effects = rng.standard_normal((2, replicates, len(sizes))) * math.sqrt(icc) * sizes
     sums = effects + rng.standard_normal((2, replicates, len(sizes))) * np.sqrt((1 - icc) * sizes)
     sums[0] += design.distance * sizes
-    means = sums.sum(axis=-1, keepdims=True) / n
-    influence = (sums - means * sizes) / n
-    return found_by_f((means[0] - means[1]), (influence[0] - influence[1])[..., None], alpha)
+    return _found_difference(sums[0], sums[1], sizes, alpha, crossed=True)
 
 
 def _batches(replicates: int, n: int, workers: int, found: Layout) -> list[int]:
     """Sizes that sum to ``replicates``, so that no array fills the memory."""
     design, likeness = found.design, found.likeness
-    each = (isinstance(design, TwoScores) and not likeness.icc) or likeness.dialogue_icc
+    each = (isinstance(design, TwoScores) and not likeness.icc) or likeness.reused
     kinds = len(patterns(design)[1]) if isinstance(design, Contest) else 2
     size = max(1, min(replicates, _CELLS_AT_ONCE // (2 * n if each else workers * kinds)))
     return [min(size, replicates - start) for start in range(0, replicates, size)]
@@ -311,7 +338,7 @@ def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: i
     from parlai_humaneval.statistics.shares import wilson_interval
 
     low, high = wilson_interval(hits, replicates) or (None, None)
-    missed = high is not None and high < question.power
+    missed = high is not None and high < question.power - SHORT
     note = f"the simulated power misses the {question.power:.0%} that were asked for"
     return Result(
         name="simulated power",
@@ -320,8 +347,11 @@ def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: i
         ci_high=high,
         n=replicates,
         method="share of simulated studies that find the gap, Wilson interval (Monte Carlo error only)",
-        assumptions=("workers give about equally many judgements", "answers of a worker are alike as the ICC says"),
-        source="beta-binomial (Dirichlet-multinomial) workers; clustered test after Cameron & Miller 2015",
+        assumptions=(
+            "workers are as unequal as asked for",
+            "answers of a worker, and of a dialogue, are alike as their ICC says",
+        ),
+        source="beta-binomial (Dirichlet-multinomial) workers, or ordered probit of workers and dialogues",
         notes=(note,) if missed else (),
         details={
             "seed": question.seed,

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES
 from parlai_humaneval.planning.collecting import Collection, collection
 from parlai_humaneval.planning.designs import (
     Contest,
@@ -126,16 +127,16 @@ def plan_study(inputs: PlanInputs) -> Plan:
         tests=found.tests,
         alpha_per_test=found.alpha,
         per_worker=found.per_worker,
-        design_effect=found.likeness.effect,
+        design_effect=found.likeness.at(n).effect,
         effective_workers=found.design.groups(n, found.per_worker) / found.likeness.workers_an_effective_one,
         test=found.design.test,
-        analysis=analysis_words(found.design, question),
+        analysis=analysis_words(found, question),
         exact_first=first,
         exact_always=always,
         power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
         pairs=_pairs(inputs, question),
         best_reuse=_best_reuse(question, found),
-        sources=plan_sources(question, found.design),
+        sources=plan_sources(question, found),
         inputs=question.model_dump(mode="json"),
     )
     headline, notes = plan_notes(question, found, plan.model_dump(), collected)
@@ -146,7 +147,8 @@ _REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
 
 def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
-    """The cheapest of :data:`_REUSES` and what was asked for; of equal cost the one with more dialogues.
+    """The cheapest of :data:`_REUSES` and what was asked for, of equal cost the one with more dialogues; None where
+    dialogues do not differ, or all would be too few.
 
     Judgements that share a dialogue say less, and dialogues cost something: the optimum of the sum of both is where a
     dialogue more costs as much as it saves of judgements.
@@ -158,8 +160,10 @@ def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
         other = question.model_copy(update={"reuse": reuse})
         planned = layout(other)
         n = size_of(other, planned)
-        plans.append({"reuse": reuse, "n_judgements": n * planned.sets, **_numbers(collection(other, n, planned.sets))})
-    return min(plans, key=lambda plan: plan["cost"])
+        if n / planned.likeness.at(n).per_dialogue >= LEAST_DIALOGUES:
+            numbers = _numbers(collection(other, n, planned.sets))
+            plans.append({"reuse": reuse, "n_judgements": n * planned.sets, **numbers})
+    return min(plans, key=lambda plan: plan["cost"], default=None)
 
 
 def size_of(question: PlanInputs, found: Layout) -> int:

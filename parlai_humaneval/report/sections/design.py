@@ -96,7 +96,7 @@ class MeasureRow(Row):
 class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
-    ``clustered``: the mean gap, tested against 0 with CR1 by worker.
+    ``clustered``: the mean gap, tested against 0 by worker, with its CR1 standard error.
     ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
     worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give about that ratio.
@@ -272,8 +272,9 @@ METHODS = (
     Method(
         name="Smallest detectable gap",
         text="The true gap between two models that a two-sided test at .05 would find with power .8, from the standard "
-        "error seen in these data: clustered by worker (CR1 t, workers − 1 degrees of freedom), and beside it as if all "
-        "answers were independent. It says what the study could show, not how sure a gap is that was found.",
+        "error seen in these data: clustered by worker (CR1, t with effective workers − 1 degrees of freedom, whose power "
+        "the sign-flip test has, too), and beside it as if all answers were independent. It says what the study could "
+        "show, not how sure a gap is that was found.",
         source="Bloom 1995",
     ),
 )

@@ -45,6 +45,7 @@ from parlai_humaneval.statistics.correlation import (
     kendall_tau_b,
     rater_pairs,
 )
+from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
 from parlai_humaneval.statistics.crowd_time import (
     ChunkVariability,
     TimeToSignificance,
@@ -79,7 +80,6 @@ from parlai_humaneval.statistics.pair_wins import (
     first_shown,
     model_wins,
     oriented,
-    two_way_share,
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.rank_stability import (
@@ -251,6 +251,9 @@ __all__ = [
     "count_dialogues",
     "counted_comparisons",
     "criteria_correlations",
+    "crossed_difference",
+    "crossed_mean",
+    "crossed_share",
     "crossing",
     "cumulative_time",
     "design_effect",

@@ -23,7 +23,7 @@ from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.likeness import Likeness, normal_nodes
 from parlai_humaneval.planning.power import rejected_counts
 from parlai_humaneval.planning.study_plan import size_of
-from parlai_humaneval.statistics.crossed import two_way_error
+from parlai_humaneval.statistics.crossed import cluster_totals, two_way_errors
 from parlai_humaneval.statistics.extreme_rates import NEAR, ClusteredRate, extreme_rate_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_p_value
@@ -212,21 +212,13 @@ def _found_by_both(leads: Floats, codes: list[Ints], alpha: float) -> Flags:
     total = np.maximum(decided.sum(axis=1), 1)
     shares = (leads > 0).sum(axis=1) / total
     influence = ((leads > 0) - shares[:, None] * decided) / total[:, None]
-    error = two_way_error(influence, codes)
+    error = two_way_errors(influence, codes)
     null_error = error * 0.5 / np.sqrt(np.clip(shares * (1 - shares), 1e-9, None))
-    fewest = np.min([_effective_clusters(decided, code) for code in codes], axis=0)
+    sizes = [cluster_totals(decided.astype(float), code) for code in codes]
+    fewest = np.min([each.sum(axis=1) ** 2 / np.maximum((each**2).sum(axis=1), 1e-9) for each in sizes], axis=0)
     t = (shares - 0.5) / np.where(null_error > 0, null_error, np.inf)
     found: Flags = 2 * stdtr(np.maximum(fewest - 1, 1), -np.abs(t)) < alpha
     return found
-
-
-def _effective_clusters(decided: Flags, codes: Ints) -> Floats:
-    """(Σn)²/Σn² of each study."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    sizes = np.add.reduceat(decided[:, order].astype(float), starts, axis=1)
-    numbers: Floats = sizes.sum(axis=1) ** 2 / np.maximum((sizes**2).sum(axis=1), 1e-9)
-    return numbers
 
 
 def _ordered_leads(

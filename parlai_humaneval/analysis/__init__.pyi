@@ -2,6 +2,7 @@
 
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.pilot import Pilot, pilot_of
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -193,6 +194,7 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
+    "Pilot",
     "Plan",
     "PlanError",
     "PlanInputs",
@@ -303,6 +305,7 @@ __all__ = [
     "pair_combo",
     "percent_agreement",
     "permutation_logrank_test",
+    "pilot_of",
     "plackett_luce",
     "plan_study",
     "print_document",

@@ -68,6 +68,7 @@ def facts_of(
         raters=_raters(tables, options, task),
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
+        repeats=list(tables.repeats),
         notes=list(notes),
         seed=options.seed,
         draws=options.draws,

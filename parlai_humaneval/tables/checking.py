@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import TableError, TableName, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
 from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.schema import TIE
 from parlai_humaneval.techniques import picking
@@ -101,7 +101,8 @@ def _not_turned_round(frame: pd.DataFrame) -> None:
         "model_a",
         frame["model_a"],
         both,
-        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them",
+        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them. "
+        f"{HOW_REPEATS}",
     )
 
 

@@ -16,6 +16,8 @@ from parlai_humaneval.tables.checking import check_rules, with_dialogues
 from parlai_humaneval.tables.columns import (
     TABLE_DESCRIPTIONS,
     TABLES,
+    Repeated,
+    Repeats,
     TableError,
     TableName,
     Tables,
@@ -24,6 +26,7 @@ from parlai_humaneval.tables.columns import (
     typed,
 )
 from parlai_humaneval.tables.raters import rater_kinds
+from parlai_humaneval.tables.repeats import settled
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
@@ -105,11 +108,17 @@ def _present(folder: Path) -> list[Path]:
     return [*tables, readme] if foreign else tables
 
 
-def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
+def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
     A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
     dialogues without their ids counts as one of two dialogues of its own item (:func:`.checking.with_dialogues`).
+
+    Args:
+        directory: with the files.
+        format: which files to read, where both formats are there.
+        repeats: which of the answers count that a worker gave to the same (:func:`.repeats.settled`); None: such tables
+            are refused.
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
@@ -120,7 +129,11 @@ def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
     found = {name: _find(directory, name, format) for name in get_args(TableName)}
     if not any(found.values()):
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
-    return Tables(**{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()})
+    read = {
+        name: (from_rows(name, []), ()) if path is None else _read(name, path, repeats) for name, path in found.items()
+    }
+    told = tuple(one for _, of_table in read.values() for one in of_table)
+    return Tables(**{name: frame for name, (frame, _) in read.items()}, repeats=told)
 
 
 def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
@@ -131,17 +144,19 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
     return paths[0] if paths else None
 
 
-def _read(name: TableName, path: Path) -> pd.DataFrame:
+def _read(name: TableName, path: Path, repeats: Repeats | None) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
     frame = read_frame(path)
     if frame.empty:
-        return from_rows(name, [])
+        return from_rows(name, []), ()
     try:
-        table = typed(name, frame)
+        table, told = settled(name, typed(name, frame), repeats)
         check_unique(name, table)
         check_rules(name, table)
     except TableError as error:
         raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
-    return with_dialogues(table) if name == "comparisons" else table
+    if told:
+        table = table.reset_index(drop=True)
+    return (with_dialogues(table) if name == "comparisons" else table), told
 
 
 def _others(error: TableError) -> str:

@@ -28,6 +28,7 @@ from parlai_humaneval.statistics.agreement import (
     percent_agreement,
     rating_counts,
 )
+from parlai_humaneval.statistics.best_set import BestSet, best_of_means, best_set
 from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import (
     ClusterSums,
@@ -126,6 +127,7 @@ from parlai_humaneval.statistics.strengths.tables import (
     bradley_terry,
     comparison_strengths,
     plackett_luce,
+    pooled_turn_strengths,
     turn_strengths,
 )
 from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
@@ -184,6 +186,7 @@ from parlai_humaneval.tables.from_records import Tables, tables
 
 __all__ = [
     "COLUMNS",
+    "BestSet",
     "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
@@ -219,6 +222,8 @@ __all__ = [
     "TurnWeights",
     "answers_in_time",
     "anytime_p_values",
+    "best_of_means",
+    "best_set",
     "binomial_p",
     "binomial_p_values",
     "binomial_power",
@@ -308,6 +313,7 @@ __all__ = [
     "pilot_of",
     "plackett_luce",
     "plan_study",
+    "pooled_turn_strengths",
     "print_document",
     "print_summary",
     "rank_clusters",

@@ -2,6 +2,7 @@
 
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.pilot import Pilot, pilot_of
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -197,6 +198,7 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
+    "Pilot",
     "Plan",
     "PlanError",
     "PlanInputs",
@@ -310,6 +312,7 @@ __all__ = [
     "paired_superiority",
     "percent_agreement",
     "permutation_logrank_test",
+    "pilot_of",
     "plackett_luce",
     "plan_study",
     "pooled_turn_strengths",

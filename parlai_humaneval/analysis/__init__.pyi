@@ -91,7 +91,7 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest
-from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, spent_by_unit
+from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, left_open, spent_by_unit
 from parlai_humaneval.statistics.regression import TurnWeights, ols, turn_rates, weigh_turns
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result, results_table
@@ -281,6 +281,7 @@ __all__ = [
     "krippendorff_alpha",
     "label_winner",
     "leave_one_out",
+    "left_open",
     "likert_groups",
     "lin",
     "lin_pooled",

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.clustered import Limits
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
-from parlai_humaneval.statistics.means import Limits, t_test
+from parlai_humaneval.statistics.means import t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.win_rates import effective_win_test
@@ -123,7 +124,7 @@ def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.
     >>> from parlai_humaneval.tables.example import example_tables
     >>> group = likert_groups(example_tables())[0]
     >>> print(mean_rating(group, group.models[0]))
-    engaging of ada: 3.875, 95% interval 3.177 to 4.573, n = 8 [CR1 t, clustered by worker]
+    engaging of ada: 3.875, 95% interval 3.000 to 4.667, n = 8 [sign-flip test, clustered by worker]
     """
     name = f"{group.criterion} of {model.model}"
     return crossed_mean(model.values, model.workers, model.dialogues, name=name, limits=group.limits, level=level)
@@ -160,8 +161,8 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     >>> group = likert_groups(example_tables())[0]
     >>> pair = rated_pairs(group)[0]
     >>> print(pair.difference)
-    engaging of ada − bob: 0.500, 95% interval -1.048 to 2.048, statistic 0.764, p = .47, Holm p = .47, n = 16 [CR1
-    t, clustered by worker]
+    engaging of ada − bob: 0.500, 95% interval -1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
+    [sign-flip test, clustered by worker]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
     families = [group.family] * len(pairs)

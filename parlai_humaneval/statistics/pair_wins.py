@@ -269,8 +269,8 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     >>> from parlai_humaneval.tables.example import example_tables
     >>> rows = oriented(counted_comparisons(example_tables()))
     >>> print(first_shown(rows))
-    the one shown first won: 0.562, 95% interval 0.377 to 0.748, statistic 0.798, p = .45, n = 32 [CR1 t, clustered
-    by worker]
+    the one shown first won: 0.562, 95% interval 0.375 to 0.750, statistic 0.798, p = .69, n = 32 [sign-flip test,
+    clustered by worker]
     """
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)

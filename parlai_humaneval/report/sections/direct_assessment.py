@@ -47,6 +47,7 @@ from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
+from parlai_humaneval.statistics.rater_time import left_open
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
@@ -131,7 +132,8 @@ class WorkerCount(Part):
 class DialogueCount(Part):
     """Rated dialogues without the degraded model's, and how long one took (mean minutes); None: not known.
 
-    ``passed`` and ``failed``: of workers who passed the check, and who did not.
+    ``passed`` and ``failed``: of workers who passed the check, and who did not. ``trimmed``: without the ``n_cut``
+    dialogues whose page was left open.
     """
 
     total: int
@@ -139,6 +141,10 @@ class DialogueCount(Part):
     minutes: Score
     minutes_passed: Score
     minutes_failed: Score
+    n_cut: int
+    trimmed_minutes: Score
+    trimmed_minutes_passed: Score
+    trimmed_minutes_failed: Score
 
 
 class PairRow(Row):
@@ -453,22 +459,31 @@ def _left_out(data: Assessed) -> list[str]:
 
 
 def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known."""
+    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known.
+
+    ``left_open``: whether the page was, rather than that somebody worked so long.
+    """
     rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
     known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
     whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
+    whole["left_open"] = left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan))
     return whole
 
 
 def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
     models = timed[~timed["degraded"].to_numpy(dtype=bool)]
     passed = models["passed"].to_numpy(dtype=bool)
+    worked = ~models["left_open"].to_numpy(dtype=bool)
     return DialogueCount(
         total=len(models),
         passed=int(passed.sum()) if data.checked else None,
         minutes=_minutes(models),
         minutes_passed=_minutes(models[passed]) if data.checked else None,
         minutes_failed=_minutes(models[~passed]) if data.checked else None,
+        n_cut=int((~worked).sum()),
+        trimmed_minutes=_minutes(models[worked]),
+        trimmed_minutes_passed=_minutes(models[worked & passed]) if data.checked else None,
+        trimmed_minutes_failed=_minutes(models[worked & ~passed]) if data.checked else None,
     )
 
 
@@ -724,9 +739,9 @@ def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
     failed = None if workers.passed is None else workers.total - workers.passed
     lost = None if dialogues.passed is None else dialogues.total - dialogues.passed
     parts = (
-        ("all", workers.total, dialogues.total, dialogues.minutes),
-        ("passed", workers.passed, dialogues.passed, dialogues.minutes_passed),
-        ("failed", failed, lost, dialogues.minutes_failed),
+        ("all", workers.total, dialogues.total, dialogues.trimmed_minutes),
+        ("passed", workers.passed, dialogues.passed, dialogues.trimmed_minutes_passed),
+        ("failed", failed, lost, dialogues.trimmed_minutes_failed),
     )
     rows: list[dict[str, Cell]] = [
         {
@@ -738,6 +753,10 @@ def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
         for name, n_workers, n_dialogues, minutes in parts
     ]
     note = "Dialogues with the degraded model are not counted."
+    if dialogues.n_cut:
+        note += (
+            f" The time of {counted(dialogues.n_cut, 'dialogue')} whose page was left open is left out of the means."
+        )
     return row_table("direct_assessment_workers", "Workers and dialogues", _WORKERS, rows, (note,))
 
 
@@ -854,7 +873,8 @@ _CHECK = Method(
     name="Worker check",
     text="One-sided rank-sum test that the worker rates the degraded model lower than the others, all of the worker's "
     "ratings together, on the criteria where more is better. Passed at p < .05; who gives one and the same rating "
-    "throughout does not pass.",
+    "throughout does not pass. p is exact for up to 20 ratings a side without ties, else the paper's normal approximation "
+    "with correction for ties.",
     source=f"{PAPER}, §3.2",
 )
 _SCORES = (

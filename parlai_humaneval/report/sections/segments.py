@@ -52,6 +52,7 @@ from parlai_humaneval.statistics.spotting import (
     Unit,
     bootstrap_ranks,
     bot_contests,
+    equal_weights,
     judged_segments,
     ranking_stability,
 )
@@ -66,6 +67,7 @@ from parlai_humaneval.statistics.survival.tests import (
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 PAPER = "Deriu et al. 2020"
@@ -122,8 +124,9 @@ class SpeakerRow(LabelCount):
 
 
 class ModelRow(SpeakerRow):
-    """A bot. ``win_rate`` (Eq. 1) is over decided segments against other bots, ``ties`` are left out of it; clustered by
-    worker and dialogue, tested against one half.
+    """A bot. ``win_rate``: the mean over its opponents of the rates of Eq. 1, as the paper ranks; ``win_rate_pooled``:
+    all decided segments against other bots together, so that an opponent counts as often as they met. ``ties`` are left
+    out of both; clustered by worker and dialogue, tested against one half.
 
     ``rank_low`` to ``rank_high`` and ``cluster`` (1: best) are the paper's: TrueSkill over resamples of segments, central
     range; ``rank_low_shortest`` and ``rank_high_shortest`` their shortest range. ``rank``, ``rank_low_workers``,
@@ -131,13 +134,20 @@ class ModelRow(SpeakerRow):
     bot that met no other.
     """
 
-    FROM = published(SpeakerRow.FROM, ends("win_rate", "win_rate"), p_clustered="win_rate.p_value")
+    FROM = published(
+        SpeakerRow.FROM,
+        ends("win_rate", "win_rate"),
+        ends("win_rate_pooled", "win_rate_pooled", "win_rate_pooled"),
+        p_clustered="win_rate.p_value",
+        p_clustered_pooled="win_rate_pooled.p_value",
+    )
 
     wins: int
     losses: int
     ties: int
     tie_share: float | None
     win_rate: Result | None
+    win_rate_pooled: Result | None
     rank_low: int | None = None
     rank_high: int | None = None
     cluster: int | None = None
@@ -392,7 +402,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         setting=setting,
         metric=metric,
         n_segments=len(segments),
-        n_dialogues=int(labelled["dialogue_id"].nunique()),
+        n_dialogues=int(dialogue_ids(labelled).nunique()),
         n_workers=int(labelled["worker_id"].nunique()),
         unfinished=len(rows.drop_duplicates(list(SEGMENT))) - len(segments),
         lengths=sorted(int(k) for k in labelled["k"].unique()),
@@ -484,10 +494,17 @@ def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) 
     is_a, is_b = ((contests[name] == speaker.model).to_numpy(dtype=bool) for name in ("model_a", "model_b"))
     met = contests[is_a | is_b]
     lead = np.where(is_a, 1, -1)[is_a | is_b] * met["lead_a"].to_numpy(dtype=np.int64)
-    rate = share(lead > 0, lead != 0, met, f"win rate of {speaker.model}", options.level) if len(met) else None
+    rate = pooled = None
+    if len(met):
+        name, decided = f"win rate of {speaker.model}", (lead != 0).astype(float)
+        pooled = share(lead > 0, decided, met, f"{name}, pooled", options.level)
+        weights = equal_weights(np.where(is_a, contests["model_b"], contests["model_a"])[is_a | is_b], decided)
+        rate = share(weights * (lead > 0), weights, met, f"{name}, mean over opponents", options.level)
     wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
     tie_share = ties / len(met) if len(met) else None
-    return ModelRow(**dict(speaker), wins=wins, losses=losses, ties=ties, tie_share=tie_share, win_rate=rate)
+    return ModelRow(
+        **dict(speaker), wins=wins, losses=losses, ties=ties, tie_share=tie_share, win_rate=rate, win_rate_pooled=pooled
+    )
 
 
 def _resampled(contests: pd.DataFrame, playing: list[str], unit: Unit, options: Options) -> Ints:
@@ -584,7 +601,10 @@ def feature_rows(rows: pd.DataFrame, family: Family, options: Options) -> list[F
 def _features(rows: pd.DataFrame, model: str, options: Options) -> Iterator[FeatureRow]:
     asked = [name for name in FEATURES if rows[name].notna().any()]
     known = rows[rows[asked].notna().all(axis=1).to_numpy(dtype=bool)]
-    clusters = {name: known[f"{name}_id"].to_numpy(dtype=object) for name in ("worker", "dialogue")}
+    clusters = {
+        name: ids.to_numpy(dtype=object)
+        for name, ids in (("worker", known["worker_id"]), ("dialogue", dialogue_ids(known)))
+    }
     fit = cloglog_cox(
         known["k"].to_numpy(dtype=float),
         (known["label"] == "bot").to_numpy(dtype=float),
@@ -656,7 +676,7 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
         setting=analysis.setting,
         metric=analysis.metric,
         question=WINS if lines else "who is taken for a person",
-        what="win rate against other bots, ties left out" if lines else "taken for a person",
+        what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=headline,
         models=lines or taken,
         pairs=[pair.line() for pair in analysis.pairs],
@@ -693,7 +713,10 @@ def _of_people(analysis: Analysis) -> str:
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
     basis = clusters_words(best.win_rate, analysis.n_workers)
-    first = f"{best.model} wins {_share(best.win_rate)} of its decided segments against other bots ({basis})"
+    both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
+    pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
+    wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
+    first = f"{wins}, in the mean over the other bots ({pooled}{basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
         return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
@@ -823,6 +846,8 @@ _LABELS: Labels = {
     "unsure": ("Unsure", "count"),
     "bot": ("Bot", "count"),
     "taken_for_human": ("Taken for human", "share"),
+    "win_rate": ("Win rate, mean over opponents", "share"),
+    "win_rate_pooled": ("Win rate, pooled", "share"),
     "wins": ("Wins", "count"),
     "losses": ("Losses", "count"),
     "p_clustered": ("p (clustered)", "p"),
@@ -856,8 +881,8 @@ _LABELS: Labels = {
     "median_seconds": ("Median time", "seconds"),
 }
 _MODELS = columns(
-    "model n human unsure bot taken_for_human wins losses ties win_rate ci_low ci_high p_clustered ranks cluster "
-    "ranks_workers cluster_workers",
+    "model wins losses ties win_rate ci_low ci_high win_rate_pooled win_rate_pooled_low win_rate_pooled_high p_clustered "
+    "n human unsure bot taken_for_human ranks cluster ranks_workers cluster_workers",
     _LABELS,
 )
 _LENGTHS = columns(
@@ -878,7 +903,12 @@ _TESTS = columns(
 _FEATURES = columns(
     "model feature win_rate ci_low ci_high effect effect_low effect_high p_clustered p_clustered_holm p_dialogue "
     "p_value p_holm",
-    {**_LABELS, "p_value": ("p (the paper's)", "p"), "p_holm": ("p (the paper's), Holm", "p")},
+    {
+        **_LABELS,
+        "win_rate": ("Win rate", "share"),
+        "p_value": ("p (the paper's)", "p"),
+        "p_holm": ("p (the paper's), Holm", "p"),
+    },
 )
 _STABILITY = columns("left_out dialogues stability as_all", _LABELS)
 _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "text"), "n": ("Segments", "count")})
@@ -887,8 +917,8 @@ _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "te
 def _tables(analysis: Analysis) -> Iterator[DataTable]:
     """The tables that the paper prints, and more; some may have no rows."""
     note = (
-        "Win rate: of decided segments against other bots; clustered by worker and dialogue, p against one half, not "
-        "corrected."
+        "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: of "
+        "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
     )
     speakers = [_with_ranks(row) for row in analysis.speakers]
     yield row_table("models", "Bots, best first, and people", _MODELS, speakers, (note,))
@@ -1073,7 +1103,9 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
     yield Method(
         name="Win rate",
         text="Wins / (wins + losses) over segments of two different bots (Eq. 1): the better label wins, human > "
-        "unsure > bot; ties are left out, and counted beside. χ² of wins against losses is the paper's and takes "
+        "unsure > bot; ties are left out, and counted beside. A bot's win rate is the mean of these rates over its "
+        "opponents, as in the paper (Table 1), each of them with the same weight; pooled, all its segments have the same "
+        "weight, so that opponents whom it met more often count more. χ² of wins against losses is the paper's and takes "
         f"all segments for independent; intervals ({section.level:.0%}) and clustered p are CR1 t over workers.",
         source=f"{PAPER}, §3.2",
     )

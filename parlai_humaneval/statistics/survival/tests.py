@@ -243,13 +243,13 @@ def clustered_score_test(
     >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
     >>> group = ['ada'] * 9 + ['bob'] * 9
     >>> print(clustered_score_test(k, spotted, group, list('abcdef' * 3)))
-    survival: -1.198, 95% interval -1.684 to -0.711, statistic -6.330, p = .001, n = 18 [score test, CR1 t,
+    survival: -1.198, 95% interval -1.988 to -0.803, statistic -6.330, p = .031, n = 18 [score test, sign-flip test,
     clustered by worker]
     """
     scores = sun_scores(k, spotted, group)
     nothing = scores.why_nothing
     if nothing:
-        base = _chi_square(0.0, 0.0, scores, name, f"score test, CR1 t, clustered by {cluster}")
+        base = _chi_square(0.0, 0.0, scores, name, f"score test, sign-flip test, clustered by {cluster}")
         return base.but(statistic=None, level=level)
     names = np.asarray(clusters, dtype=object).ravel()
     if names.size != scores.score.size:

@@ -2,6 +2,7 @@
 
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.pilot import Pilot, pilot_of
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -27,6 +28,7 @@ from parlai_humaneval.statistics.agreement import (
     percent_agreement,
     rating_counts,
 )
+from parlai_humaneval.statistics.best_set import BestSet, best_of_means, best_set
 from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import (
     ClusterSums,
@@ -125,6 +127,7 @@ from parlai_humaneval.statistics.strengths.tables import (
     bradley_terry,
     comparison_strengths,
     plackett_luce,
+    pooled_turn_strengths,
     turn_strengths,
 )
 from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
@@ -183,6 +186,7 @@ from parlai_humaneval.tables.from_records import Tables, tables
 
 __all__ = [
     "COLUMNS",
+    "BestSet",
     "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
@@ -193,6 +197,7 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
+    "Pilot",
     "Plan",
     "PlanError",
     "PlanInputs",
@@ -217,6 +222,8 @@ __all__ = [
     "TurnWeights",
     "answers_in_time",
     "anytime_p_values",
+    "best_of_means",
+    "best_set",
     "binomial_p",
     "binomial_p_values",
     "binomial_power",
@@ -303,8 +310,10 @@ __all__ = [
     "pair_combo",
     "percent_agreement",
     "permutation_logrank_test",
+    "pilot_of",
     "plackett_luce",
     "plan_study",
+    "pooled_turn_strengths",
     "print_document",
     "print_summary",
     "rank_clusters",

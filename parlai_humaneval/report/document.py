@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import leading, verdict_of
+from parlai_humaneval.report.deciding import told_leader
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.wording import counted
@@ -309,8 +310,8 @@ class Document(BaseModel):
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
-        """The answers of all sections."""
-        return [summary for section in self.sections.values() for summary in section.summary()]
+        """The answers of all sections, each with who leads."""
+        return [told_leader(summary) for section in self.sections.values() for summary in section.summary()]
 
     def headline(self) -> str:
         """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""

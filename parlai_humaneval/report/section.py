@@ -76,6 +76,7 @@ class PairLine(Part):
         p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
+        met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
     """
 
     first: str
@@ -90,6 +91,7 @@ class PairLine(Part):
     differs: bool | None
     family: str
     family_tests: int
+    met: bool = True
 
     @classmethod
     def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:
@@ -114,6 +116,24 @@ class PairLine(Part):
         )
 
 
+class Best(Part):
+    """Which model leads, and which cannot be told from it, with a chance of any mistake of at most 5 %.
+
+    Attributes:
+        leader: the first of ``together``.
+        together: the models that may be the best, best first.
+        told: those that are significantly below another one.
+        untested: those of which no test could be made.
+        by: how the pairs were tested together.
+    """
+
+    leader: str
+    together: list[str]
+    told: list[str]
+    untested: list[str] = Field(default_factory=list)
+    by: str
+
+
 class Summary(Part):
     """What a section answers about one technique, setting, metric and question, for a report that begins with that.
 
@@ -125,6 +145,8 @@ class Summary(Part):
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
+        best: who leads, and who cannot be told from it; None where the section leaves that to the tests of its pairs, or
+            where there are none.
     """
 
     section: str
@@ -140,6 +162,7 @@ class Summary(Part):
     model_table: str
     pair_table: str
     remarks: list[str]
+    best: Best | None = None
 
     @field_validator("pairs")
     @classmethod

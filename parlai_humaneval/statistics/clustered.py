@@ -238,25 +238,6 @@ def _by_t(
     return p, estimate - half, estimate + half, named
 
 
-def with_t(base: Result, error: float, groups: int, null: float, cluster: str, sizes: Floats) -> Result:
-    """``base``, whose estimate is a share, with interval and test: Student's t of ``groups`` − 1 degrees of freedom.
-
-    ``sizes``: number of observations of each cluster.
-    """
-    share = base.estimate or 0.0
-    t = (share - null) / error
-    half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
-    low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
-    return base.but(
-        ci_low=low,
-        ci_high=high,
-        statistic=t,
-        p_value=float(2 * stdtr(groups - 1, -abs(t))),
-        notes=(*few_notes(groups, cluster, sizes), *cut),
-        details={**base.details, "df": groups - 1, "standard_error": error},
-    )
-
-
 def effective_clusters(sizes: npt.ArrayLike) -> float:
     """How many clusters of equal size weigh like these: (Σn)² / Σn² (Kish 1965)."""
     n = np.asarray(sizes, dtype=float)

@@ -274,13 +274,26 @@ def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
     The sum over every choice of clusterings of the CR1 variance by what they have in common, added for an odd number of
     them and taken off for an even one; not below the largest variance by one of them.
     """
+    return float(two_way_errors(influence[None], clusterings)[0])
+
+
+def two_way_errors(influence: Floats, clusterings: Sequence[Codes]) -> Floats:
+    """:func:`two_way_error` of several studies with the same clusters: ``influence`` is studies × observations."""
     variances = {
-        chosen: _variance(influence, _common([clusterings[place] for place in chosen]))
+        chosen: _variances(influence, _common([clusterings[place] for place in chosen]))
         for size in range(1, len(clusterings) + 1)
         for chosen in combinations(range(len(clusterings)), size)
     }
-    total = sum(variance if len(chosen) % 2 else -variance for chosen, variance in variances.items())
-    return float(np.sqrt(max(total, *(variances[(place,)] for place in range(len(clusterings))))))
+    signed = [variance if len(chosen) % 2 else -variance for chosen, variance in variances.items()]
+    by_one = [variances[(place,)] for place in range(len(clusterings))]
+    return np.asarray(np.sqrt(np.max([np.sum(signed, axis=0), *by_one], axis=0)))
+
+
+def cluster_totals(values: Floats, codes: Codes) -> Floats:
+    """Sums by cluster of several studies with the same clusters, numbered from 0: studies × clusters."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return np.asarray(np.add.reduceat(values[:, order], starts, axis=1))
 
 
 def _tested(
@@ -396,6 +409,7 @@ def _inside(inner: Codes, outer: Codes) -> bool:
     return bool(_common([inner, outer]).max() == inner.max())
 
 
-def _variance(influence: Floats, codes: Codes) -> float:
-    sums = np.bincount(codes, weights=influence)
-    return len(sums) / (len(sums) - 1) * float((sums**2).sum())
+def _variances(influence: Floats, codes: Codes) -> Floats:
+    totals = cluster_totals(influence, codes)
+    groups = totals.shape[1]
+    return np.asarray(groups / (groups - 1) * (totals**2).sum(axis=1))

@@ -114,8 +114,9 @@ def _present(folder: Path) -> list[Path]:
 def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
-    A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
-    dialogues without their ids counts as one of two dialogues of its own item (:func:`.checking.with_dialogues`).
+    ``directory`` may be one table, too: a file with its name, such as ``turns.csv``. A table whose file is absent comes
+    back empty; columns that are not ours pass through. A comparison of finished dialogues without their ids counts as one
+    of two dialogues of its own item (:func:`.checking.with_dialogues`).
 
     Args:
         directory: with the files.
@@ -129,7 +130,10 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
             names the file.
     """
     directory = Path(directory)
-    found = {name: _find(directory, name, format) for name in get_args(TableName)}
+    found = {
+        name: _find(directory, name, format) if directory.is_dir() else directory if directory.stem == name else None
+        for name in get_args(TableName)
+    }
     if not any(found.values()):
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
     read = {

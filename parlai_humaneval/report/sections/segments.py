@@ -422,7 +422,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
 
 def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:
     """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
-    workers, dialogues = (rows[column].to_numpy(dtype=object) for column in ("worker_id", "dialogue_id"))
+    workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
     return crossed_share(given, of, workers, [dialogues], name=name, level=level)
 
 

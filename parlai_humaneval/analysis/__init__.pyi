@@ -2,6 +2,7 @@
 
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.pilot import Pilot, pilot_of
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -45,6 +46,7 @@ from parlai_humaneval.statistics.correlation import (
     kendall_tau_b,
     rater_pairs,
 )
+from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
 from parlai_humaneval.statistics.crowd_time import (
     ChunkVariability,
     TimeToSignificance,
@@ -79,7 +81,6 @@ from parlai_humaneval.statistics.pair_wins import (
     first_shown,
     model_wins,
     oriented,
-    two_way_share,
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.rank_stability import (
@@ -196,6 +197,7 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
+    "Pilot",
     "Plan",
     "PlanError",
     "PlanInputs",
@@ -254,6 +256,9 @@ __all__ = [
     "count_dialogues",
     "counted_comparisons",
     "criteria_correlations",
+    "crossed_difference",
+    "crossed_mean",
+    "crossed_share",
     "crossing",
     "cumulative_time",
     "design_effect",
@@ -305,6 +310,7 @@ __all__ = [
     "pair_combo",
     "percent_agreement",
     "permutation_logrank_test",
+    "pilot_of",
     "plackett_luce",
     "plan_study",
     "pooled_turn_strengths",

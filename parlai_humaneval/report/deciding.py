@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.best_set import BestSet
+from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, p_words
 
@@ -134,11 +135,42 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
     return list(dict.fromkeys(f"{note[:1].upper()}{note[1:]}." for note in notes))
 
 
+def about_dialogues(results: Iterable[Result]) -> list[str]:
+    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once."""
+    few = sorted({int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None} - {0})
+    if not few:
+        return []
+    words = about_words(few[0])
+    several = f" (of some pairs {few[0]:,}, of others up to {few[-1]:,})" if len(few) > 1 else ""
+    return [f"{words[:1].upper()}{words[1:]}{several}."]
+
+
+def clusters_words(result: Result | None, workers: int) -> str:
+    """“clustered by 20 workers and 40 dialogues”, or by workers alone."""
+    basis = f"clustered by {counted(workers, 'worker')}"
+    if result is None or not is_by_both(result):
+        return basis
+    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+
+
 def deciding_p(p: float | None, p_holm: float | None) -> str:
     """“p = .011 after Holm's correction (p = .004 without)”; the one p where nothing was corrected."""
     if p is None or p_holm is None or p_words(p) == p_words(p_holm):
         return p_words(p)
     return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
+
+
+def reuse_methods(results: Iterable[Result]) -> list[Method]:
+    """How dialogues that several workers judged were allowed for; nothing where none was."""
+    if not any(is_by_both(result) for result in results):
+        return []
+    text = (
+        "Where several workers judged the same dialogue, intervals and clustered p are by worker and by dialogue: the "
+        "variance by worker, plus that by dialogue (of a comparison: of A's and of B's), minus that of both together, and "
+        "never below the largest of them; Student's t with the smallest effective number of them − 1 degrees of freedom, a "
+        "share's variance scaled to the value that is tested. Where no dialogue has several workers they are by worker."
+    )
+    return [Method(name="Dialogues judged by several workers", text=text, source=CROSSED_SOURCE)]
 
 
 NAMED = 6

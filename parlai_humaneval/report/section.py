@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.crossed import is_by_both
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
@@ -212,12 +213,17 @@ Builder = Callable[[Tables, Options], "Section | None"]
 
 
 def disagreement(
-    what: str, p_independent: float | None, p_clustered: float | None, *, corrected: bool = False
+    what: str,
+    p_independent: float | None,
+    p_clustered: float | None,
+    *,
+    corrected: bool = False,
+    together: str = "the answers of a worker",
 ) -> str | None:
     """A sentence where the test that takes every observation for independent and the clustered one disagree.
 
-    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones. None where
-    they agree, or one of them cannot be made.
+    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones; ``together``:
+    what the clustered test takes together. None where they agree, or one of them cannot be made.
     """
     if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
@@ -225,15 +231,22 @@ def disagreement(
     first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
-            f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
+            f"{what}: significant if every answer were independent ({first}), but not once {together} "
             f"are taken together ({second}). Believe the second."
         )
     return (
-        f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
-        f"worker are taken together ({second}): workers agree with each other more than chance would have it."
+        f"{what}: not significant if every answer were independent ({first}), but significant once {together} "
+        f"are taken together ({second}): workers agree with each other more than chance would have it."
     )
 
 
 def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     """The sentence of :func:`disagreement` on two results, by the p-values to go by: corrected ones where there are."""
-    return disagreement(what, paper.p_decides, clustered.p_decides, corrected=clustered.p_decides != clustered.p_value)
+    both = "the answers of a worker, and those on a dialogue,"
+    return disagreement(
+        what,
+        paper.p_decides,
+        clustered.p_decides,
+        corrected=clustered.p_decides != clustered.p_value,
+        together=both if is_by_both(clustered) else "the answers of a worker",
+    )

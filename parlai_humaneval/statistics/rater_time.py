@@ -136,8 +136,9 @@ class RaterClock:
 
 def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
     """By dialogue, worker and turn: each reply's row holds the time of its whole turn."""
-    timed = turns[turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)]
-    timed = timed.drop_duplicates(["dialogue_id", "worker_id", "turn"])
+    told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
+    names = ["dialogue_id", "worker_id", "turn"]
+    timed = turns[[*names, "technique", "setting", "seconds"]][told].drop_duplicates(names)
     timed = timed[~np.isnan(_worked(timed, STUDY))]
     keys = pd.MultiIndex.from_arrays([timed["dialogue_id"], timed["worker_id"], timed["turn"].to_numpy(dtype=float)])
     seconds: pd.Series[Any] = pd.Series(timed["seconds"].to_numpy(dtype=float), index=keys)
@@ -461,8 +462,10 @@ def _units(tables: Tables) -> Iterator[pd.DataFrame]:
     if len(tables.dialogues):
         yield _named(tables.dialogues, "dialogue")
     elif len(tables.turns):
-        first_hand = tables.turns[tables.turns["judgement_id"].isna().to_numpy(dtype=bool)]
-        yield _named(first_hand.drop_duplicates(["dialogue_id", "worker_id", "setting", "metric", "turn"]), "turn")
+        names = ["dialogue_id", "worker_id", "setting", "metric", "turn"]
+        first_hand = tables.turns["judgement_id"].isna().to_numpy(dtype=bool)
+        rows = tables.turns[[*names, "technique", "seconds"]][first_hand]
+        yield _named(rows.drop_duplicates(names), "turn")
     if len(tables.judgements):
         checks = is_set(tables.judgements, "gold")
         yield _named(tables.judgements[~checks], "judgement")

@@ -285,14 +285,10 @@ def fixed_places(turns: ChosenTurns, *, least: int = 3) -> dict[str, int]:
     """
     codes, names = pd.factorize(turns.dialogues)
     places = np.nan_to_num(turns.by_position)
-    # A turn's places as one number, the same for the same places.
-    _, pattern = (
-        np.unique(places, axis=0, return_inverse=True) if places.size else (None, np.zeros(len(codes), dtype=int))
-    )
     size = len(names)
-    first = np.full(size, -1)
-    first[codes[::-1]] = pattern.ravel()[::-1]
-    others = np.bincount(codes, weights=pattern.ravel() != first[codes], minlength=size)
+    first = np.zeros(size, dtype=int)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    others = np.bincount(codes, weights=(places != places[first[codes]]).any(axis=1), minlength=size)
     n = np.bincount(codes, minlength=size)
     fixed = (others == 0) & (n >= least) & (places.shape[1] > 1)
     return {str(name): int(count) for name, count in zip(names[fixed], n[fixed], strict=True)}

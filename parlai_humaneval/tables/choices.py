@@ -253,7 +253,7 @@ def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
 def self_comparisons(turns: pd.DataFrame) -> int:
     """Turns in which a model stood against itself, which has no winner and counts nowhere."""
     key = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn"]
-    first_hand = turns[turns["own_worker"].isna().to_numpy(dtype=bool)]
+    first_hand = turns[[*key, "model"]][turns["own_worker"].isna().to_numpy(dtype=bool)]
     twice = first_hand[first_hand.duplicated([*key, "model"]).to_numpy(dtype=bool)]
     return len(twice.drop_duplicates(key))
 

@@ -11,11 +11,13 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import (
+    about_dialogues,
     apart_words,
     best_of_set,
     clearness,
     holm_methods,
     order_words,
+    reuse_methods,
     rough_guides,
 )
 from parlai_humaneval.report.plotted import interval_figures
@@ -72,14 +74,18 @@ class ComparedRow(Row):
 class ComparedPair(WonPair, ComparedRow):
     """Two models under one metric.
 
-    ``win_rate`` and ``score`` (ties count half) are clustered by worker, ``p_sign_flip`` is of workers too;
-    ``by_dialogue``: the win rate clustered by the dialogues of A and of B. ``paper``: the binomial test. ``both_bad``:
-    None where raters could not say so.
+    ``win_rate`` and ``score`` (ties count half) are clustered by worker, and by dialogue where several workers judged the
+    same. ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues
+    of A and of B alone. ``paper``: the binomial test. ``both_bad``: None where raters could not say so.
     """
 
     FROM = published(
         WonPair.FROM,
         ends("score", "score_a", "score"),
+        worker_low="by_worker.ci_low",
+        worker_high="by_worker.ci_high",
+        p_worker="by_worker.p_value",
+        p_worker_holm="by_worker.p_decides",
         dialogue_low="by_dialogue.ci_low",
         dialogue_high="by_dialogue.ci_high",
         p_dialogue="by_dialogue.p_value",
@@ -93,6 +99,7 @@ class ComparedPair(WonPair, ComparedRow):
     both_bad: int | None
     tie_rate: float | None
     p_sign_flip: float | None
+    by_worker: Result
     by_dialogue: Result
     score: Result
 
@@ -187,8 +194,8 @@ class Comparisons(Section):
 
     def data_tables(self) -> list[DataTable]:
         notes = (
-            "Win rates leave ties out. Intervals are clustered by worker, unless another is named; each stands by itself, "
-            "not corrected for several pairs, as Holm's p are.",
+            "Win rates leave ties out. Intervals are clustered by worker, and by dialogue where several workers judged the "
+            "same, unless another is named; each stands by itself, not corrected for several pairs, as Holm's p are.",
         )
         reused = [row for row in self.reuse if row.most > 1]
         few = "The more often the same dialogues are shown, the less is known of others of the models."
@@ -215,7 +222,8 @@ class Comparisons(Section):
 
     def methods(self) -> list[Method]:
         strengths = any(model.strength is not None for model in self.models)
-        return [*_METHODS, *holm_methods(pair.win_rate for pair in self.pairs), *([_STRENGTH] if strengths else [])]
+        rates = [pair.win_rate for pair in self.pairs]
+        return [*_METHODS, *reuse_methods(rates), *holm_methods(rates), *([_STRENGTH] if strengths else [])]
 
 
 def build(tables: Tables, options: Options) -> Comparisons | None:
@@ -410,8 +418,9 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     where = group_words(pairs[0])
     for pair in pairs:
         told = results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
-        yield from (sentence for sentence in (told, _few_dialogues(pair)) if sentence)
+        yield from (sentence for sentence in (told, _by_worker_alone(pair)) if sentence)
     yield from rough_guides(pair.win_rate for pair in pairs)
+    yield from about_dialogues(pair.win_rate for pair in pairs)
     ties = sum(pair.ties for pair in pairs)
     if ties and len(pairs) > 1:
         yield f"{where}: {counted(ties, 'tie')} left out of win rates."
@@ -427,14 +436,14 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
         yield f"{where}: both were called bad {counted(bad, 'time')}; counted as ties."
 
 
-def _few_dialogues(pair: ComparedPair) -> str | None:
+def _by_worker_alone(pair: ComparedPair) -> str | None:
     """A difference of two handfuls of dialogues may be no difference of their models; p corrected over the pairs."""
-    by_worker, by_dialogue = pair.win_rate.p_decides, pair.by_dialogue.p_decides
-    if by_worker is None or by_dialogue is None or by_worker >= ALPHA or by_dialogue < ALPHA:
+    by_worker, by_both = pair.by_worker.p_decides, pair.win_rate.p_decides
+    if by_worker is None or by_both is None or by_worker >= ALPHA or by_both < ALPHA:
         return None
     return (
-        f"{pair.names()}, {group_words(pair)}: significant when the answers of a worker are taken "
-        f"together ({p_words(by_worker)}), but not when those on the same dialogue are ({p_words(by_dialogue)}): with "
+        f"{pair.names()}, {group_words(pair)}: significant of these very dialogues, when only the answers of a worker are "
+        f"taken together ({p_words(by_worker)}), but not when those on the same dialogue are too ({p_words(by_both)}): with "
         "other dialogues of the same models it might come out differently."
     )
 
@@ -490,10 +499,14 @@ _LABELS: Labels = {
     "both_bad": ("Both bad", "count"),
     "win_rate_b": ("Win rate of B", "share"),
     "p_sign_flip": ("p, sign flip", "p"),
-    "dialogue_low": ("From, by dialogue", "share"),
-    "dialogue_high": ("To, by dialogue", "share"),
-    "p_dialogue": ("p, by dialogue", "p"),
-    "p_dialogue_holm": ("p, by dialogue, Holm", "p"),
+    "worker_low": ("From, by worker alone", "share"),
+    "worker_high": ("To, by worker alone", "share"),
+    "p_worker": ("p, by worker alone", "p"),
+    "p_worker_holm": ("p, by worker alone, Holm", "p"),
+    "dialogue_low": ("From, by dialogue alone", "share"),
+    "dialogue_high": ("To, by dialogue alone", "share"),
+    "p_dialogue": ("p, by dialogue alone", "p"),
+    "p_dialogue_holm": ("p, by dialogue alone, Holm", "p"),
     "p_value": ("p, binomial (paper)", "p"),
     "p_holm": ("p, binomial, Holm", "p"),
     "score_a": ("Ties as half", "share"),
@@ -511,7 +524,8 @@ _LABELS: Labels = {
 _GROUP = columns("technique setting kind metric", _LABELS)
 _PAIRS = columns(
     "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b lead_a lead_low lead_high "
-    "p_clustered p_clustered_holm p_sign_flip dialogue_low dialogue_high p_dialogue p_dialogue_holm p_value p_holm "
+    "p_clustered p_clustered_holm p_sign_flip worker_low worker_high p_worker p_worker_holm dialogue_low dialogue_high "
+    "p_dialogue p_dialogue_holm p_value p_holm "
     "score_a score_low score_high n_workers n_dialogues",
     _LABELS,
 )

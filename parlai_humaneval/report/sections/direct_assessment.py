@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import deciding_p, holm_methods
+from parlai_humaneval.report.deciding import about_dialogues, deciding_p, holm_methods, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
@@ -46,7 +46,7 @@ from parlai_humaneval.report.views import (
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
 from parlai_humaneval.statistics.rater_time import left_open
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
@@ -68,7 +68,8 @@ Score = float | None
 
 
 class ModelRow(Row):
-    """One model, ratings turned so that more is better; ``rank``: by ``overall``, 1 the best. Clustered by worker.
+    """One model, ratings turned so that more is better; ``rank``: by ``overall``, 1 the best. Clustered by worker, and by
+    dialogue where several workers rated the same.
 
     ``overall`` and ``z`` (by criterion) are standardised by worker; ``raw_overall`` and ``raw`` stand on the slider's
     scale. ``everyone``: overall z of all workers, where those who failed the check are left out of the other numbers.
@@ -149,13 +150,14 @@ class DialogueCount(Part):
 class PairRow(Row):
     """Model A, the one with the better rank, against B by overall z.
 
-    ``difference``: clustered by worker. ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``:
-    two-sided, of both.
+    ``difference``: clustered as the scores are; ``p_worker``: by worker alone, None where that is ``p_clustered``.
+    ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``: two-sided, of both.
     """
 
     FROM = published(
         ends("difference", "difference"),
         both_tests("paper", "difference"),
+        p_worker="difference.details.p_by_worker",
         p_a_higher="a_higher.p_value",
         p_b_higher="b_higher.p_value",
     )
@@ -338,6 +340,7 @@ class DirectAssessment(Section):
         return [
             *([_CHECK] if self.workers.passed is not None else []),
             *_SCORES,
+            *reuse_methods([pair.difference for pair in self.pairs] or [row.overall for row in self.models]),
             *([_SIGNIFICANCE] if self.pairs else []),
             *holm_methods(pair.difference for pair in self.pairs),
             _CORRELATION,
@@ -519,6 +522,7 @@ def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[Opinion
     for name in sorted(unique(known["opinion"]), key=lambda name: (*OPINIONS, name).index(name)):
         is_it = known["opinion"].eq(name).to_numpy(dtype=bool)
         of_it = scored[scored["opinion"].eq(name).to_numpy(dtype=bool)]
+        z, workers, dialogues = (of_it[column].to_numpy(dtype=object) for column in ("z", "worker_id", "dialogue_id"))
         rows.append(
             OpinionRow(
                 opinion=name,
@@ -526,7 +530,7 @@ def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[Opinion
                 share=float(is_it.mean()),
                 share_passed=float(is_it[passed].mean()) if data.checked and passed.any() else None,
                 share_failed=float(is_it[~passed].mean()) if data.checked and not passed.all() else None,
-                overall=clustered_mean(of_it["z"].to_numpy(dtype=float), of_it["worker_id"], name=name, level=level),
+                overall=crossed_mean(z, workers, dialogues, name=name, level=level),
             )
         )
     return rows
@@ -625,17 +629,22 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return ""
     if not tested:
         return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
-    apart = [pair for pair in tested if pair.differs]
+    apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
         p = deciding_p(tested[0].difference.p_value, tested[0].difference.p_holm)
-        return f"they {'differ' if apart else 'cannot be told apart'} (clustered by worker; {p})"
+        return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
     if not apart:
-        return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
+        return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.difference.p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-    return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
+    return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
+
+
+def _clusters(tested: Sequence[PairRow]) -> str:
+    by_both = any(is_by_both(pair.difference) for pair in tested)
+    return "clustered by worker and dialogue" if by_both else "clustered by worker"
 
 
 def _apart(pair: PairRow) -> str:
@@ -658,7 +667,9 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
         more = counted(len(disagreeing) - NAMED, "other pair")
         yield f"The tests that take answers for independent, and the clustered ones, disagree on {more} too."
     results = [result for model in section.models for result in (model.overall, model.raw_overall)]
-    yield from sorted({f"{note[:1].upper()}{note[1:]}." for result in results if result.n for note in result.notes})
+    yield from about_dialogues(pair.difference for pair in section.pairs)
+    told = (note for result in results if result.n for note in result.notes if not note.startswith(ABOUT_THESE))
+    yield from sorted({f"{note[:1].upper()}{note[1:]}." for note in told})
 
 
 def _about_workers(section: DirectAssessment) -> Iterator[str]:
@@ -835,7 +846,7 @@ def _heats(section: DirectAssessment) -> Iterator[Figure]:
         return
     tests, models = section.significance, section.significance.models
     better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-    differ = "p that the two models differ (clustered by worker, Holm)"
+    differ = "p that the two models differ (clustered, Holm)"
     alike = "Pearson correlation of criteria over models"
     correlations = section.correlations
     yield square("direct_assessment_significance", better, models, tests.p, "p")
@@ -884,7 +895,7 @@ _SCORES = (
 _SIGNIFICANCE = Method(
     name="Significance",
     text="The paper's test: one-sided rank-sum on the overall z of dialogues, which takes them as independent. Beside "
-    "it the difference of overall z, clustered by worker.",
+    "it the difference of overall z, clustered.",
     source=f"{PAPER}, §4.2, Figure 3",
 )
 _CORRELATION = Method(

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import holm_methods, rough_guides
+from parlai_humaneval.report.deciding import about_dialogues, clusters_words, holm_methods, reuse_methods, rough_guides
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -41,8 +41,9 @@ from parlai_humaneval.report.views import (
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.crossed import crossed_share
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -70,7 +71,7 @@ from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 PAPER = "Deriu et al. 2020"
-CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"
+CHI2 = "χ² of wins against losses (the paper's)"
 ALL_TIES = "all segments are ties: nothing tells the two apart"
 SUBSAMPLES = 500
 """Of the stability, at most."""
@@ -84,7 +85,7 @@ BEYOND = 0.5
 
 
 class Estimate(Row):
-    """A share with its worker-clustered interval."""
+    """A share with its interval, clustered by worker, and by dialogue where several workers judged the same."""
 
     FROM = ends("result")
 
@@ -125,7 +126,7 @@ class SpeakerRow(LabelCount):
 class ModelRow(SpeakerRow):
     """A bot. ``win_rate``: the mean over its opponents of the rates of Eq. 1, as the paper ranks; ``win_rate_pooled``:
     all decided segments against other bots together, so that an opponent counts as often as they met. ``ties`` are left
-    out of both; clustered by worker, tested against one half.
+    out of both; clustered by worker and dialogue, tested against one half.
 
     ``rank_low`` to ``rank_high`` and ``cluster`` (1: best) are the paper's: TrueSkill over resamples of segments, central
     range; ``rank_low_shortest`` and ``rank_high_shortest`` their shortest range. ``rank``, ``rank_low_workers``,
@@ -159,9 +160,12 @@ class ModelRow(SpeakerRow):
 
 
 class PairRow(WonPair):
-    """Two bots in segments in which they talk to each other. ``paper``: χ² of wins against losses."""
+    """Two bots in segments in which they talk to each other. ``paper``: χ² of wins against losses.
 
-    FROM = published(WonPair.FROM, statistic="paper.statistic")
+    ``p_worker``: of the win rate by worker alone; None where that is ``p_clustered``.
+    """
+
+    FROM = published(WonPair.FROM, statistic="paper.statistic", p_worker="win_rate.details.p_by_worker")
 
     n: int
     n_dialogues: int
@@ -172,7 +176,8 @@ class PairRow(WonPair):
 
 
 class SurvivalTest(Row):
-    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker.
+    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker, and
+    by dialogue where several workers judged the same.
 
     The estimate of ``clustered``, a log hazard ratio, is above 0 where the second of ``models`` is spotted sooner; one
     step from 0, so too small where it is large. ``zhao_sun``: the paper's test; ``permutation``: Sun's.
@@ -416,8 +421,9 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
 
 
 def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:
-    """A share clustered by worker, tested against one half."""
-    return clustered_share(cluster_sums(given, of, rows["worker_id"].to_numpy(dtype=object)), name=name, level=level)
+    """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
+    workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
+    return crossed_share(given, of, workers, [dialogues], name=name, level=level)
 
 
 def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
@@ -541,7 +547,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> P
         tie_share=ties / len(rows),
         win_rate=rate,
         paper=goodness_of_fit_test([wins, losses], name=rate.name),
-        method=CHI2,
+        method=f"{CHI2}; of the win rate {rate.method}",
         notes=[ALL_TIES] if ties == len(rows) else list(rate.notes),
     )
 
@@ -558,7 +564,7 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
     """All pairs of bots, by name."""
     models = rows["model"].to_numpy(dtype=object)
     k, spotted = rows["k"].to_numpy(dtype=float), (rows["label"] == "bot").to_numpy(dtype=float)
-    workers = rows["worker_id"].to_numpy(dtype=object)
+    workers, dialogues = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_id"))
     places = {model: np.flatnonzero(models == model) for model in unique(rows["model"]) if model != HUMAN}
     tests = []
     for a, b in combinations(places, 2):
@@ -566,7 +572,9 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
         seen = k[both], spotted[both], np.repeat([0, 1], [places[a].size, places[b].size])
         name = f"survival of {a} and {b}"
         score = survival_score_test(*seen, name=name)
-        clustered = clustered_score_test(*seen, workers[both], name=name, level=options.level)
+        clustered = clustered_score_test(
+            *seen, workers[both], name=name, level=options.level, dialogues=dialogues[both]
+        )
         test = SurvivalTest(
             models=[a, b],
             score=score,
@@ -698,13 +706,13 @@ def _headline(analysis: Analysis) -> str:
 def _of_people(analysis: Analysis) -> str:
     if analysis.humans is None:
         return ""
-    taken = _share(analysis.humans.taken_for_human.result)
-    return f" They were taken for people in {taken} of cases, clustered by {counted(analysis.n_workers, 'worker')}."
+    taken = analysis.humans.taken_for_human.result
+    return f" They were taken for people in {_share(taken)} of cases, {clusters_words(taken, analysis.n_workers)}."
 
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
-    basis = f"clustered by {counted(analysis.n_workers, 'worker')}"
+    basis = clusters_words(best.win_rate, analysis.n_workers)
     both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
     pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
     wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
@@ -750,6 +758,7 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
         yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
     yield from rough_guides(pair.win_rate for pair in analysis.pairs)
+    yield from about_dialogues(pair.win_rate for pair in analysis.pairs)
     if len(analysis.models) == 1:
         yield "Only one bot was judged: there are no win rates, ranks or comparisons."
     if len(analysis.lengths) == 1:
@@ -762,7 +771,7 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     else:
         yield (
             f"People were taken for bots in {_share(analysis.humans.spotted.result)} of "
-            f"{counted(analysis.humans.n, 'case')}, clustered by {counted(analysis.n_workers, 'worker')}."
+            f"{counted(analysis.humans.n, 'case')}, {clusters_words(analysis.humans.spotted.result, analysis.n_workers)}."
         )
     if analysis.unfinished:
         yield f"{counted(analysis.unfinished, 'unfinished judgement')} left out."
@@ -909,7 +918,7 @@ def _tables(analysis: Analysis) -> Iterator[DataTable]:
     """The tables that the paper prints, and more; some may have no rows."""
     note = (
         "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: of "
-        "all decided segments at once. Both clustered by worker, p of the mean against one half, not corrected."
+        "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
     )
     speakers = [_with_ranks(row) for row in analysis.speakers]
     yield row_table("models", "Bots, best first, and people", _MODELS, speakers, (note,))
@@ -1133,6 +1142,7 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
             source=f"{PAPER}, §4.2; Cox 1972",
         )
     parts = [section, *section.settings]
+    yield from reuse_methods(row.taken_for_human.result for part in parts for row in part.speakers)
     yield from holm_methods(
         result
         for part in parts

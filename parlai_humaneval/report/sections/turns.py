@@ -43,7 +43,6 @@ from parlai_humaneval.report.views import (
 )
 from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
-    ClusterSums,
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
@@ -620,11 +619,9 @@ def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any,
 
 
 def _bootstrapped(numerators: Floats, denominators: Floats, workers: Objects, options: Options) -> Interval:
-    """Interval over resampled workers, which are sorted by what they chose: rows and names may come in any order."""
+    """Interval over resampled workers."""
     sums = cluster_sums(numerators, denominators, workers)
-    order = np.lexsort((sums.numerators, sums.denominators))
-    ordered = ClusterSums(sums.numerators[order], sums.denominators[order])
-    drawn = cluster_bootstrap(ordered, seed=options.seed, draws=options.draws, level=options.level)
+    drawn = cluster_bootstrap(sums, seed=options.seed, draws=options.draws, level=options.level)
     return Interval(*(drawn or ()))
 
 

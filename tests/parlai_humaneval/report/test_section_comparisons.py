@@ -133,7 +133,7 @@ def test_independent_and_clustered_answers_that_disagree(tmp_path):
 
 
 def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
-    """Many workers agree on three dialogues a model: the section warns that other dialogues might say otherwise."""
+    """Many workers agree on three dialogues a model: the headline counts the dialogues too, and the section says why."""
     frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=30, tie=0.0)
     frame["dialogue_a"] = [f"{model}{i % 3}" for i, model in enumerate(frame["model_a"])]
     frame["dialogue_b"] = [f"{model}{i // 3 % 3}" for i, model in enumerate(frame["model_b"])]
@@ -141,9 +141,13 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     frame["winner"] = ["a" if name in ("a0", "a1") else "b" for name in of_a]
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair["p_clustered"] < 0.05 < pair["p_dialogue"] == pair["p_dialogue_holm"]
-    assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"], "the interval says what its p says"
-    assert any("might come out differently" in remark for remark in section.remarks)
+    assert pair["p_worker"] == pair["p_worker_holm"] < 0.05 < pair["p_clustered"]
+    assert pair["ci_low"] < 0.5 < pair["ci_high"], "the interval says what its p says"
+    assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"]
+    assert any("significant of these very dialogues" in remark for remark in section.remarks)
+    assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
+    assert "they cannot be told apart" in section.headline
+    assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
 
 
 def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):

@@ -314,7 +314,7 @@ def test_lengths_below_one_are_refused():
 def test_what_people_were_taken_for_says_how_many_judged(section):
     """An interval wider than its cases would have it: it is clustered."""
     (remark,) = [text for text in section.remarks if text.startswith("People were taken for bots")]
-    assert remark.endswith("clustered by 12 workers.")
+    assert remark.endswith("clustered by 12 workers and 10 dialogues.")
     alone = section_of([segment(n, ["human", "human"], ("human", "human")) for n in range(10)])
     assert "clustered by 5 workers" in alone.headline
 

@@ -21,8 +21,8 @@ from parlai_humaneval.statistics.clustered import (
     sign_flip_p,
 )
 from parlai_humaneval.statistics.correction import holm
+from parlai_humaneval.statistics.crossed import two_way_share
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.pair_wins import two_way_share
 from parlai_humaneval.statistics.shares import binomial_p, wilson_interval
 
 sums_of = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 8)), min_size=3, max_size=10).map(

@@ -13,6 +13,7 @@ from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table,
 from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
 from parlai_humaneval.statistics.clustered import FEW_CLUSTERS, MIN_CLUSTERS
+from parlai_humaneval.statistics.crossed import by_both
 from parlai_humaneval.statistics.design import (
     design_effect,
     detectable_gap,
@@ -44,11 +45,12 @@ POWER = 0.8
 class MeasureRow(Row):
     """One question of the study.
 
-    ``variance_ratio``: of the gap between two models, clustered by worker, by that of independent answers: what likeness
-    costs a comparison, or (below 1) what it gains. ``icc_for_planning``, with its interval: with it a plan's design effect
-    is about that ratio; of the judgements that a plan counts, so that ties are among them. ``dialogue_icc_for_planning``:
-    the same of dialogues that several workers judged. These, ``judged_both``, the share of workers who judged both models,
-    and ``effective_workers``, (Σn)²/Σn² of the workers of a pair, are medians over pairs.
+    ``variance_ratio``: of the gap between two models, clustered by worker (and by dialogue, where several workers judged
+    the same), by that of independent answers: what likeness costs a comparison, or (below 1) what it gains.
+    ``icc_for_planning``, with its interval: of workers, with it a plan's design effect is about that ratio; of the
+    judgements that a plan counts, so that ties are among them. ``dialogue_icc_for_planning``: the same of dialogues that
+    several workers judged. These, ``judged_both``, the share of workers who judged both models, and
+    ``effective_workers``, (Σn)²/Σn² of the workers of a pair, are medians over pairs.
 
     ``n`` answers, ``per_worker`` and ``per_dialogue`` of them to a worker and dialogue (Σn²/Σn). ``icc_worker``,
     ``icc_dialogue``: how alike those of one are; can be negative. Where models are judged one at a time (``levels``) that
@@ -96,8 +98,9 @@ class MeasureRow(Row):
 class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
-    ``clustered``: the mean gap, tested against 0 by worker, with its CR1 standard error.
-    ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
+    ``clustered``: the mean gap, tested against 0 by worker (by worker and dialogue, where several workers judged the same
+    dialogues), with its standard error.
+    ``variance_ratio``: the variance of the gap, so clustered, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
     worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give about that ratio.
     ``effective_workers``: (Σn)²/Σn². ``icc_for_planning``, ``dialogue_icc_for_planning``: as in the measure's row.
@@ -132,8 +135,14 @@ class GapRow(Row):
 
     @property
     def standard_error(self) -> Score:
-        """Of the gap, clustered by worker; None where it cannot be estimated."""
+        """Of the gap, clustered; None where it cannot be estimated."""
         return _detail(self.clustered, "standard_error")
+
+    @property
+    def df(self) -> float:
+        """Of the test: effective workers − 1, or of dialogues, where several workers judged them and these are fewer."""
+        df = _detail(self.clustered, "df")
+        return self.effective_workers - 1 if df is None else df
 
 
 def _name_of(row: MeasureRow | GapRow) -> str:
@@ -181,7 +190,8 @@ _LIKENESS = columns(
     _LABELS,
 )
 _MEASURE_NOTES = (
-    "Ratio of variances: of the gap between two models, clustered by worker, by that of independent answers. Above 1 a "
+    "Ratio of variances: of the gap between two models, clustered by worker (and by dialogue, where several workers judged "
+    "the same), by that of independent answers. Above 1 a "
     "comparison loses by likeness, below 1 it gains, as workers who judge both models carry their level into both.",
     "ICC for plan: the one with which a plan has about that ratio as its design effect, of the judgements that a plan "
     "counts, ties among them (parlai-humaneval plan --icc; plan --pilot reads it from the tables). Below 0 take 0.001: no "
@@ -273,8 +283,8 @@ METHODS = (
         name="Smallest detectable gap",
         text="The true gap between two models that a two-sided test at .05 would find with power .8, from the standard "
         "error seen in these data: clustered by worker (CR1, t with effective workers − 1 degrees of freedom, whose power "
-        "the sign-flip test has, too), and beside it as if all answers were independent. It says what the study could "
-        "show, not how sure a gap is that was found.",
+        "the sign-flip test has, too), by worker and dialogue where several workers judged the same; and beside it as if "
+        "all answers were independent. It says what the study could show, not how sure a gap is that was found.",
         source="Bloom 1995",
     ),
 )
@@ -394,9 +404,16 @@ def _gap_rows(measure: Measure, level: float) -> list[GapRow]:
 def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: float) -> GapRow:
     """``planned``: the same pair as a plan counts it."""
     name = f"gap of {gap.model_a} and {gap.model_b}"
-    clustered = clustered_mean(gap.values, gap.workers, name=name, null=0.0)
-    error = _detail(clustered, "standard_error")
     n = gap.values.size
+    clustered = by_both(
+        clustered_mean(gap.values, gap.workers, name=name, null=0.0),
+        (gap.values - gap.values.mean()) / max(1, n),
+        gap.workers,
+        [gap.dialogues] if gap.dialogues_b is None else [gap.dialogues, gap.dialogues_b],
+        null=0.0,
+        models=gap.second,
+    )
+    error, df = _detail(clustered, "standard_error"), _detail(clustered, "df")
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     independent = plain if plain > 1e-9 else None
     return GapRow(
@@ -416,7 +433,7 @@ def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: flo
         judged_both=gap.judged_both,
         icc=None if planned is None else planning_icc(planned, level=level),
         dialogue_icc=None if planned is None else planning_dialogue_icc(planned, level=level),
-        detectable_gap=_detectable(error, gap.effective_workers - 1, measure.unit),
+        detectable_gap=_detectable(error, gap.effective_workers - 1 if df is None else df, measure.unit),
         detectable_gap_independent=_detectable(independent, None, measure.unit),
     )
 
@@ -583,7 +600,7 @@ def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
     """A figure for each unit of gaps, a curve for each question: of its pair with the median standard error."""
     by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
     for row in pairs:
-        if row.standard_error and row.detectable_gap is not None and row.effective_workers >= 2:
+        if row.standard_error and row.detectable_gap is not None and row.df >= 1:
             by_unit.setdefault(row.unit, {}).setdefault(_name_of(row), []).append(row)
     return [_power_figure(unit, questions, alpha) for unit, questions in by_unit.items()]
 
@@ -596,7 +613,7 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
         Curve(
             name=name,
             x=tuple(gaps.tolist()),
-            y=tuple(power_of_gaps(gaps, row.standard_error or 1.0, df=row.effective_workers - 1, alpha=alpha).tolist()),
+            y=tuple(power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha).tolist()),
         )
         for name, row in rows.items()
     )

@@ -174,6 +174,38 @@ def test_an_interval_with_zero_decides_nothing():
     assert seen == {True, False}
 
 
+def test_reused_dialogues_are_counted():
+    """Twelve dialogues of each model, judged over and over: the gap that can be shown is wider than by worker alone, the
+    dialogues have an ICC of their own, and where each judgement has its own two dialogues nothing is said of them."""
+    rng = np.random.default_rng(4)
+    worker, a, b = np.repeat(np.arange(60), 5), rng.integers(0, 12, 300), rng.integers(0, 12, 300)
+    quality = rng.normal(0, 1.2, (2, 12))
+    won = rng.random(300) < 1 / (1 + np.exp(quality[1][b] - quality[0][a]))
+    rows = pd.DataFrame(
+        {
+            "item_id": [f"i{i}" for i in range(300)],
+            "worker_id": [f"w{i}" for i in worker],
+            "metric": "preference",
+            "model_a": "x",
+            "model_b": "y",
+            "dialogue_a": [f"x{i}" for i in a],
+            "dialogue_b": [f"y{i}" for i in b],
+            "winner": np.where(won, "x", "y"),
+            "seconds": 40.0,
+            "technique": "pw_dialog",
+        }
+    )
+    alone = rows.assign(dialogue_a="x" + rows["item_id"], dialogue_b="y" + rows["item_id"])
+    shared, own = (
+        section_of(Tables(**{**NOTHING, "comparisons": typed("comparisons", frame)})) for frame in (rows, alone)
+    )
+    (wide,), (narrow,) = shared.pairs, own.pairs
+    assert wide.detectable_gap > 1.5 * narrow.detectable_gap
+    assert wide.df < 12 < narrow.df
+    assert shared.measures[0].dialogue_icc_for_planning > 0.05
+    assert own.measures[0].dialogue_icc_for_planning is None
+
+
 def test_labels_do_not_matter():
     """Models exchanged: the gap changes sign, everything else stays."""
     data = alike_turns(0.1, workers=30)

@@ -25,6 +25,8 @@ TURNS = 6
 QUALITY = 0.7
 """Standard deviation of the quality of reused dialogues, in log-odds."""
 NAMES = ("a", "b", "c", "d")
+HARSH, TIMES = 0.1, 6.0
+"""Share of harsh workers, and how many times as many failures they see."""
 LENGTHS = np.array([2, 3, 5])
 SCALE = np.array([0.05, 0.15, 0.30, 0.35, 0.15])
 """Shares of the ratings 1 to 5."""
@@ -136,9 +138,13 @@ def _singles(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -
     return Studies(_two(liked, sizes), ask)
 
 
-def _baseline(null: float, crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
+def _baseline(null: float, harsh: bool, crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
+    """``harsh``: a few workers see most of the failures, so that workers are not beta-distributed."""
     sizes = crowd.sizes(studies, TURNS, rng)
-    liked = rng.binomial(sizes, crowd.chances(null - gap, sizes.shape, rng))
+    failures: Floats = np.full(sizes.shape, 1 - null + gap)
+    if harsh:
+        failures = failures * np.where(rng.random(sizes.shape) < HARSH, TIMES, (1 - HARSH * TIMES) / (1 - HARSH))
+    liked = rng.binomial(sizes, crowd.chances(np.maximum(1 - failures, 1e-6), sizes.shape, rng))
 
     def ask(study: int) -> float | None:
         values, workers = _spread(liked[study], sizes[study])
@@ -378,8 +384,9 @@ DESIGNS: tuple[Design, ...] = (
     Design("pw_turn, pair", partial(_picks, 2), 0.9),
     Design("sata, pair", partial(_likes, 2), 0.9),
     Design("single_model, pair", _singles, 0.7, positions=False),
-    Design("one model against .80", partial(_baseline, 0.8), 0.6, positions=False),
-    Design("one model against .95", partial(_baseline, 0.95), 0.6, positions=False),
+    Design("one model against .80", partial(_baseline, 0.8, False), 0.6, positions=False),
+    Design("one model against .95", partial(_baseline, 0.95, False), 0.6, positions=False),
+    Design("one model against .95, harsh workers", partial(_baseline, 0.95, True), 0.15, positions=False),
     Design("comparisons", partial(_comparisons, 1), 0.95),
     Design("comparisons, 30 dialogues reused", partial(_reused, 30, 1), 0.95, crowds=(60, 150), thinned=4),
     Design("comparisons, 100 dialogues reused", partial(_reused, 100, 1), 0.95, crowds=(60, 150), thinned=4),

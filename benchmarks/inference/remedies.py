@@ -225,17 +225,31 @@ def held_likeness(gap: Gap) -> Floats:
     likelihood says how alike the answers of a worker must be to look so.
     """
     rate = gap.estimate + gap.null
-    mean = np.minimum(rate, gap.null) if gap.null >= 0.5 else np.maximum(rate, gap.null)
+    return _likeliest(gap, np.minimum(rate, gap.null) if gap.null >= 0.5 else np.maximum(rate, gap.null))
+
+
+def _likeliest(gap: Gap, mean: Floats) -> Floats:
+    """The intraclass correlation of greatest beta-binomial likelihood with this mean."""
     held = np.clip(mean, _CLOSE, 1 - _CLOSE)[:, None]
     found = [_log_likelihood(gap.first.values, gap.first.counts, held, likeness) for likeness in LIKENESS]
     return np.asarray(LIKENESS[np.argmax(found, axis=0)])
 
 
-def korn_graubard_held(gap: Gap, _: Signs) -> Floats:
-    """Korn–Graubard, mid-p, with no more answers than the likeness under the null leaves independent."""
+def _independent_n(gap: Gap, likeness: Floats) -> Floats:
+    """As many independent answers weigh like those of the workers, whose answers correlate so."""
     counts = gap.first.counts
-    squares = (counts * (1 + (counts - 1) * held_likeness(gap)[:, None])).sum(axis=1)
-    n = np.minimum(_korn_graubard_n(gap), counts.sum(axis=1) ** 2 / squares)
+    return np.asarray(counts.sum(axis=1) ** 2 / (counts * (1 + (counts - 1) * likeness[:, None])).sum(axis=1))
+
+
+def binomial_likeness(gap: Gap, _: Signs) -> Floats:
+    """The binomial distribution of the answers that the likeness under the null leaves independent, mid-p."""
+    n = _independent_n(gap, _likeliest(gap, np.full(len(gap.counts), gap.null)))
+    return _clopper_pearson(gap.estimate + gap.null, n, gap.null, middle=True)
+
+
+def korn_graubard_held(gap: Gap, _: Signs) -> Floats:
+    """Korn–Graubard, mid-p, with no more answers than the likeness held at the null leaves independent."""
+    n = np.minimum(_korn_graubard_n(gap), _independent_n(gap, held_likeness(gap)))
     return _clopper_pearson(gap.estimate + gap.null, n, gap.null, middle=True)
 
 
@@ -245,7 +259,8 @@ RATES: Mapping[str, Remedy[Gap]] = {
     "Korn–Graubard": korn_graubard,
     "Korn–Graubard, t df": korn_graubard_t,
     "Korn–Graubard, t df, mid-p": korn_graubard_t_middle,
-    "Korn–Graubard, likeness at the null, mid-p": korn_graubard_held,
+    "binomial, likeness at the null, mid-p": binomial_likeness,
+    "Korn–Graubard, likeness held, mid-p": korn_graubard_held,
 }
 
 

@@ -12,17 +12,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is not part of the installed package
 
-from benchmarks.false_positives import Crowded, crowded, refuse_wrong
+from benchmarks.false_positives import Crowded, Share, crowded, refuse_wrong, reported
 from benchmarks.inference import measure
 from benchmarks.inference.crowd import Crowd, any_number, one_pick
 from benchmarks.inference.designs import DESIGNS, Design
-from benchmarks.inference.measure import QUICK, measured
+from benchmarks.inference.measure import QUICK, Found, Layer, measured
 from benchmarks.inference.page import page
 from benchmarks.inference.remedies import GAPS, effective, tried_on
 from benchmarks.inference.sums import Arm, Gap, Rate
 from parlai_humaneval import analysis
 
-ROW = Crowded("sata, pair", 20, True, 0.05, 0.09, 0.8, 0.8, 0.0, asked=2_000, studies=9_000)
+ROW = Crowded("sata, pair", 20, True, Share(0.05, 0.005, 300), 0.09, Share(0.8, 0.01, 300), 0.8)
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
@@ -100,17 +100,26 @@ def test_unanimous_workers_do_not_refute_a_high_baseline() -> None:
     remedies = tried_on(Rate(Arm(counts.copy(), counts), null=0.95))
     rng = np.random.default_rng(8)
     assert remedies["CR1 t"](rng)[0] < 0.001
-    assert remedies["Korn–Graubard, likeness at the null, mid-p"](rng)[0] > 0.2
+    assert remedies["Korn–Graubard, likeness held, mid-p"](rng)[0] > 0.2
+
+
+def test_layers_are_weighted_back_to_all_studies() -> None:
+    """Guards the share of the report, which is asked most about the studies that are open."""
+    layers = (Layer(0.02, 4, 4), Layer(0.18, 16, 4), Layer(0.8, 4, 0))
+    share = reported([Found({"CR1 t": 0.07}, 1_000, layers)] * 2)
+    assert share.value == pytest.approx(0.02 + 0.18 / 4)
+    assert share.error == pytest.approx(np.sqrt(0.18**2 * 0.25 * 0.75 / 32 + 0.065 * 0.935 / 2_000))
+    assert share.asked == 48
 
 
 @pytest.mark.parametrize(
     ("row", "wrong"),
     [
         (ROW, False),
-        (replace(ROW, report=0.09), True),
-        (replace(ROW, report=0.01), True),
-        (replace(ROW, report=0.01, design="one model against .95"), False),
-        (replace(ROW, report=0.09, asked=100), False),
+        (replace(ROW, report=Share(0.09, 0.005, 300)), True),
+        (replace(ROW, report=Share(0.01, 0.005, 300)), True),
+        (replace(ROW, report=Share(0.01, 0.005, 300), design="one model against .95"), False),
+        (replace(ROW, report=Share(0.09, 0.02, 20)), False),
     ],
 )
 def test_a_test_that_finds_too_much_or_too_little_fails_the_benchmark(row: Crowded, wrong: bool) -> None:
@@ -118,14 +127,16 @@ def test_a_test_that_finds_too_much_or_too_little_fails_the_benchmark(row: Crowd
     if not wrong:
         refuse_wrong([row])
         return
-    with pytest.raises(RuntimeError, match=f"outside of 0.03 to 0.06: sata, pair, 20 unequal workers {row.report:.3f}"):
+    with pytest.raises(
+        RuntimeError, match=f"outside of 0.03 to 0.06: sata, pair, 20 unequal workers {row.report.value:.3f}"
+    ):
         refuse_wrong([ROW, row])
 
 
 def test_the_page_names_every_design_and_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the page of figures: a design or a remedy that was measured is in it."""
     monkeypatch.setattr(measure, "PROCESSES", 1)
-    chosen = [0, 4, 6, 14]
+    chosen = [0, 4, 7, 15]
     cells = measured(QUICK, chosen)
     text = page(cells)
     assert all(DESIGNS[number].name in text for number in chosen)

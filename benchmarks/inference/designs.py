@@ -141,10 +141,10 @@ def _singles(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -
 def _baseline(null: float, harsh: bool, crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
     """``harsh``: a few workers see most of the failures, so that workers are not beta-distributed."""
     sizes = crowd.sizes(studies, TURNS, rng)
-    failures: Floats = np.full(sizes.shape, 1 - null + gap)
+    failures: Floats = np.full(sizes.shape, 1 - null)
     if harsh:
         failures = failures * np.where(rng.random(sizes.shape) < HARSH, TIMES, (1 - HARSH * TIMES) / (1 - HARSH))
-    liked = rng.binomial(sizes, crowd.chances(np.maximum(1 - failures, 1e-6), sizes.shape, rng))
+    liked = rng.binomial(sizes, crowd.chances(np.maximum(1 - gap - failures, 1e-6), sizes.shape, rng))
 
     def ask(study: int) -> float | None:
         values, workers = _spread(liked[study], sizes[study])
@@ -386,7 +386,7 @@ DESIGNS: tuple[Design, ...] = (
     Design("single_model, pair", _singles, 0.7, positions=False),
     Design("one model against .80", partial(_baseline, 0.8, False), 0.6, positions=False),
     Design("one model against .95", partial(_baseline, 0.95, False), 0.6, positions=False),
-    Design("one model against .95, harsh workers", partial(_baseline, 0.95, True), 0.15, positions=False),
+    Design("one model against .95, harsh workers", partial(_baseline, 0.95, True), 0.6, positions=False),
     Design("comparisons", partial(_comparisons, 1), 0.95),
     Design("comparisons, 30 dialogues reused", partial(_reused, 30, 1), 0.95, crowds=(60, 150), thinned=4),
     Design("comparisons, 100 dialogues reused", partial(_reused, 100, 1), 0.95, crowds=(60, 150), thinned=4),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.false_positives import crowded, refuse_wrong
 from benchmarks.inference.measure import measured
 from benchmarks.inference.page import page
+from benchmarks.inference.promise import crowded, refuse_wrong
 
 
 def main() -> None:

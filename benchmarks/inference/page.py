@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from benchmarks.false_positives import ALLOWED, ERRORS, Crowded, crowded
 from benchmarks.inference.crowd import EQUAL, MOST
 from benchmarks.inference.designs import QUALITY, TURNS
 from benchmarks.inference.measure import AIM, BOUNDS, ICCS, WHOLE, Cell
+from benchmarks.inference.promise import ALLOWED, ERRORS, Crowded, crowded
 
 HEAD = f"""# Inference that keeps its promise
 

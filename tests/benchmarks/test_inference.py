@@ -12,12 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is not part of the installed package
 
-from benchmarks.false_positives import Crowded, Share, crowded, refuse_wrong, reported
 from benchmarks.inference import measure
 from benchmarks.inference.crowd import Crowd, any_number, one_pick
 from benchmarks.inference.designs import DESIGNS, Design
 from benchmarks.inference.measure import QUICK, Found, Layer, measured
 from benchmarks.inference.page import page
+from benchmarks.inference.promise import Crowded, Share, crowded, refuse_wrong, reported
 from benchmarks.inference.remedies import GAPS, effective, tried_on
 from benchmarks.inference.sums import Arm, Gap, Rate
 from parlai_humaneval import analysis

@@ -17,7 +17,7 @@ def run(quick: bool) -> list[Figure]:
     """False positives and power of every headline.
 
     Raises:
-        RuntimeError: a rate outside of :data:`~benchmarks.inference.promise.ALLOWED`; not with ``quick``, where studies are too few to tell.
+        RuntimeError: a headline finds too much or too little; not with ``quick``, where studies are too few to tell.
     """
     rows = crowded(measured(QUICK if quick else WHOLE))
     if not quick:

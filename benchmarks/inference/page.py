@@ -28,6 +28,13 @@ dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g} w
 test of the report's kind lies between {BOUNDS[0]:g} and {BOUNDS[1]:g}, weighted back to all. Shares are means over ICC and
 pull. The benchmark fails where the report leaves {ALLOWED[0]:g} to {ALLOWED[1]:g} by more than {ERRORS:g} standard errors of
 the simulation; of one model against a baseline only upwards, as few workers cannot say that a rate lies above .95.
+
+**What reports lead with.** Of two models the sums of workers are tested by flipping their signs: all assignments of few
+workers, beyond them a saddlepoint approximation, which counts what is exactly as far by half. Of several models the same
+signs are flipped, and the sum of the squares of all models is compared. A rate is tested near 0 and 1 by the binomial
+distribution of as many answers as the likeness of workers, were the hypothesis true, leaves independent. Where several
+workers judged the same dialogues, their variances are added, less what both have together, with the larger as a floor.
+The paper's test stands beside each.
 """
 
 LEGEND = """False positives in the worst crowd (number of workers, equal or unequal), as means over ICC and pull, and after

@@ -14,6 +14,7 @@ import pandas as pd
 from benchmarks.figures import Figure, median
 from benchmarks.plain_statistics import (
     binomial_looks,
+    conditional_logit,
     em_survival,
     pandas_bootstrap,
     plain_zhao_sun,
@@ -56,6 +57,7 @@ def run(quick: bool) -> list[Figure]:
         _bootstrap(sizes, rng),
         _looks(sizes, rng),
         *_survival(sizes, rng),
+        _strengths(sizes, rng),
     ]
 
 
@@ -178,3 +180,18 @@ def _survival(sizes: Sizes, rng: Rng) -> list[Figure]:
             lambda ours, peer: np.allclose(ours, peer, atol=1e-4),
         ),
     ]
+
+
+def _strengths(sizes: Sizes, rng: Rng) -> Figure:
+    """Any number of picks of the replies shown, without positions."""
+    turns = 10 * sizes.dialogues
+    shown = rng.random((turns, 2 * MODELS)).argsort(axis=1) < MODELS
+    liked = rng.random((turns, 2 * MODELS)) < np.linspace(0.3, 0.7, 2 * MODELS)
+    chosen = np.where(shown, liked, np.nan)
+    return _figure(
+        f"Plackett–Luce of {turns:,} turns, {MODELS} of {2 * MODELS} models shown, any number picked",
+        "statsmodels' ConditionalLogit",
+        lambda: [model.estimate for model in analysis.plackett_luce(chosen, np.arange(turns) // 10).models],
+        lambda: conditional_logit(chosen),
+        lambda ours, peer: np.allclose(ours, peer, atol=1e-5),
+    )

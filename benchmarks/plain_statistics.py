@@ -98,3 +98,16 @@ def plain_zhao_sun(k: Ints, spotted: Ints, group: Ints) -> Floats:
         share = at_risk[:, moment] / at_risk[:, moment].sum()
         u += events[:, moment] - events[:, moment].sum() * share
     return u
+
+
+def conditional_logit(chosen: Floats) -> Floats:
+    """Strengths of the models, which sum to 0, with statsmodels; a turn is a group of the replies shown."""
+    from statsmodels.discrete.conditional_models import ConditionalLogit
+
+    picks, shown = np.nansum(chosen, axis=1), (~np.isnan(chosen)).sum(axis=1)
+    telling = chosen[(picks > 0) & (picks < shown)]
+    turns, models = np.nonzero(~np.isnan(telling))
+    design = (models[:, None] == np.arange(1, chosen.shape[1])).astype(float)
+    fit = ConditionalLogit(telling[turns, models], design, groups=turns).fit(method="newton", disp=0)
+    strengths: Floats = np.array([0.0, *fit.params])
+    return strengths - strengths.mean()

@@ -60,7 +60,7 @@ class Habits:
         of_turns: is each turn judged?
         held: do workers hold the dialogues that they judge?
         degraded_model: does each worker rate one more model, which is bad on purpose?
-        judgements_per_dialogue: of a finished dialogue, where that is fixed; None: it is compared as often as the plan says.
+        judgements_per_dialogue: of a finished dialogue, if the plan says nothing else; None: as of any technique.
         in_liu2023: do Liu et al. 2023 give sample sizes for it?
         note: what must be known beside a plan.
     """
@@ -82,6 +82,11 @@ class Habits:
     judgements_per_dialogue: int | None = None
     in_liu2023: bool = False
     note: str = ""
+
+    @property
+    def dialogue_sides(self) -> int:
+        """Finished dialogues in each judgement: two that are compared, or one in which both models speak."""
+        return 2 if self.judgements_per_dialogue is None else 1
 
     @property
     def chooses_among_all(self) -> bool:
@@ -466,8 +471,8 @@ SPOT_THE_BOT = Technique(
             "30 % of the annotations tell the two bots apart: 65–76 % of the published ones tie",
         ),
         note=(
-            "An approximation: annotations of one dialogue, at several lengths, are alike too. Count on the win rate "
-            "of annotations that are no tie; survival curves use all of them."
+            "Annotations of one dialogue, at several lengths, are alike too (--dialogue-icc). Count on the win rate of "
+            "annotations that are no tie; survival curves use all of them."
         ),
     ),
 )

@@ -19,7 +19,7 @@ from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
     from parlai_humaneval.report.document import Document, TaskFacts
-    from parlai_humaneval.tables.from_records import Tables
+    from parlai_humaneval.tables.columns import Repeats, Tables
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
 
@@ -59,14 +59,14 @@ class Wanted:
             except OutputError as error:
                 raise click.ClickException(str(error)) from error
 
-    def report_folder(self, folder: Path) -> None:
+    def report_folder(self, folder: Path, repeats: Repeats | None = None) -> None:
         """All that is to be said of a folder of tables.
 
         Raises:
             TableError: the tables cannot be used.
         """
         with self._progress("Reading tables"):
-            tables = tables_of(folder)
+            tables = tables_of(folder, repeats)
         self.report(tables, default_title(tables))
 
     def report(self, tables: Tables, title: str, task: TaskFacts | None = None) -> None:

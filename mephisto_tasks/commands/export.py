@@ -19,7 +19,7 @@ from mephisto_tasks.commands.options import (
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
-    from parlai_humaneval.tables.from_records import Tables
+    from parlai_humaneval.tables.columns import Repeats, Tables
 
 EPILOG = """\b
 Examples:
@@ -77,12 +77,14 @@ def export(
         click.echo(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
 
 
-def pseudonymous(records: Sequence[Rated], data_dir: Path, tasks: Sequence[str]) -> tuple[Tables, int]:
+def pseudonymous(
+    records: Sequence[Rated], data_dir: Path, tasks: Sequence[str], repeats: Repeats | None = None
+) -> tuple[Tables, int]:
     """The tidy tables of ``records``, all of ``tasks``, without workers' names; and in how many texts names stood."""
     from parlai_humaneval.importing.names import without_names
     from parlai_humaneval.tables.from_records import tables
 
-    return without_names(tables(records), _pseudonyms(data_dir, tasks))
+    return without_names(tables(records, repeats=repeats), _pseudonyms(data_dir, tasks))
 
 
 def _pseudonyms(data_dir: Path, tasks: Sequence[str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from mephisto_tasks.study.startup import collector_off
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
     from parlai_humaneval.report.document import PracticeCount, TaskFacts
-    from parlai_humaneval.tables.from_records import Tables
+    from parlai_humaneval.tables.columns import Repeats, Tables
 
 EPILOG = """\b
 Examples:
@@ -31,6 +31,7 @@ Examples:
   parlai-humaneval report --task-name pw-turn-preference --out report.html
   parlai-humaneval report --tables tables --out report.html --title "Release candidate 2"
   parlai-humaneval report --tables tables --json | jq .turns.models
+  parlai-humaneval report --tables spot_the_bot --repeats first
   parlai-humaneval report --task-name sata-mm --exclude paper --exclude-scope dialogue
   parlai-humaneval report --task-name sata-mm --exclude greeting,same_position --everywhere
   parlai-humaneval report --task-name pw-dialog-preference --exclude failed_gold
@@ -72,6 +73,12 @@ Scope = Literal["worker", "dialogue"]
 @click.option("--force", is_flag=True, help="Replace a report that stands at --out already.")
 @data_dir_option
 @json_option
+@click.option(
+    "--repeats",
+    type=click.Choice(["keep", "first", "last"]),
+    help="What counts where a worker gave an answer again: all, numbered; the first; or the last. By default such answers "
+    "are refused.",
+)
 @click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished live dialogues too.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
 @click.option("--draws", type=click.IntRange(min=100), default=1000, show_default=True, help="Of each bootstrap.")
@@ -112,6 +119,7 @@ def report(
     force: bool,
     data_dir: str | None,
     as_json: bool,
+    repeats: Repeats | None,
     include_partial: bool,
     seed: int,
     draws: int,
@@ -147,7 +155,7 @@ def report(
         if folder is not None:
             _only_tables(tasks, data_dir, exclude, exclude_scope, everywhere)
             wanted.check(force, folder)
-            wanted.report_folder(folder)
+            wanted.report_folder(folder, repeats)
             return
         if not tasks:
             if out is not None:
@@ -164,6 +172,7 @@ def report(
                 exclude=exclude if exclude is not None or not everywhere else OF_PAPER,
                 scope=exclude_scope,
                 everywhere=everywhere,
+                repeats=repeats,
             )
         wanted.report(tables, ", ".join(known.tasks), known)
 
@@ -202,6 +211,7 @@ def answers_of(
     exclude: str | None = None,
     scope: Scope = "worker",
     everywhere: bool = False,
+    repeats: Repeats | None = None,
 ) -> tuple[Tables, TaskFacts]:
     """The tidy tables of a task, or of several, without what is left out; and what only the database knows of them.
 
@@ -211,6 +221,7 @@ def answers_of(
         exclude: names of quality checks with commas between, or ``paper``; None leaves nobody out.
         scope: whether a failure leaves out all that the worker did, or the failing dialogue.
         everywhere: workers who fail in any task of the data directory are left out as well.
+        repeats: which of the answers count that a worker gave again; None: they are refused.
 
     Raises:
         ResultsError, TableError, CheckError: no such task, no such check.
@@ -228,7 +239,7 @@ def answers_of(
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
     known = TaskFacts(tasks=names, technique=technique, practice=_practice(data_dir, names), excluded=excluded)
-    return pseudonymous(records, data_dir, names)[0], known
+    return pseudonymous(records, data_dir, names, repeats)[0], known
 
 
 def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:

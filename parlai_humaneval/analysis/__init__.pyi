@@ -2,6 +2,7 @@
 
 from parlai_humaneval.planning.comparing import compare_techniques
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.pilot import Pilot, pilot_of
 from parlai_humaneval.planning.power import (
     binomial_power,
     chi2_noncentrality,
@@ -27,6 +28,7 @@ from parlai_humaneval.statistics.agreement import (
     percent_agreement,
     rating_counts,
 )
+from parlai_humaneval.statistics.best_set import BestSet, best_of_means, best_set
 from parlai_humaneval.statistics.choice_tests import cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import (
     ClusterSums,
@@ -44,6 +46,7 @@ from parlai_humaneval.statistics.correlation import (
     kendall_tau_b,
     rater_pairs,
 )
+from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean, crossed_share, two_way_share
 from parlai_humaneval.statistics.crowd_time import (
     ChunkVariability,
     TimeToSignificance,
@@ -78,7 +81,6 @@ from parlai_humaneval.statistics.pair_wins import (
     first_shown,
     model_wins,
     oriented,
-    two_way_share,
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.rank_stability import (
@@ -91,7 +93,7 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.ranks import rank_clusters, rank_range, rank_range_shortest
-from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, spent_by_unit
+from parlai_humaneval.statistics.rater_time import TimedAnswers, answers_in_time, left_open, spent_by_unit
 from parlai_humaneval.statistics.regression import TurnWeights, ols, turn_rates, weigh_turns
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result, results_table
@@ -125,6 +127,7 @@ from parlai_humaneval.statistics.strengths.tables import (
     bradley_terry,
     comparison_strengths,
     plackett_luce,
+    pooled_turn_strengths,
     turn_strengths,
 )
 from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
@@ -183,6 +186,7 @@ from parlai_humaneval.tables.from_records import Tables, tables
 
 __all__ = [
     "COLUMNS",
+    "BestSet",
     "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
@@ -193,6 +197,7 @@ __all__ = [
     "LogRank",
     "ModelWins",
     "PairWins",
+    "Pilot",
     "Plan",
     "PlanError",
     "PlanInputs",
@@ -217,6 +222,8 @@ __all__ = [
     "TurnWeights",
     "answers_in_time",
     "anytime_p_values",
+    "best_of_means",
+    "best_set",
     "binomial_p",
     "binomial_p_values",
     "binomial_power",
@@ -249,6 +256,9 @@ __all__ = [
     "count_dialogues",
     "counted_comparisons",
     "criteria_correlations",
+    "crossed_difference",
+    "crossed_mean",
+    "crossed_share",
     "crossing",
     "cumulative_time",
     "design_effect",
@@ -278,6 +288,7 @@ __all__ = [
     "krippendorff_alpha",
     "label_winner",
     "leave_one_out",
+    "left_open",
     "likert_groups",
     "lin",
     "lin_pooled",
@@ -299,8 +310,10 @@ __all__ = [
     "pair_combo",
     "percent_agreement",
     "permutation_logrank_test",
+    "pilot_of",
     "plackett_luce",
     "plan_study",
+    "pooled_turn_strengths",
     "print_document",
     "print_summary",
     "rank_clusters",

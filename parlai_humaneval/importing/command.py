@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from parlai_humaneval.models.zoo.home import user_home
 if TYPE_CHECKING:
     from parlai_humaneval.importing.gathering import Imported, SavedFormat
     from parlai_humaneval.importing.names import Pseudonyms
+    from parlai_humaneval.importing.tidy import TidyPlan
     from parlai_humaneval.importing.units import LeftOut, Plan, Unit, UnreadableUnit
-    from parlai_humaneval.tables.columns import TableName
+    from parlai_humaneval.tables.columns import Repeats, TableName
 
     Found = Iterable[tuple[SavedFormat, Unit | LeftOut | UnreadableUnit]]
 
@@ -102,6 +104,12 @@ def _list_columns(context: click.Context, _: click.Parameter, table: str | None)
     help="Of acute_eval: also what workers judged who got a pair of the onboarding wrong. ParlAI leaves it out.",
 )
 @click.option(
+    "--repeats",
+    type=click.Choice(["keep", "first", "last"]),
+    help="What counts where a worker gave an answer again: all, numbered; the first; or the last. By default they are "
+    "refused.",
+)
+@click.option(
     "--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it. By default nothing is written."
 )
 @click.option(
@@ -124,6 +132,7 @@ def import_tables(
     setting: str,
     criteria: str | None,
     keep_failed: bool,
+    repeats: Repeats | None,
     skip_bad: bool,
     key: str | None,
     force: bool,
@@ -138,6 +147,7 @@ def import_tables(
     files = [Path(path).expanduser() for path in paths]
     with told_plainly(EXPECTED):
         from parlai_humaneval.importing.names import Pseudonyms, without_names
+        from parlai_humaneval.importing.tidy import TidyPlan
         from parlai_humaneval.importing.units import Plan
         from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
         from parlai_humaneval.statistics.wording import counted
@@ -147,11 +157,13 @@ def import_tables(
         check_free(folder, force=force)
         pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
         if source == "tables":
-            found = _tables(files, table, renamed(renames), values_of(values), pseudonyms, skip_bad)
+            named = TidyPlan(renamed(renames), values_of(values), repeats)
+            found = _tables(files, table, named, pseudonyms, skip_bad)
         else:
             names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
-            plan = Plan(pseudonyms, metric, setting, names, keep_failed)
+            plan = Plan(pseudonyms, metric, setting, names, keep_failed, repeats)
             found = _saved(source, files, tasks, plan, skip_bad)
+        found.notes += [one.words for one in found.tables.repeats]
         clean, changed = without_names(found.tables, pseudonyms.given)
         if changed:
             found.notes.append(
@@ -203,16 +215,15 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
 def _tables(
     files: Sequence[Path],
     table: TableName | None,
-    renames: dict[str, list[str]],
-    values: dict[str, str],
+    plan: TidyPlan,
     pseudonyms: Pseudonyms,
     skip_bad: bool,
 ) -> Imported:
-    from parlai_humaneval.importing.tidy import TidyPlan, read_tidy, table_paths, with_pseudonyms
+    from parlai_humaneval.importing.tidy import read_tidy, table_paths, with_pseudonyms
 
     found = table_paths(files, table)
     with _bar("Reading", len(found)) as step:
-        result = read_tidy(found, TidyPlan(renames, values), skip_bad=skip_bad, on_file=lambda _: step())
+        result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: step())
     result.tables = with_pseudonyms(result.tables, pseudonyms)
     return result
 
@@ -267,6 +278,7 @@ def _summary(
         "workers": len({worker for name in TABLES for worker in _workers(getattr(tables, name))}),
         "rows": {name: count for name, count in rows.items() if count},
         "left_out": dict(sorted(found.left_out.items())),
+        "repeats": [asdict(one) for one in tables.repeats],
         "skipped": found.skipped,
         "notes": found.notes,
         "files": [str(path) for path in written],

@@ -14,7 +14,17 @@ from parlai_humaneval.importing import acute, model_chat, per_turn
 from parlai_humaneval.importing.units import LeftOut, Plan, Rows, Unit, UnreadableUnit
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.checking import check_rules
-from parlai_humaneval.tables.columns import TableError, TableName, Tables, check_unique, from_rows
+from parlai_humaneval.tables.columns import (
+    HOW_REPEATS,
+    Repeated,
+    Repeats,
+    TableError,
+    TableName,
+    Tables,
+    check_unique,
+    from_rows,
+)
+from parlai_humaneval.tables.repeats import settled
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]
 READERS: Mapping[SavedFormat, Callable[[Unit, Plan], Rows]] = {
@@ -61,7 +71,7 @@ def gather(
             skipped.append(str(error))
     if not plan.keep_failed:
         acute.without_failed([one.rows for one in good])
-    kept, tables = _checked(good, skipped if skip_bad else None)
+    kept, tables = _checked(good, plan.repeats, skipped if skip_bad else None)
     for one in kept:
         left_out += one.rows.left_out
     if not kept:
@@ -85,9 +95,11 @@ def _read(kind: SavedFormat, unit: Unit, plan: Plan, known: dict[str, str]) -> _
     rows = READERS[kind](unit, plan)
     ids = [str(row["dialogue_id"]) for row in rows.tables.get("dialogues", ())]
     ids += [str(row["judgement_id"]) for row in rows.tables.get("judgements", ())]
-    for one in ids:
+    for one in ids if plan.repeats is None else ():
         if one in known:
-            raise UnreadableUnit(f"{unit.where} holds the same answers as {known[one]}. Name one of the two.")
+            raise UnreadableUnit(
+                f"{unit.where} holds the same answers as {known[one]}. Name one of the two. {HOW_REPEATS}"
+            )
     known.update(dict.fromkeys(ids, unit.where))
     return _Good(unit.where, rows)
 
@@ -104,14 +116,18 @@ def saved_by(data: Any) -> SavedFormat | None:
     )
 
 
-def _checked(good: Sequence[_Good], skipped: list[str] | None) -> tuple[Sequence[_Good], Tables]:
+def _checked(
+    good: Sequence[_Good], repeats: Repeats | None, skipped: list[str] | None
+) -> tuple[Sequence[_Good], Tables]:
     """The tables of all units, or of those that pass, where others are listed in ``skipped``."""
     while True:
         frames: dict[TableName, pd.DataFrame] = {}
+        told: list[Repeated] = []
         try:
             for name in get_args(TableName):
-                frames[name] = _table(name, good)
-            return good, Tables(**frames)
+                frames[name], again = _table(name, good, repeats)
+                told += again
+            return good, Tables(**frames, repeats=tuple(told))
         except _BadUnits as error:
             if skipped is None:
                 raise TableError(f"{good[error.units[0]].where}: {error}") from error
@@ -127,18 +143,21 @@ class _BadUnits(TableError):
         self.units = tuple(units)
 
 
-def _table(name: TableName, good: Sequence[_Good]) -> pd.DataFrame:
+def _table(
+    name: TableName, good: Sequence[_Good], repeats: Repeats | None
+) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
     rows = [row for one in good for row in one.rows.tables.get(name, ())]
     owners = np.repeat(np.arange(len(good)), [len(one.rows.tables.get(name, ())) for one in good])
     try:
-        frame = from_rows(name, rows)
+        frame, told = settled(name, from_rows(name, rows), repeats)
+        owners = owners[frame.index]
         check_unique(name, frame)
         check_rules(name, frame)
     except TableError as error:
         if not error.rows:
             raise
         raise _BadUnits(str(error), sorted(set(owners[list(error.rows)].tolist()))) from error
-    return frame
+    return frame.reset_index(drop=True), told
 
 
 def _nothing(left_out: Counter[str], skipped: Sequence[str]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import pandas as pd
 
-from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.columns import TableName, Tables
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _TOKEN = re.compile(r"[\w@][\w@.+-]{4,}[\w@]")
@@ -44,13 +44,13 @@ def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int
     if not wanted:
         return tables, 0
     changed, count = {}, 0
-    for field in fields(tables):
-        frame: pd.DataFrame = getattr(tables, field.name)
+    for table in get_args(TableName):
+        frame: pd.DataFrame = getattr(tables, table)
         clean = {name: _clean(frame[name], wanted) for name in frame.columns if frame[name].dtype == object}
         different = {name: column for name, column in clean.items() if column is not None}
         if different:
             count += sum(int((column != frame[name]).sum() - column.isna().sum()) for name, column in different.items())
-            changed[field.name] = frame.assign(**different)
+            changed[table] = frame.assign(**different)
     return replace(tables, **changed), count
 
 

@@ -15,8 +15,19 @@ import pandas as pd
 from parlai_humaneval.importing.gathering import Imported
 from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.tables.checking import check_rules
-from parlai_humaneval.tables.columns import TABLES, TableError, TableName, Tables, check_unique, from_rows, typed
+from parlai_humaneval.tables.columns import (
+    TABLES,
+    Repeated,
+    Repeats,
+    TableError,
+    TableName,
+    Tables,
+    check_unique,
+    from_rows,
+    typed,
+)
 from parlai_humaneval.tables.files import read_frame
+from parlai_humaneval.tables.repeats import settled
 
 WORKERS = ("worker_id", "own_worker")
 """Columns of ours that name workers."""
@@ -29,11 +40,12 @@ _ROW = re.compile(r" in rows? [\d, ]*\d")
 @dataclass(frozen=True)
 class TidyPlan:
     """``renames``: name in the files → names of ours, each of which gets the column. ``values``: columns that the files
-    lack → what is in them.
+    lack → what is in them. ``repeats``: which answers count that a worker gave again; None: they are refused.
     """
 
     renames: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    repeats: Repeats | None = None
 
 
 def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[TableName, Path]]:
@@ -88,17 +100,19 @@ def read_tidy(
     parts: dict[TableName, list[pd.DataFrame]] = {}
     for name, path in files:
         frame = _completed(name, read_frame(path), plan, used)
-        parts.setdefault(name, []).append(_checked(name, frame, path, skipped if skip_bad else None))
+        parts.setdefault(name, []).append(_checked(name, frame, path, plan.repeats, skipped if skip_bad else None))
         on_file(path)
     unused = sorted(set(plan.renames) - used)
     if unused:
         raise TableError(f"No file has a column {', '.join(unused)} to rename.")
-    frames = {name: _together(name, parts.get(name, [])) for name in get_args(TableName)}
+    together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
+    frames = {name: frame for name, (frame, _) in together.items()}
+    repeats = tuple(one for _, told in together.values() for one in told)
     units = sum(map(len, frames.values()))
     if not units:
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
-    return Imported(Tables(**frames), units, skipped=skipped, notes=oddities(frames["turns"]))
+    return Imported(Tables(**frames, repeats=repeats), units, skipped=skipped, notes=oddities(frames["turns"]))
 
 
 def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:
@@ -116,21 +130,27 @@ def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[
     return frame
 
 
-def _checked(table: TableName, frame: pd.DataFrame, path: Path, skipped: list[str] | None) -> pd.DataFrame:
+def _checked(
+    table: TableName, frame: pd.DataFrame, path: Path, repeats: Repeats | None, skipped: list[str] | None
+) -> pd.DataFrame:
     """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
     numbers: npt.NDArray[np.int64] = np.arange(1, len(frame) + 1)
     frame = frame.reset_index(drop=True)
     while len(frame):
+        index = frame.index
         try:
             whole = typed(table, frame)
             if table == "comparisons":
                 whole = in_order(whole)
+            # Which of them count is said once, of all files together.
+            whole, _ = settled(table, whole, None if repeats is None else "keep")
+            index = whole.index
             check_unique(table, whole)
             check_rules(table, whole)
         except TableError as error:
             if skipped is None or not error.rows:
                 raise TableError(f"{path}: {error}{_hint(error)}", error.rows) from error
-            places = list(error.rows)
+            places = index[list(error.rows)].tolist()
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
             frame = frame.drop(index=places).reset_index(drop=True)
@@ -148,14 +168,17 @@ def _hint(error: TableError) -> str:
     )
 
 
-def _together(table: TableName, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _together(
+    table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats | None
+) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
     filled = [frame for frame in frames if len(frame)]
-    if len(filled) < 2:
-        return filled[0] if filled else from_rows(table, [])
-    whole = pd.concat(filled, ignore_index=True)
-    check_unique(table, whole)
-    check_rules(table, whole)
-    return whole
+    if not filled:
+        return from_rows(table, []), ()
+    whole, told = settled(table, pd.concat(filled, ignore_index=True) if len(filled) > 1 else filled[0], repeats)
+    if len(filled) > 1:
+        check_unique(table, whole)
+        check_rules(table, whole)
+    return whole.reset_index(drop=True), told
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
@@ -178,7 +201,7 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
     ids = {str(value) for frame in frames.values() for name in _worker_columns(frame) for value in frame[name].dropna()}
     renamed = {value: pseudonym(value) for value in ids}
-    return Tables(**{name: _renamed(frame, renamed) for name, frame in frames.items()})
+    return Tables(**{name: _renamed(frame, renamed) for name, frame in frames.items()}, repeats=tables.repeats)
 
 
 def _worker_columns(frame: pd.DataFrame) -> list[str]:

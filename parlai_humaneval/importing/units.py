@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from parlai_humaneval.tables.columns import Row, TableError, TableName
+from parlai_humaneval.tables.columns import Repeats, Row, TableError, TableName
 
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
@@ -71,6 +71,7 @@ class Plan:
         metric, setting: put in these columns; ``metric`` None: named after the question.
         criteria: names of the ratings at the end, in their order; empty: named after their questions.
         keep_failed: also what workers did who failed ACUTE-Eval's onboarding.
+        repeats: which of the answers count that a worker gave again; None: they are refused.
     """
 
     pseudonym: Callable[[str], str]
@@ -78,6 +79,7 @@ class Plan:
     setting: str = ""
     criteria: tuple[str, ...] = ()
     keep_failed: bool = False
+    repeats: Repeats | None = None
 
 
 @dataclass

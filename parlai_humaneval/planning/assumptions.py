@@ -15,6 +15,10 @@ FEE = 0.2
 """Amazon Mechanical Turk's; it takes 40 % of tasks posted with ten or more assignments."""
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
+REUSE = 5
+"""Comparisons that each finished dialogue is in; an assumption."""
+LEAST_DIALOGUES = 20
+"""Of one model, reused: with fewer the report says that its answer is about these dialogues."""
 LIU_DISCORDANCE = {False: 0.85, True: 0.408}
 """Of two models, and of four (a value that gives Liu et al.'s 445 turns; they do not publish theirs)."""
 MANY_DISCORDANCE = 0.49

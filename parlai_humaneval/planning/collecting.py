@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from parlai_humaneval.planning.assumptions import ONE_DIALOGUE_MINUTES
+from parlai_humaneval.planning.assumptions import ONE_DIALOGUE_MINUTES, REUSE
 from parlai_humaneval.planning.inputs import PlanInputs
 
 
@@ -55,7 +55,8 @@ def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) 
 
 
 def _of_finished_dialogues(question: PlanInputs, n: int, sets: int) -> Collection:
-    """Dialogues of models alone cost nothing; of people with models, each is held once and compared ``reuse`` times."""
+    """Dialogues of models alone take nobody's time; of people with models, each is held once. Each is judged ``reuse``
+    times, and the platform's fee is on what people are paid."""
     each = _lost(question, n)
     judgements = sets * each
     raters = math.ceil(judgements / (question.dialogues_per_worker or 1))
@@ -63,22 +64,24 @@ def _of_finished_dialogues(question: PlanInputs, n: int, sets: int) -> Collectio
     # Checks drop dialogues too: those that people hold badly are replaced.
     held = _lost(question, dialogues) if question.setting == "human_bot" else 0
     minutes = judgements * (question.minutes or 0.0) + held * ONE_DIALOGUE_MINUTES
-    paid = judgements * (question.pay or 0.0) + held * question.wage * ONE_DIALOGUE_MINUTES / 60
+    paid = judgements * (question.pay or 0.0) + held * (question.dialogue_pay or 0.0)
+    generated = 0.0 if held else dialogues * (question.dialogue_pay or 0.0)
     return Collection(
         turns=dialogues * (question.turns or 1),
         dialogues=held or dialogues,
         judgements=judgements,
         workers=raters + held,
         hours=(minutes + (raters + held) * question.onboarding) / 60,
-        cost=paid * (1 + question.fee),
+        cost=paid * (1 + question.fee) + generated,
     )
 
 
 def _needed_dialogues(question: PlanInputs, each: int, sets: int) -> int:
-    if question.habits.judgements_per_dialogue is not None:
-        return sets * math.ceil(each / question.habits.judgements_per_dialogue)
+    reuse = question.reuse or REUSE
+    if question.habits.dialogue_sides == 1:
+        return sets * math.ceil(each / reuse)
     # N dialogues of each model make N² different pairs (Smith et al. 2022, App. C.7).
-    of_model = max(math.ceil(math.sqrt(each)), math.ceil(each / question.reuse))
+    of_model = max(math.ceil(math.sqrt(each)), math.ceil(each / reuse))
     return (question.models or 2) * of_model
 
 

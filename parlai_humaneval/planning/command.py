@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from parlai_humaneval.planning.comparing import compare_techniques, comparison_n
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
 from parlai_humaneval.planning.study_plan import Plan, plan_study
 from parlai_humaneval.techniques import Habits
+
+if TYPE_CHECKING:
+    from parlai_humaneval.planning.pilot import Pilot
 
 _SMALL_SIMULATION = 4_000
 _WIDTH = 100
@@ -49,6 +52,23 @@ _WIDTH = 100
 )
 @click.option("--turns", type=int, help="Turns of a dialogue that count.  [default: of the papers]")
 @click.option("--icc", type=float, help=f"How alike the answers of one worker are, 0 to 1.  [default: {ICC}]")
+@click.option(
+    "--dialogue-icc",
+    type=float,
+    help="pw_dialog, self_chat, spot_the_bot: how alike judgements are that share a dialogue, 0 to 1.  [default: 0]",
+)
+@click.option(
+    "--dialogue-sd",
+    type=float,
+    help="The same as the standard deviation of the quality of one model's dialogues, in log-odds of winning: .7 is much.",
+)
+@click.option(
+    "--worker-inequality",
+    type=float,
+    help="How unequally workers share the work: standard deviation by mean of the number of their judgements; 0: all give "
+    "equally many, which a limit per worker makes true; about 1 in open crowds. W workers weigh like W/(1 + x²) equal "
+    "ones.  [default: 0]",
+)
 @click.option("--exclusion", type=float, help="Share of dialogues that checks drop.  [default: .26; Ji et al.: .30]")
 @click.option(
     "--pay",
@@ -79,7 +99,7 @@ _WIDTH = 100
 )
 @click.option(
     "--dialogues-per-worker",
-    type=int,
+    type=float,
     help="Dialogues that a worker holds; of finished ones, how many judgements they give.  [default: of the papers]",
 )
 @click.option("--minutes", type=float, help="For a dialogue; of finished dialogues, for a judgement.")
@@ -93,7 +113,20 @@ _WIDTH = 100
 @click.option(
     "--reuse",
     type=int,
-    help="pw_dialog: comparisons that each dialogue is in.  [default: 5]",
+    help="pw_dialog, self_chat, spot_the_bot: judgements that each dialogue is in.  [default: 5; spot_the_bot: 6]",
+)
+@click.option(
+    "--dialogue-pay",
+    type=float,
+    help="pw_dialog, self_chat, spot_the_bot: dollars for a dialogue that is judged.  [default: of people, --wage times 4 "
+    "minutes; of models alone, 0]",
+)
+@click.option(
+    "--pilot",
+    type=click.Path(path_type=str),
+    metavar="TABLES",
+    help="Tidy tables of a pilot (a folder, as of report --tables, or one table): how alike its workers and dialogues are, "
+    "ties, dialogues and turns of a worker, how unequal workers are, and times are taken from it. What is typed wins.",
 )
 @click.option("--compare", is_flag=True, help="All techniques for this gap, the fewest hours first.")
 @click.option("--simulate", is_flag=True, help="Check the promise on simulated workers with this ICC.")
@@ -118,6 +151,7 @@ _WIDTH = 100
 def plan(
     technique: str | None,
     shares: str | None,
+    pilot: str | None,
     compare: bool,
     simulate: bool,
     replicates: int,
@@ -130,7 +164,7 @@ def plan(
 
     Say how small a difference between two models you must not miss (--gap). The plan is for the test that reports
     lead with, which knows that answers of one worker are alike; times and habits are the papers' unless you give yours.
-    Measure your own ICC in a pilot: the report's section “design” has it, as “ICC for plan”.
+    Give the tables of a pilot (--pilot): how alike its workers and dialogues are is taken from there, with an interval.
 
     \b
     Examples:
@@ -140,6 +174,12 @@ def plan(
           one technique, and simulated workers to check the promise
       parlai-humaneval plan --technique sata --models 4 --gap 0.1 --tests pairs --curve power.png
           four models in each turn; tell any two of them apart
+      parlai-humaneval plan --pilot tables --gap 0.1
+          as workers judged in a pilot (export --out tables), at its ICC and at the upper end of that
+      parlai-humaneval plan --technique pw_dialog --gap 0.1 --dialogue-sd 0.7
+          dialogues of a model differ, and each is judged several times: how often is best for the money
+      parlai-humaneval plan --technique pw_turn --gap 0.1 --worker-inequality 1
+          an open crowd, in which a few workers give most answers
       parlai-humaneval plan --technique direct_assessment --models 5 --gap 0.2 --pay 0.165 --json
       parlai-humaneval plan --technique sata --setting soba --gap 0.1 --method liu2023
           the 196 turns of Liu et al. 2023; --setting sata_random gives their 667, --technique single_model
@@ -147,14 +187,24 @@ def plan(
           --setting sata_random --models 4 --discordance 0.408 their 445
     """
     try:
+        typed = {name: value for name, value in question.items() if value is not None}
+        found_pilot = _pilot(pilot, compare, technique, typed.get("setting"))
+        known = {} if found_pilot is None else found_pilot.question()
+        technique = technique or known.get("technique")
         compare = compare or technique is None
-        question = _own(question, compare, technique)
+        _check_applies(typed, compare, technique)
         _check_comparison(compare, technique, {"shares": shares, "simulate": simulate, "curve": curve, **question})
-        inputs = ask(technique=technique or "pw_turn", shares=_numbers(shares), **question)
+        if "dialogue_sd" in typed:
+            known.pop("dialogue_icc", None)
+        inputs = ask(**{**known, "technique": technique or "pw_turn", "shares": _numbers(shares), **typed})
         if compare:
             _compare(inputs, out, as_json)
             return
         found = plan_study(inputs)
+        if found_pilot is not None:
+            from parlai_humaneval.planning.pilot import with_pilot
+
+            found = with_pilot(found, inputs, found_pilot, typed)
         if curve:
             from parlai_humaneval.planning.curve import draw_curve
 
@@ -170,18 +220,32 @@ def plan(
 
 _APPLIES: dict[str, Callable[[Habits], bool]] = {
     "baseline": lambda habits: habits.measures == "share",
-    "reuse": lambda habits: not habits.held and habits.judgements_per_dialogue is None,
+    "reuse": lambda habits: not habits.held,
+    "dialogue_icc": lambda habits: not habits.held,
+    "dialogue_sd": lambda habits: not habits.held,
+    "dialogue_pay": lambda habits: not habits.held,
 }
 """Option → whether a technique has it."""
 
 
-def _own(question: dict[str, Any], compare: bool, technique: str | None) -> dict[str, Any]:
-    """The question without what was not given; nothing that was given may go without effect."""
+def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) -> None:
+    """Nothing that was given may go without effect."""
     for option, applies in _APPLIES.items():
         having = [name for name, habits in plannable().items() if applies(habits)]
-        if question[option] is not None and not compare and technique not in having:
-            raise PlanError(f"--{option} is for {' and '.join(having)}, not for {technique}; leave --{option} out")
-    return {name: value for name, value in question.items() if value is not None or name not in _APPLIES}
+        if option in typed and not compare and technique not in having:
+            flag = f"--{option.replace('_', '-')}"
+            of = " and ".join(part for part in (", ".join(having[:-1]), having[-1]) if part)
+            raise PlanError(f"{flag} is for {of}, not for {technique}; leave {flag} out")
+
+
+def _pilot(path: str | None, compare: bool, technique: str | None, setting: str | None) -> Pilot | None:
+    if path is None:
+        return None
+    if compare:
+        raise PlanError("--pilot is of one technique, and says nothing of others: leave --compare out")
+    from parlai_humaneval.planning.pilot import read_pilot
+
+    return read_pilot(Path(path).expanduser(), technique, setting)
 
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from parlai_humaneval.planning.likeness import Likeness
 from parlai_humaneval.planning.power import (
     Variance,
     binomial_power,
@@ -29,7 +30,6 @@ from parlai_humaneval.planning.power import (
     rank_sum_size,
     two_proportions_size,
 )
-from parlai_humaneval.statistics.design import design_effect
 
 Floats = npt.NDArray[np.float64]
 EXACT_SEARCH = 3_000
@@ -40,9 +40,12 @@ MIN_WORKERS = 10
 """Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
 TOLERANCE = 0.01
 """So much may the power without ``SPARE_WORKERS`` be below the asked one; with them it never is."""
-SPARE_WORKERS = 2
-"""Simulated studies of 20 to 100 workers fall short of the F test's power by about what so many workers add: sums of few
+SPARE_WORKERS = 2.0
+"""Simulated studies of 20 to 100 workers fall short of the formula's power by about what so many workers add: sums of few
 turns are not normal."""
+JOINT_SPARE = 15.0
+"""So many more, times the ICC, in a test of several models: the more alike a worker's answers, the less normal their
+sums."""
 
 
 class Design(ABC):
@@ -286,19 +289,20 @@ def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) 
     return exact_binomial_sizes(p0, p1, alpha, power, around=around)
 
 
-def clustered_size(design: Design, alpha: float, power: float, *, per_worker: float, icc: float) -> int:
-    """Observations of each sample that the clustered t (or F) test needs.
+def clustered_size(design: Design, alpha: float, power: float, likeness: Likeness) -> int:
+    """Observations of each sample that the clustered test needs.
 
-    The size for independent observations times the design effect 1 + (m−1)·ICC, for m observations a worker. Where that
-    makes few workers, t is wider than the normal distribution of the formulas, and more are added until the power is
-    reached, and all but ``TOLERANCE`` of it without a few of them; fewer than ``MIN_WORKERS`` are never planned.
+    The size for independent observations times the design effect. Where that makes few workers, the test is as wide as
+    Student's t, wider than the normal distribution of the formulas, and more are added until the power is reached, and
+    all but ``TOLERANCE`` of it without a few of them; fewer than ``MIN_WORKERS`` effective ones are never planned.
     """
-    effect = design_effect(per_worker, icc)
-    low = max(_ceil(design.mean_size(alpha, power) * effect), _ceil(MIN_WORKERS / design.groups(1, per_worker)))
-    spare = round(SPARE_WORKERS / design.groups(1, per_worker))
+    workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
+    independent = design.mean_size(alpha, power)
+    low = max(_ceil(independent * likeness.at(independent).effect), _ceil(MIN_WORKERS / workers))
+    spare = round((SPARE_WORKERS + (JOINT_SPARE * likeness.icc if design.df > 1 else 0.0)) / workers)
 
     def reached(n: int) -> float:
-        return clustered_power(design, n, alpha, per_worker=per_worker, icc=icc) if n > 0 else 0.0
+        return clustered_power(design, n, alpha, likeness) if n > 0 else 0.0
 
     def enough(n: int) -> bool:
         return reached(n) >= power - SHORT and reached(n - spare) >= power - TOLERANCE
@@ -314,10 +318,17 @@ def clustered_size(design: Design, alpha: float, power: float, *, per_worker: fl
     return high
 
 
-def clustered_power(design: Design, n: int, alpha: float, *, per_worker: float, icc: float) -> float:
-    """Power of the clustered test with ``n`` observations of each sample, ``per_worker`` of each worker."""
-    noncentrality = n * design.information / design_effect(per_worker, icc)
-    return f_power(noncentrality, design.df, design.groups(n, per_worker) - design.df, alpha)
+def clustered_power(design: Design, n: int, alpha: float, likeness: Likeness) -> float:
+    """Power of the clustered test with ``n`` observations of each sample, as of an F test.
+
+    The sign-flip test has the power of the clustered t, and the joint one of an F test that does not spend degrees of
+    freedom on a covariance, each within a point or two (simulated). Degrees of freedom are those of the effective
+    workers, or of the dialogues, where these are fewer.
+    """
+    likeness = likeness.at(n)
+    noncentrality = n * design.information / (likeness.effect * likeness.caution(n))
+    clusters = likeness.fewest_clusters(design.groups(n, likeness.per_worker), n)
+    return f_power(noncentrality, design.df, clusters - 1, alpha)
 
 
 def _ceil(size: float) -> int:

@@ -14,8 +14,11 @@ from parlai_humaneval.planning.assumptions import (
     LIU_DISCORDANCE,
     MANY_DISCORDANCE,
     ONBOARDING_MINUTES,
+    ONE_DIALOGUE_MINUTES,
+    REUSE,
     plannable,
 )
+from parlai_humaneval.planning.likeness import dialogue_icc
 from parlai_humaneval.techniques import Habits, Technique, technique
 
 Method = Literal["two_variance", "liu2023"]
@@ -41,6 +44,10 @@ class PlanInputs(BaseModel):
         baseline: share of good turns around which (with ``models=1``: against which) models are rated one at a time.
         turns: turns of a dialogue that count.
         icc: intraclass correlation of the answers of one worker.
+        dialogue_icc, dialogue_sd: of finished dialogues that are judged again and again, the intraclass correlation of
+            judgements that share one; or, instead, the standard deviation of the quality of one model's dialogues, in
+            log-odds of winning.
+        worker_inequality: coefficient of variation of the number of judgements of a worker; 0: all give equally many.
         exclusion: share of dialogues that are lost to checks.
         pay: dollars a dialogue (of finished dialogues: a judgement); by default ``wage`` times the minutes.
         wage: dollars an hour, where ``pay`` is not given.
@@ -50,7 +57,8 @@ class PlanInputs(BaseModel):
         dialogues_per_worker: held dialogues; of finished ones, judgements.
         minutes: of a dialogue (of finished dialogues: a judgement), its questions included.
         onboarding: minutes of a new worker before the first one.
-        reuse: comparisons that each dialogue is in, for dialogues that are held to be compared.
+        reuse: judgements that each finished dialogue is in.
+        dialogue_pay: dollars for a dialogue that is held, or generated, to be judged.
         tests: of more than two models at once, is the plan for the test of all, or for each pair (Bonferroni)?
         seed: of the simulation.
     """
@@ -67,16 +75,20 @@ class PlanInputs(BaseModel):
     baseline: Annotated[Finite, Field(gt=0, lt=1)] = 0.8
     turns: Annotated[int, Field(ge=1)] | None = None
     icc: Annotated[Finite, Field(ge=0, lt=1)] | None = None
+    dialogue_icc: Annotated[Finite, Field(ge=0, lt=1)] | None = None
+    dialogue_sd: Annotated[Finite, Field(ge=0)] | None = None
+    worker_inequality: Annotated[Finite, Field(ge=0)] = 0.0
     exclusion: Annotated[Finite, Field(ge=0, lt=1)] | None = None
     pay: Annotated[Finite, Field(ge=0)] | None = None
     wage: Annotated[Finite, Field(ge=0)] = HOURLY_WAGE
     fee: Annotated[Finite, Field(ge=0, le=1)] = FEE
     method: Method = "two_variance"
     shares: tuple[Annotated[Finite, Field(ge=0)], ...] | None = None
-    dialogues_per_worker: Annotated[int, Field(ge=1)] | None = None
+    dialogues_per_worker: Annotated[Finite, Field(ge=1)] | None = None
     minutes: Annotated[Finite, Field(gt=0)] | None = None
     onboarding: Annotated[Finite, Field(ge=0)] = ONBOARDING_MINUTES
-    reuse: Annotated[int, Field(ge=1)] = 5
+    reuse: Annotated[int, Field(ge=1)] | None = None
+    dialogue_pay: Annotated[Finite, Field(ge=0)] | None = None
     tests: Tests = "overall"
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -113,6 +125,8 @@ class PlanInputs(BaseModel):
         _check_setting(self)
         _check_models(self)
         _check_gap(self)
+        if self.dialogue_icc is not None and self.dialogue_sd is not None:
+            raise PlanError("dialogue-icc and dialogue-sd both say how much dialogues differ: give one of them")
         if self.method == "liu2023" and not self.habits.in_liu2023:
             theirs = [name for name, habits in plannable().items() if habits.in_liu2023]
             raise PlanError(
@@ -128,19 +142,41 @@ class PlanInputs(BaseModel):
         setting = self.setting or (habits.settings[0] if habits.settings else "")
         gap = self.gap if self.gap is not None else _range_of(normalised(self.shares or (), setting))
         minutes = self.minutes or habits.seconds * ((self.turns or habits.turns) if habits.held else 1) / 60
+        discordance = self.discordance or default_discordance(self, setting, models)
         found: dict[str, Any] = {
             "models": models,
             "setting": setting,
             "gap": gap,
-            "discordance": self.discordance or default_discordance(self, setting, models),
+            "discordance": discordance,
             "turns": self.turns or habits.turns,
             "icc": self.icc if self.icc is not None else 0.0 if liu else ICC,
             "exclusion": habits.exclusion if self.exclusion is None else self.exclusion,
             "minutes": minutes,
             "pay": round(self.wage * minutes / 60, 2) if self.pay is None else self.pay,
             "dialogues_per_worker": self.dialogues_per_worker or habits.per_worker or models + 1,
+            "dialogue_icc": self._likeness_of_dialogues(discordance),
+            "reuse": self.reuse or habits.judgements_per_dialogue or REUSE,
+            "dialogue_pay": self._pay_for_dialogue(setting),
         }
         return self.model_copy(update=found)
+
+    def _likeness_of_dialogues(self, discordance: float) -> float:
+        if self.habits.held:
+            return 0.0
+        if self.dialogue_sd is not None:
+            return dialogue_icc(self.dialogue_sd, sides=self.habits.dialogue_sides, discordance=discordance)
+        return self.dialogue_icc or 0.0
+
+    def _pay_for_dialogue(self, setting: str) -> float:
+        """Dialogues of models alone cost nothing, unless something is said."""
+        if self.dialogue_pay is not None:
+            return self.dialogue_pay
+        return self.wage * ONE_DIALOGUE_MINUTES / 60 if setting == "human_bot" else 0.0
+
+    @property
+    def clustered(self) -> bool:
+        """Is anything alike, of a question that is filled up? Otherwise the papers' tests are planned for."""
+        return bool(self.icc or self.dialogue_icc)
 
     @property
     def _single(self) -> bool:
@@ -254,11 +290,15 @@ ADVICE = {
     "baseline": "a share above 0 and below 1, such as 0.8",
     "turns": "a whole number from 1",
     "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
+    "dialogue_icc": "at least 0 and below 1, such as 0.08",
+    "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
+    "worker_inequality": "a coefficient of variation, not negative: 0 where all give equally many, about 1 of most crowds",
     "exclusion": "a share from 0, below 1: 0.26 for 26 %",
     "pay": "dollars, not negative",
     "wage": "dollars an hour, not negative",
     "fee": "a share from 0 to 1: 0.2 for 20 %",
-    "dialogues_per_worker": "a whole number from 1",
+    "dialogues_per_worker": "a number from 1",
+    "dialogue_pay": "dollars, not negative",
     "minutes": "minutes, above 0",
     "onboarding": "minutes, not negative",
     "reuse": "a whole number from 1",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
+from parlai_humaneval.planning.likeness import Likeness
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,13 @@ class Layout:
     tests: int
     alpha: float
     sets: int
-    per_worker: float
-    """Observations that a worker gives to a sample."""
+    likeness: Likeness
+    """Of the observations of a sample."""
+
+    @property
+    def per_worker(self) -> float:
+        """Observations that a worker gives to a sample."""
+        return self.likeness.per_worker
 
 
 def layout(inputs: PlanInputs) -> Layout:
@@ -42,19 +48,36 @@ def _layout(inputs: PlanInputs, models: int) -> Layout:
     liu = inputs.method == "liu2023"
     each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
     held = inputs.dialogues_per_worker
-    turns = float(inputs.turns * held)
+    turns = inputs.turns * held
+
+    def of(design: Design, tests: int, alpha: float, sets: int, per_worker: float) -> Layout:
+        return Layout(design, tests, alpha, sets, _likeness(inputs, per_worker))
+
     if inputs.habits.measures == "share":
         if liu or models == 1:
-            return Layout(_one_share(inputs), models, inputs.alpha, models, turns)
-        return Layout(_two_shares(inputs), pairs, each, models, turns)
+            return of(_one_share(inputs), models, inputs.alpha, models, turns)
+        return of(_two_shares(inputs), pairs, each, models, turns)
     if inputs.habits.measures == "score":
-        return Layout(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
+        return of(TwoScores(_gap(inputs)), pairs, each, models, max(1.0, held / (models + 1)))
     if inputs.habits.at_once:
         if models == 2 or inputs.tests == "overall":
-            return Layout(_contest(inputs, models), 1, inputs.alpha, 1, turns)
-        return Layout(_pair(_gap(inputs), inputs.discordance or 1.0), pairs, each, 1, turns)
-    per_worker = turns if inputs.habits.of_turns else float(held) if inputs.habits.held else max(1.0, held / pairs)
-    return Layout(_contest(inputs, 2), pairs, each, pairs, per_worker)
+            return of(_contest(inputs, models), 1, inputs.alpha, 1, turns)
+        return of(_pair(_gap(inputs), inputs.discordance or 1.0), pairs, each, 1, turns)
+    per_worker = turns if inputs.habits.of_turns else held if inputs.habits.held else max(1.0, held / pairs)
+    return of(_contest(inputs, 2), pairs, each, pairs, per_worker)
+
+
+def _likeness(inputs: PlanInputs, per_worker: float) -> Likeness:
+    """Of the dialogues that are reused, judgements that checks drop are not counted."""
+    kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
+    return Likeness(
+        per_worker=float(per_worker),
+        icc=inputs.icc or 0.0,
+        inequality=inputs.worker_inequality,
+        per_dialogue=1.0 if inputs.habits.held else max(1.0, kept),
+        dialogue_icc=inputs.dialogue_icc or 0.0,
+        sides=inputs.habits.dialogue_sides,
+    )
 
 
 def _contest(inputs: PlanInputs, models: int) -> Contest:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from parlai_humaneval.planning.assumptions import LIU_DISCORDANCE, MANY_DISCORDANCE
+from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES, LIU_DISCORDANCE, MANY_DISCORDANCE
 from parlai_humaneval.planning.collecting import Collection
-from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.designs import (
+    MIN_WORKERS,
+    Contest,
+    Design,
+    OneShare,
+    TwoScores,
+    TwoShares,
+    clustered_power,
+)
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout
+from parlai_humaneval.planning.likeness import Likeness, dialogue_icc
 
+SPREAD = 0.7
+"""Log-odds by which dialogues of one model may well vary: what a plan that takes them for equal is held against."""
 FEW_WORKERS = 60
 """Below it simulated studies find the gap a little less often than the F test's formula says."""
 LIU = "Liu et al. 2023, “Sample Size for Different Evaluations”"
-CLUSTERED = "design effect: Kish 1965; clustered t: Cameron & Miller 2015"
+CLUSTERED = (
+    "design effect: Kish 1965; power: noncentral F with effective clusters − 1 degrees of freedom, which is that of the "
+    "report's test within a point (simulated)"
+)
+FLIPPED = "sign-flip test of the workers' sums: Canay, Romano & Shaikh 2017"
+NEAR_ENDS = "rates near 0 or 1: Korn & Graubard 1998"
+CROSSED = "two-way t: Cameron, Gelbach & Miller 2011"
 
 
 DISCORDANCE_SWITCH = (
@@ -51,27 +69,33 @@ def gap_words(question: PlanInputs, design: Design) -> str:
     return f"{points} between the win rates of two models: {0.5 + half:.3g} and {0.5 - half:.3g}"
 
 
-def analysis_words(design: Design, icc: float) -> str:
+def analysis_words(found: Layout, question: PlanInputs) -> str:
     """The test that the plan is for."""
-    if not icc:
-        return f"{design.test}, all judgements independent"
-    return "CR1 t, clustered by worker" if design.df == 1 else "F test of all models (Hotelling), clustered by worker"
+    if not question.clustered:
+        return f"{found.design.test}, all judgements independent"
+    if found.likeness.reused:
+        return "two-way t, clustered by worker and dialogue"
+    of_all = "joint test of all models: " if found.design.df > 1 else ""
+    near = ", near 0 or 1 the binomial of the effective number" if isinstance(found.design, OneShare) else ""
+    return f"{of_all}sign-flip test, clustered by worker{near}"
 
 
-def plan_sources(question: PlanInputs, design: Design) -> tuple[str, ...]:
-    """Formula of the plan's own test, clustering, then times and habits."""
-    formula = LIU if question.method == "liu2023" else _formula(design, question.icc or 0.0)
-    clustered = (CLUSTERED,) if question.icc else ()
+def plan_sources(question: PlanInputs, found: Layout) -> tuple[str, ...]:
+    """Formula of the plan's own test, clustering and the test that is made, then times and habits."""
+    formula = LIU if question.method == "liu2023" else _formula(found.design, question.clustered)
+    test = CROSSED if found.likeness.reused else FLIPPED
+    near = (NEAR_ENDS,) if isinstance(found.design, OneShare) else ()
+    clustered = (CLUSTERED, test, *near) if question.clustered else ()
     return (formula, *clustered, *question.habits.sources)
 
 
-def _formula(design: Design, icc: float) -> str:
+def _formula(design: Design, clustered: bool) -> str:
     if isinstance(design, OneShare):
         return "size for one share: Fleiss, Levin & Paik 2003, section 2.5"
     if isinstance(design, TwoShares):
         return "size for two shares: Fleiss, Levin & Paik 2003, section 4.2"
     if isinstance(design, TwoScores):
-        return "size for two means of normal scores" if icc else "size for the rank-sum test: Noether 1987"
+        return "size for two means of normal scores" if clustered else "size for the rank-sum test: Noether 1987"
     if design.df > 1:
         if isinstance(design, Contest) and design.picks_one:
             return "size for picks of several models: Cohen 1988, chapter 7"
@@ -96,6 +120,7 @@ def plan_notes(
     notes = [
         *_power_notes(question, plan),
         *_clustering_notes(question, found, plan),
+        *_dialogue_notes(question, found, plan),
         *_test_notes(question, plan),
         *_technique_notes(question),
         *_sample_notes(question),
@@ -165,27 +190,86 @@ def _power_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:
 
 
 def _clustering_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
-    icc = question.icc or 0.0
-    if not icc:
+    icc, likeness = question.icc or 0.0, found.likeness
+    if not question.clustered:
         return ["All judgements are taken as independent (ICC 0), also those of one worker; real ones seldom are."]
     of_what = f"{plan['judgement']}s" + (" of a model" if found.design.samples == 2 else "")
     if found.per_worker == 1:
         notes = [f"Each worker gives one of the {of_what} of a test, so that these are independent."]
     else:
         notes = [
-            f"Answers of one worker are alike (ICC {icc:g}; measure your own): {found.per_worker:.3g} {of_what} from each "
-            f"worker cost a design effect of {plan['design_effect']:.3g}; {plan['n_independent']:,.0f} independent ones "
-            "would do."
+            f"Answers of one worker are alike (ICC {icc:.3g}; measure your own, see --pilot): {found.per_worker:.3g} "
+            f"{of_what} from each worker{_inequality_words(likeness)} cost a design effect of "
+            f"{1 + (likeness.crowding - 1) * icc:.3g}; {plan['n_independent']:,.0f} independent ones would do."
         ]
-    workers = found.design.groups(plan["n_per_sample"], found.per_worker)
-    if workers <= MIN_WORKERS + 0.5:
-        notes.append(f"At least {MIN_WORKERS} workers are planned for: with fewer the interval is a rough guide.")
-    if workers < FEW_WORKERS and question.method != "liu2023":
+    effective = plan["effective_workers"]
+    if effective <= MIN_WORKERS + 0.5:
         notes.append(
-            f"With so few workers ({workers:.0f} in a test) the power by formula, {plan['power']:.2f}, is up to three "
-            "points too high; the size allows for that. --simulate tells."
+            f"At least {MIN_WORKERS} workers are planned for, effective ones by (Σn)²/Σn²: with fewer the interval is a "
+            "rough guide."
+        )
+    if effective < FEW_WORKERS and question.method != "liu2023":
+        notes.append(
+            f"With so few effective workers ({effective:.0f} in a test) the power by formula, {plan['power']:.2f}, may be "
+            "up to three points too high; the size allows for that. --simulate tells."
         )
     return notes
+
+
+def _inequality_words(likeness: Likeness) -> str:
+    if not likeness.inequality:
+        return ", all as many (--worker-inequality 0),"
+    equal = 100 / likeness.workers_an_effective_one
+    return f", some more than others (--worker-inequality {likeness.inequality:.3g}: 100 weigh like {equal:.0f} equal ones),"
+
+
+def _dialogue_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
+    """What it costs to judge the same dialogues again and again, and how often is best for the money."""
+    likeness = found.likeness.at(plan["n_per_sample"])
+    if not likeness.reused:
+        return []
+    dialogues = plan["n_per_sample"] / likeness.per_dialogue
+    if dialogues < LEAST_DIALOGUES:
+        few = f"Only {dialogues:.0f} dialogues of a model are judged again and again: the answer is about these dialogues."
+        return [few, *_reuse_notes(question, found, plan)]
+    return _reuse_notes(question, found, plan)
+
+
+def _reuse_notes(question: PlanInputs, found: Layout, plan: dict[str, Any]) -> list[str]:
+    likeness = found.likeness.at(plan["n_per_sample"])
+    shared = (
+        f"{likeness.per_dialogue:.3g} {plan['judgement']}s that are kept share a dialogue (--reuse {question.reuse})"
+    )
+    if not likeness.dialogue_icc:
+        if not question.clustered or question.method == "liu2023":
+            return []
+        icc = dialogue_icc(SPREAD, sides=likeness.sides, discordance=question.discordance or 1.0)
+        at = replace(likeness, dialogue_icc=icc)
+        power = clustered_power(found.design, plan["n_per_sample"], found.alpha, at)
+        return [
+            f"Dialogues of a model are taken as equally good. {shared}: did their quality vary with a standard deviation of "
+            f"{SPREAD} log-odds, the power would be {power:.2f} (--dialogue-sd {SPREAD} plans for that; a --pilot tells)."
+        ]
+    cost = likeness.sides * (likeness.per_dialogue - 1) * likeness.dialogue_icc
+    notes = [
+        f"Dialogues differ (ICC {likeness.dialogue_icc:.3g} of judgements that share one): {shared}, which adds {cost:.3g} "
+        "to the design effect."
+    ]
+    best = plan["best_reuse"]
+    if best is not None and best["reuse"] != question.reuse:
+        notes.append(
+            f"For the money it is best to judge a dialogue {times(best['reuse'])} (--reuse {best['reuse']}): "
+            f"{best['n_judgements']:,} {plan['judgement']}s of {best['n_dialogues']:,} dialogues for ${best['cost']:,.0f}, "
+            f"with {best['n_workers']:,} workers; here it is ${plan['cost']:,.0f}."
+        )
+    elif best is not None:
+        notes.append("No other number of judgements a dialogue costs less.")
+    return notes
+
+
+def times(number: int) -> str:
+    """“once”, “twice”, “3 times”."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
 def _test_notes(question: PlanInputs, plan: dict[str, Any]) -> list[str]:

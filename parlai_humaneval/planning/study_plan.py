@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES
 from parlai_humaneval.planning.collecting import Collection, collection
 from parlai_humaneval.planning.designs import (
     Contest,
@@ -19,7 +20,6 @@ from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, layout
 from parlai_humaneval.planning.notes import analysis_words, gap_words, plan_notes, plan_sources
 from parlai_humaneval.planning.power import binomial_power
-from parlai_humaneval.statistics.design import design_effect
 
 
 class Plan(BaseModel):
@@ -39,13 +39,17 @@ class Plan(BaseModel):
         n_independent: judgements of a sample, were all independent of each other.
         n_per_sample: judgements of a sample (a pair, or a model) that are planned.
         tests, alpha_per_test: how many tests are made, each at which level.
-        per_worker, design_effect: judgements of a worker in a sample, and what their likeness costs.
+        per_worker, design_effect: judgements of a worker in a sample, and what likeness of workers and dialogues costs.
+        effective_workers: of one test, (Σn)²/Σn².
         test, analysis: the papers' test, and the one that the plan is for.
         exact_first, exact_always: the first size with which the exact binomial test has the power, and the size from
             which on it always has it; None where it is not the test.
         power_of_gap_between_models: with method liu2023, the power if two models' win rates differ by the gap.
         pairs: of more than two models at once, the plan for all pairs.
+        best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         simulated: what :func:`~parlai_humaneval.planning.simulate.simulated_power` found.
+        pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
+        at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
         headline, notes, sources: in words.
         inputs: every value that was used.
     """
@@ -74,13 +78,17 @@ class Plan(BaseModel):
     alpha_per_test: float
     per_worker: float
     design_effect: float
+    effective_workers: float
     test: str
     analysis: str
     exact_first: int | None = None
     exact_always: int | None = None
     power_of_gap_between_models: float | None = None
     pairs: dict[str, Any] | None = None
+    best_reuse: dict[str, Any] | None = None
     simulated: dict[str, Any] | None = None
+    pilot: dict[str, Any] | None = None
+    at_upper_icc: dict[str, Any] | None = None
     headline: str = ""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -119,36 +127,61 @@ def plan_study(inputs: PlanInputs) -> Plan:
         tests=found.tests,
         alpha_per_test=found.alpha,
         per_worker=found.per_worker,
-        design_effect=design_effect(found.per_worker, question.icc or 0.0),
+        design_effect=found.likeness.at(n).effect,
+        effective_workers=found.design.groups(n, found.per_worker) / found.likeness.workers_an_effective_one,
         test=found.design.test,
-        analysis=analysis_words(found.design, question.icc or 0.0),
+        analysis=analysis_words(found, question),
         exact_first=first,
         exact_always=always,
         power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
         pairs=_pairs(inputs, question),
-        sources=plan_sources(question, found.design),
+        best_reuse=_best_reuse(question, found),
+        sources=plan_sources(question, found),
         inputs=question.model_dump(mode="json"),
     )
     headline, notes = plan_notes(question, found, plan.model_dump(), collected)
     return plan.model_copy(update={"headline": headline, "notes": notes})
 
 
+_REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
+
+
+def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
+    """The cheapest of :data:`_REUSES` and what was asked for, of equal cost the one with more dialogues; None where
+    dialogues do not differ, or all would be too few.
+
+    Judgements that share a dialogue say less, and dialogues cost something: the optimum of the sum of both is where a
+    dialogue more costs as much as it saves of judgements.
+    """
+    if not found.likeness.dialogue_icc:
+        return None
+    plans = []
+    for reuse in sorted({*_REUSES, question.reuse or 1}):
+        other = question.model_copy(update={"reuse": reuse})
+        planned = layout(other)
+        n = size_of(other, planned)
+        if n / planned.likeness.at(n).per_dialogue >= LEAST_DIALOGUES:
+            numbers = _numbers(collection(other, n, planned.sets))
+            plans.append({"reuse": reuse, "n_judgements": n * planned.sets, **numbers})
+    return min(plans, key=lambda plan: plan["cost"], default=None)
+
+
 def size_of(question: PlanInputs, found: Layout) -> int:
     """Judgements of each sample that must be kept."""
-    icc = question.icc or 0.0
+    clustered = question.clustered
     if question.method == "liu2023":
         size = round(found.design.size(found.alpha, question.power, "null"))
-        return size if not icc else -int(-size * design_effect(found.per_worker, icc) // 1)
-    if not icc:
+        return size if not clustered else -int(-size * found.likeness.effect // 1)
+    if not clustered:
         return independent_size(found.design, found.alpha, question.power)
-    return clustered_size(found.design, found.alpha, question.power, per_worker=found.per_worker, icc=icc)
+    return clustered_size(found.design, found.alpha, question.power, found.likeness)
 
 
 def power_of(question: PlanInputs, found: Layout, n: int) -> float:
     """Of the test that is planned for, with ``n`` judgements of each sample."""
-    if not question.icc:
+    if not question.clustered:
         return found.design.iid_power(n, found.alpha)
-    return clustered_power(found.design, n, found.alpha, per_worker=found.per_worker, icc=question.icc)
+    return clustered_power(found.design, n, found.alpha, found.likeness)
 
 
 def _variance(question: PlanInputs) -> Any:
@@ -167,13 +200,13 @@ def _numbers(collected: Collection) -> dict[str, Any]:
 
 
 def _independent(question: PlanInputs, found: Layout) -> float:
-    if question.icc and question.method != "liu2023":
+    if question.clustered and question.method != "liu2023":
         return found.design.mean_size(found.alpha, question.power)
     return found.design.size(found.alpha, question.power, _variance(question))
 
 
 def _exact(found: Layout, question: PlanInputs) -> tuple[int | None, int | None]:
-    if question.icc:
+    if question.clustered:
         return None, None
     around = independent_size(found.design, found.alpha, question.power, _variance(question))
     return exact_sizes(found.design, found.alpha, question.power, around=around) or (None, None)

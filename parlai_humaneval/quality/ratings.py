@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 """“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
 
+MOST_EXACT = 20
+"""Ratings of either side up to which the test is exact, as in :mod:`parlai_humaneval.statistics.rank_tests`."""
+
 POSITIVE_CRITERIA = ("interesting", "fun", "consistent", "fluent", "topic")
 """The criteria of Ji et al. where a high rating is a good one. The published pass rates come from these alone."""
 
@@ -31,8 +34,9 @@ class RankSum(NamedTuple):
 def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float = ALPHA) -> RankSum:
     """Whether a worker rated the degraded model lower than the others.
 
-    One-sided Wilcoxon rank-sum (Mann–Whitney) test, normal approximation with correction for ties and continuity. A
-    worker whose ratings are all equal has p = 1.
+    One-sided Wilcoxon rank-sum (Mann–Whitney) test: exact where no two ratings are equal and neither side has more than
+    ``MOST_EXACT``, else the normal approximation with correction for ties and continuity. A worker whose ratings are all
+    equal has p = 1.
 
     Args:
         degraded: ratings of the degraded model, any shape; of positive criteria only.
@@ -52,7 +56,9 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
         return RankSum(False, 1.0)
     from scipy.stats import mannwhitneyu  # here, and pandas below: a launch reads this module, and needs neither
 
-    p = float(mannwhitneyu(low, high, alternative="less", method="asymptotic", use_continuity=True).pvalue)
+    untied = np.unique(together).size == together.size
+    method = "exact" if untied and max(low.size, high.size) <= MOST_EXACT else "asymptotic"
+    p = float(mannwhitneyu(low, high, alternative="less", method=method).pvalue)
     return RankSum(p < alpha, p)
 
 

@@ -103,6 +103,34 @@ def models_table(answer: Summary) -> DataTable:
     return _without_empty(DataTable(key="answer_models", title=_title(answer.what), columns=columns, rows=tuple(rows)))
 
 
+def leaders_table(answers: Sequence[Summary]) -> DataTable:
+    """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
+    named = {
+        "technique": "Technique",
+        "setting": "Setting",
+        "metric": "Metric",
+        "question": "Question",
+        "section": "Section",
+        "leader": "Leads",
+        "together": "Cannot be told from the best",
+        "told": "Below another model",
+        "untested": "Not tested",
+        "by": "By",
+    }
+    rows: list[dict[str, Cell]] = [
+        {
+            **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
+            "leader": answer.best.leader,
+            "by": answer.best.by,
+            **{name: ", ".join(getattr(answer.best, name)) for name in ("together", "told", "untested")},
+        }
+        for answer in answers
+        if answer.best is not None
+    ]
+    columns = tuple(TableColumn(key=key, label=label) for key, label in named.items())
+    return DataTable(key="leaders", title="Who leads", columns=columns, rows=tuple(rows))
+
+
 def pairs_table(answer: Summary) -> DataTable:
     """The pairs: the gap, the p-value of the paper's test, the one by worker, and that one corrected where it was."""
     shares = _shares(answer.pairs)

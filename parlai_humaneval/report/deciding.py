@@ -1,11 +1,13 @@
-"""What decides: which p-value, how it was corrected, which pair is the clearest, and who is ahead of all others."""
+"""What decides: which p-value, how it was corrected, which pair is the clearest, who leads and who may be as good."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from parlai_humaneval.report.section import PairLine
+from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
+from parlai_humaneval.statistics.best_set import BestSet
+from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, p_words
 
@@ -22,12 +24,13 @@ def clearness(pair: PairLine) -> tuple[float, float]:
 def ahead_of_all(pairs: Sequence[PairLine]) -> str | None:
     """The model that is ahead of every other one by the tests that decide; None where there is none.
 
-    With fewer than three models the one pair says as much.
+    It has met each of them: where a pair was never compared nobody is ahead of all. With fewer than three models the one
+    pair says as much.
     """
     models = {name for pair in pairs for name in (pair.first, pair.second)}
     for model in sorted(models) if len(models) > 2 else ():
         of_model = [pair for pair in pairs if model in (pair.first, pair.second)]
-        won = all(pair.first == model and pair.differs for pair in of_model)
+        won = all(pair.first == model and pair.differs and pair.met for pair in of_model)
         if won and {pair.second for pair in of_model} == models - {model}:
             return model
     return None
@@ -38,6 +41,80 @@ def winner_words(pairs: Sequence[PairLine]) -> str:
     winner = ahead_of_all(pairs)
     others = len({name for pair in pairs for name in (pair.first, pair.second)}) - 1
     return f"{winner} is ahead of {'both' if others == 2 else f'all {others}'} others" if winner else ""
+
+
+HOLM = "Holm's correction over the pairs"
+NAMED_TOGETHER = 6
+"""As many models are named that cannot be told from the best."""
+
+
+def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | None:
+    """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
+
+    ``models``: best first. As Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
+    """
+    tested = [pair for pair in pairs if pair.differs is not None]
+    if not tested:
+        return None
+    named = list(dict.fromkeys([*models, *(name for pair in pairs for name in (pair.first, pair.second))]))
+    below = {pair.second for pair in tested if pair.differs}
+    met = {name for pair in tested for name in (pair.first, pair.second)}
+    together = [name for name in named if name in met - below]
+    if not together:  # each lost to another one, in a circle
+        return None
+    return Best(
+        leader=together[0],
+        together=together,
+        told=[name for name in named if name in below],
+        untested=[name for name in named if name not in met],
+        by=HOLM,
+    )
+
+
+def best_of_set(found: BestSet | None, by: str) -> Best | None:
+    """The same of a test of all pairs at once; None where nothing could be tested."""
+    if found is None or not found.pairs:
+        return None
+    parts = {"together": list(found.together), "told": list(found.told), "untested": list(found.unknown)}
+    return Best(leader=found.together[0], by=by, **parts)
+
+
+def order_words(shares: str, first: str, why: str) -> str:
+    """Why a model leads that has the smaller share: “…, but it stood beside weaker models: …”.
+
+    ``shares``: both shares in words, of the model behind first. ``why``: what that one did; empty where it is not known.
+    """
+    but = f"the former {why}" if why else "that does not allow for who met whom, and where"
+    return f"{shares}, but {but}: strengths, which allow for it, put {first} ahead."
+
+
+def leader_words(best: Best | None) -> str:
+    """“ada leads; bob cannot be told from it (family-wise 5 %).” Empty of two models, whose pair says as much."""
+    if best is None or len(best.together) + len(best.told) < 3:
+        return ""
+    others = best.together[1:]
+    more = len(others) - NAMED_TOGETHER
+    named = others[:NAMED_TOGETHER] if more > 1 else others
+    last = [f"{more} more"] if more > 1 else []
+    listed = " and ".join(filter(None, [", ".join([*named, *last][:-1]), *[*named, *last][-1:]]))
+    untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
+    if not others:
+        told = f"{best.leader} leads alone"
+    elif not best.told:
+        told = f"{best.leader} leads, but no other model can be told from it"
+    else:
+        told = f"{best.leader} leads; {listed} cannot be told from it"
+    return f"{told} (family-wise 5 %){untested}."
+
+
+def told_leader(summary: Summary) -> Summary:
+    """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict."""
+    best = summary.best or best_of_pairs([line.model for line in summary.models], summary.pairs)
+    words = leader_words(best)
+    winner = winner_words(summary.pairs)
+    if words in summary.verdict or (winner and winner in summary.verdict):
+        words = ""
+    return summary.model_copy(update={"best": best, "verdict": " ".join(filter(None, (summary.verdict, words)))})
 
 
 def apart_words(pairs: Sequence[PairLine], what: str) -> str:
@@ -58,11 +135,42 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
     return list(dict.fromkeys(f"{note[:1].upper()}{note[1:]}." for note in notes))
 
 
+def about_dialogues(results: Iterable[Result]) -> list[str]:
+    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once."""
+    few = sorted({int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None} - {0})
+    if not few:
+        return []
+    words = about_words(few[0])
+    several = f" (of some pairs {few[0]:,}, of others up to {few[-1]:,})" if len(few) > 1 else ""
+    return [f"{words[:1].upper()}{words[1:]}{several}."]
+
+
+def clusters_words(result: Result | None, workers: int) -> str:
+    """“clustered by 20 workers and 40 dialogues”, or by workers alone."""
+    basis = f"clustered by {counted(workers, 'worker')}"
+    if result is None or not is_by_both(result):
+        return basis
+    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+
+
 def deciding_p(p: float | None, p_holm: float | None) -> str:
     """“p = .011 after Holm's correction (p = .004 without)”; the one p where nothing was corrected."""
     if p is None or p_holm is None or p_words(p) == p_words(p_holm):
         return p_words(p)
     return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
+
+
+def reuse_methods(results: Iterable[Result]) -> list[Method]:
+    """How dialogues that several workers judged were allowed for; nothing where none was."""
+    if not any(is_by_both(result) for result in results):
+        return []
+    text = (
+        "Where several workers judged the same dialogue, intervals and clustered p are by worker and by dialogue: the "
+        "variance by worker, plus that by dialogue (of a comparison: of A's and of B's), minus that of both together, and "
+        "never below the largest of them; Student's t with the smallest effective number of them − 1 degrees of freedom, a "
+        "share's variance scaled to the value that is tested. Where no dialogue has several workers they are by worker."
+    )
+    return [Method(name="Dialogues judged by several workers", text=text, source=CROSSED_SOURCE)]
 
 
 NAMED = 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -34,7 +33,7 @@ def designs_of(tables: Tables) -> list[Design]:
     models: dict[Cell, set[str]] = {}
     workers: dict[Cell, set[str]] = {}
     for table, columns in _MODEL_COLUMNS.items():
-        for cell, own in _cells(getattr(tables, table)):
+        for cell, own in _cells(getattr(tables, table)[["technique", "setting", "metric", "worker_id", *columns]]):
             rows.setdefault(cell, {})[table] = len(own)
             models.setdefault(cell, set()).update(_names(own, columns))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
@@ -54,12 +53,8 @@ def designs_of(tables: Tables) -> list[Design]:
 def _cells(frame: pd.DataFrame) -> Iterator[tuple[Cell, pd.DataFrame]]:
     keys = frame[["technique", "setting", "metric"]].fillna("").astype(str)
     for cell, own in frame.groupby([keys["technique"], keys["setting"], keys["metric"]], sort=True):
-        technique, setting, metric = (str(part) for part in _tuple(cell))
+        technique, setting, metric = map(str, cell)
         yield (technique, setting, metric), own
-
-
-def _tuple(cell: Any) -> tuple[Any, ...]:
-    return tuple(cell)
 
 
 def _names(frame: pd.DataFrame, columns: tuple[str, ...]) -> Iterator[str]:

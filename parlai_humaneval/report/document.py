@@ -9,14 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
 from parlai_humaneval.report.answers import leading, verdict_of
+from parlai_humaneval.report.deciding import told_leader
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.columns import Repeated
 from parlai_humaneval.tables.raters import RaterKinds
 
 SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
 
 
@@ -202,7 +204,8 @@ class Facts(Part):
     ``include_partial``: answered turns of unfinished dialogues count. ``excluded``: who was left out, by which
     check and why; None: nobody was asked to be. ``from_task``: the database of the tasks was read, not tables alone.
     ``left_out``: whom single sections leave out.
-    ``flagged``: what failed a check and counts all the same. ``seed``,
+    ``flagged``: what failed a check and counts all the same. ``repeats``: of each table with answers that a worker gave
+    again, what was done about them. ``seed``,
     ``draws``, ``level``: of bootstraps and intervals. ``versions``: name of the package → version.
     """
 
@@ -221,6 +224,7 @@ class Facts(Part):
     excluded: Excluded | None = None
     left_out: list[SectionLeftOut] = Field(default_factory=list)
     flagged: list[Flagged] = Field(default_factory=list)
+    repeats: list[Repeated] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     seed: int
     draws: int
@@ -306,8 +310,8 @@ class Document(BaseModel):
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
-        """The answers of all sections."""
-        return [summary for section in self.sections.values() for summary in section.summary()]
+        """The answers of all sections, each with who leads."""
+        return [told_leader(summary) for section in self.sections.values() for summary in section.summary()]
 
     def headline(self) -> str:
         """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""

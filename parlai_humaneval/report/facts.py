@@ -31,6 +31,7 @@ from parlai_humaneval.tables.counting import Mask, finished, is_set, median, uni
 from parlai_humaneval.tables.from_records import Tables
 from parlai_humaneval.tables.raters import rater_kinds
 
+_TURN = ["dialogue_id", "worker_id", "turn"]
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
 
 
@@ -68,6 +69,7 @@ def facts_of(
         raters=_raters(tables, options, task),
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
+        repeats=list(tables.repeats),
         notes=list(notes),
         seed=options.seed,
         draws=options.draws,
@@ -193,8 +195,9 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
 def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
     counts = finished(turns) | include_partial
-    rows = turns[counts & _asked(turns) & turns["judgement_id"].isna().to_numpy(dtype=bool)]
-    return median(rows.drop_duplicates(["dialogue_id", "worker_id", "turn"])["seconds"])
+    first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
+    rows = turns[[*_TURN, "seconds"]][counts & _asked(turns) & first_hand]
+    return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
 def _asked(turns: pd.DataFrame) -> Mask:
@@ -234,10 +237,8 @@ def _turns(tables: Tables) -> int | None:
         return int(tables.dialogues["n_turns"].sum())
     if not len(tables.turns):
         return None
-    own = tables.turns[
-        is_set(tables.turns, "complete", missing=1) & tables.turns["own_worker"].isna().to_numpy(dtype=bool)
-    ]
-    return len(own[["dialogue_id", "worker_id", "turn"]].drop_duplicates())
+    own = is_set(tables.turns, "complete", missing=1) & tables.turns["own_worker"].isna().to_numpy(dtype=bool)
+    return len(tables.turns[_TURN][own].drop_duplicates())
 
 
 def _unfinished_workers(dialogues: pd.DataFrame, judgements: pd.DataFrame) -> int:

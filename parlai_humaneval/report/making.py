@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import get_args
 
 from parlai_humaneval.report.catalogue import sections
 from parlai_humaneval.report.designs import designs_of, models_in
@@ -13,7 +14,7 @@ from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.statistics.wording import counted
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import Repeats, TableError, TableName
 from parlai_humaneval.tables.counting import is_set
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.from_records import Tables
@@ -68,8 +69,8 @@ def _left_out(found: Mapping[str, Section]) -> Iterator[SectionLeftOut]:
             )
 
 
-def tables_of(folder: Path) -> Tables:
-    """The tidy tables of a folder, from anywhere.
+def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
+    """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again.
 
     Raises:
         TableError: no folder, no table, a table that cannot be read, or no row in any of them.
@@ -77,8 +78,8 @@ def tables_of(folder: Path) -> Tables:
     if not folder.is_dir():
         what = "is a file, not a folder of tables" if folder.exists() else "is not there"
         raise TableError(f"{folder} {what}. Name the folder that holds turns.csv, comparisons.csv, ratings.csv …")
-    found = read_tables(folder)
-    if not any(len(frame) for frame in vars(found).values()):
+    found = read_tables(folder, repeats=repeats)
+    if not any(len(getattr(found, name)) for name in get_args(TableName)):
         raise TableError(f"The tables in {folder} have no rows: there is nothing to report.")
     return found
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.statistics.crossed import is_by_both
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
@@ -75,6 +76,7 @@ class PairLine(Part):
         p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
+        met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
     """
 
     first: str
@@ -89,6 +91,7 @@ class PairLine(Part):
     differs: bool | None
     family: str
     family_tests: int
+    met: bool = True
 
     @classmethod
     def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:
@@ -113,6 +116,24 @@ class PairLine(Part):
         )
 
 
+class Best(Part):
+    """Which model leads, and which cannot be told from it, with a chance of any mistake of at most 5 %.
+
+    Attributes:
+        leader: the first of ``together``.
+        together: the models that may be the best, best first.
+        told: those that are significantly below another one.
+        untested: those of which no test could be made.
+        by: how the pairs were tested together.
+    """
+
+    leader: str
+    together: list[str]
+    told: list[str]
+    untested: list[str] = Field(default_factory=list)
+    by: str
+
+
 class Summary(Part):
     """What a section answers about one technique, setting, metric and question, for a report that begins with that.
 
@@ -124,6 +145,8 @@ class Summary(Part):
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
+        best: who leads, and who cannot be told from it; None where the section leaves that to the tests of its pairs, or
+            where there are none.
     """
 
     section: str
@@ -139,6 +162,7 @@ class Summary(Part):
     model_table: str
     pair_table: str
     remarks: list[str]
+    best: Best | None = None
 
     @field_validator("pairs")
     @classmethod
@@ -189,12 +213,17 @@ Builder = Callable[[Tables, Options], "Section | None"]
 
 
 def disagreement(
-    what: str, p_independent: float | None, p_clustered: float | None, *, corrected: bool = False
+    what: str,
+    p_independent: float | None,
+    p_clustered: float | None,
+    *,
+    corrected: bool = False,
+    together: str = "the answers of a worker",
 ) -> str | None:
     """A sentence where the test that takes every observation for independent and the clustered one disagree.
 
-    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones. None where
-    they agree, or one of them cannot be made.
+    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones; ``together``:
+    what the clustered test takes together. None where they agree, or one of them cannot be made.
     """
     if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
@@ -202,15 +231,22 @@ def disagreement(
     first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
-            f"{what}: significant if every answer were independent ({first}), but not once the answers of a worker "
+            f"{what}: significant if every answer were independent ({first}), but not once {together} "
             f"are taken together ({second}). Believe the second."
         )
     return (
-        f"{what}: not significant if every answer were independent ({first}), but significant once the answers of a "
-        f"worker are taken together ({second}): workers agree with each other more than chance would have it."
+        f"{what}: not significant if every answer were independent ({first}), but significant once {together} "
+        f"are taken together ({second}): workers agree with each other more than chance would have it."
     )
 
 
 def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     """The sentence of :func:`disagreement` on two results, by the p-values to go by: corrected ones where there are."""
-    return disagreement(what, paper.p_decides, clustered.p_decides, corrected=clustered.p_decides != clustered.p_value)
+    both = "the answers of a worker, and those on a dialogue,"
+    return disagreement(
+        what,
+        paper.p_decides,
+        clustered.p_decides,
+        corrected=clustered.p_decides != clustered.p_value,
+        together=both if is_by_both(clustered) else "the answers of a worker",
+    )

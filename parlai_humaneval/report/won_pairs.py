@@ -16,8 +16,9 @@ from parlai_humaneval.statistics.wording import counted, percent, percent_range
 class WonPair(Row):
     """Two models that were compared; ``model_a`` comes first in the alphabet.
 
-    ``win_rate``: wins of A of the decided comparisons, clustered by worker and tested against one half. ``paper``: the
-    paper's test of them, which takes all for independent. Both are corrected over the ``family`` (``…_holm``).
+    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
+    several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
+    corrected over the ``family`` (``…_holm``).
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 

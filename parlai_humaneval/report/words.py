@@ -31,6 +31,7 @@ def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]
         left_out_here(facts.excluded) if facts.excluded is not None else "",
         *(f"{left.section}: left out are {_left_out_words(left)}." for left in facts.left_out),
         _unfinished(facts),
+        *(one.words for one in facts.repeats),
         *(remark for answer in answers for remark in answer.remarks),
         _flagged(facts),
         *in_short,

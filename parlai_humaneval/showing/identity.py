@@ -91,7 +91,7 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
     if ai_talk:
         places += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
     for named in name_patterns(tuple(names)):
-        if all(not words.isdisjoint(some) for some in named.triggers):
+        if named.may_match(words):
             places += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
     return to_masks(text, places)
 

@@ -101,6 +101,10 @@ class NamePattern:
     pattern: re.Pattern[str]
     kind: MaskKind
 
+    def may_match(self, words: frozenset[str]) -> bool:
+        """Whether ``words`` hold one of each set."""
+        return not any(map(words.isdisjoint, self.triggers))
+
 
 def words_in(text: str) -> frozenset[str]:
     """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”."""

@@ -48,7 +48,8 @@ def percent_agreement(
     >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
     >>> dialogues = list('1122334455')
     >>> print(percent_agreement(first, second, dialogues, cluster='dialogue'))
-    agreement: 0.800, 95% interval 0.460 to 1.000, n = 10 [CR1 t, clustered by dialogue]
+    agreement: 0.800, 95% interval 0.460 to 0.975, n = 10 [CR1 t, clustered by dialogue; near 0 and 1
+    binomial of the effective number of answers]
     """
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
     result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
@@ -68,7 +69,8 @@ def pair_agreement(
 
     >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
     >>> print(pair_agreement(counts, range(6), cluster='item'))
-    agreement: 0.778, 95% interval 0.416 to 1.000, n = 18 [CR1 t, clustered by item]
+    agreement: 0.778, 95% interval 0.333 to 0.967, n = 18 [sign-flip test, clustered by item; near 0
+    and 1 binomial of the effective number of answers]
     """
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)

@@ -3,10 +3,18 @@
 All work on the sums of each cluster: a share is Σ numerators / Σ denominators. For Lin these are turns won
 and turns decided by a worker; for Sqr and WTA the scores and the number of a worker's dialogues.
 
-Two rules hold for every clustered interval, here and in :mod:`~parlai_humaneval.statistics.means`. Below
-``MIN_CLUSTERS`` clusters there is no interval and no p-value: with two, t has one degree of freedom and its
-95 % interval is ±12.7 standard errors, one of which is itself estimated from two numbers. And no interval reaches
-beyond what is possible, 0 to 1 for a share and −1 to 1 for a difference of two: :func:`limited` cuts it there.
+The rules of every clustered interval, here and in :mod:`~parlai_humaneval.statistics.means`:
+
+- p and interval are one statement: the interval holds the hypotheses that the same test does not reject.
+- The test flips the signs of the clusters' sums (:mod:`~parlai_humaneval.statistics.sign_flip`), which holds its level
+  also where few workers gave most of the answers; shares near 0 or 1 have a test of their own
+  (:mod:`~parlai_humaneval.statistics.extreme_rates`). ``python -m benchmarks false_positives`` is why.
+- Below ``FLIPPED_CLUSTERS`` clusters signs can never show a difference at .05: there it is Student's t of the CR1
+  variance, with the effective number of clusters − 1 degrees of freedom, and it is said to be a rough guide.
+- Below ``MIN_CLUSTERS`` clusters there is no interval and no p-value: with two, t has one degree of freedom and its
+  95 % interval is ±12.7 standard errors, one of which is itself estimated from two numbers.
+- No interval reaches beyond what is possible, 0 to 1 for a share and −1 to 1 for a difference of two:
+  :func:`limited` cuts it there.
 """
 
 from __future__ import annotations
@@ -19,19 +27,28 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval.statistics import extreme_rates, sign_flip
+from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.shares import wilson_interval
+from parlai_humaneval.statistics.share_test import DeviationTest, share_test
 
 Floats = npt.NDArray[np.float64]
 
 MIN_CLUSTERS = 3
 """Below it there is no clustered interval and no p-value."""
+FLIPPED_CLUSTERS = 6
+"""From so many on a sign-flip test can have a p-value below .05."""
 FEW_CLUSTERS = 10
 """Below it the interval is remarked as a rough guide."""
 SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 """The possible range of a share, and of the difference of two shares."""
-_EXACT_CLUSTERS = 12
 _CELLS_AT_ONCE = 4_000_000
+NO_VARIANCE = 1e-9
+"""A smaller standard error is none."""
+FLIPPED = "sign-flip test"
+BINOMIAL = "binomial of the effective number of answers"
+Limits = tuple[float, float] | None
+"""Least and greatest possible value of an estimate; None where there is none."""
 CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
 
 
@@ -94,35 +111,32 @@ def clustered_share(
     level: float = 0.95,
     cluster: str = "worker",
 ) -> Result:
-    """Cluster-robust estimate, interval and two-sided test of a share against ``null``.
+    """Estimate, interval and two-sided test of a share against ``null``, clustered.
 
-    The share is a ratio of cluster sums; its linearised residuals x − r·n give the CR1 variance,
-    G/(G−1)·Σ(x − r·n)² / (Σn)², used with Student's t and G−1 degrees of freedom. With 66 workers of 10
-    turns and worker log-odds of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies,
-    this one in a twentieth.
-
-    Nothing is invented where the data cannot say: below ``MIN_CLUSTERS`` clusters there is no interval and no
-    p-value; where the clusters do not differ at all the variance cannot be estimated, and a Wilson interval and
-    an exact sign-flip p stand in, named in ``notes``.
+    The share is a ratio of cluster sums, x of n. A hypothesis h between .2 and .8 is tested by flipping the signs of the
+    deviations x − h·n (:func:`with_sign_flips`); one nearer to 0 or 1, or where the clusters do not differ at all, by
+    :func:`~parlai_humaneval.statistics.extreme_rates.extreme_rate_test`. With 66 workers of 10 turns and worker log-odds
+    of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies, this one in a twentieth.
 
     The p-value says how surprising the share would be if the true one were ``null``; the interval holds the shares that
     are in keeping with the data. Assumes that clusters are independent; within one, answers may be as alike as they
-    like.
+    like, and one may hold many more than another.
 
-    Source: Cameron & Miller 2015, §II.
+    Source: Canay, Romano & Shaikh 2017; near 0 and 1 Korn & Graubard 1998.
 
-    >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1], list('aabbccddee')
-    >>> print(clustered_share(cluster_sums(won, [1] * 10, workers)))
-    share: 0.700, 95% interval 0.360 to 1.000, statistic 1.633, p = .18, n = 10 [CR1 t, clustered by worker]
+    >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1], list('aabbccddeeff')
+    >>> print(clustered_share(cluster_sums(won, [1] * 12, workers)))
+    share: 0.750, 95% interval 0.500 to 0.945, statistic 2.236, p = .25, n = 12 [sign-flip test, clustered by worker;
+    near 0 and 1 binomial of the effective number of answers]
     """
     groups, total = sums.n_clusters, sums.total
     base = Result(
         name=name,
         level=level,
         n=round(total),
-        method=f"CR1 t, clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
-        source=CR1_SOURCE,
+        method=f"{FLIPPED}, clustered by {cluster}",
+        assumptions=(f"{cluster}s are independent of each other",),
+        source=sign_flip.SOURCE,
         details={f"n_{cluster}s": groups, "null": null},
     )
     if groups == 0:
@@ -131,30 +145,97 @@ def clustered_share(
     base = base.but(estimate=share)
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few(cluster),))
-    residuals = sums.numerators - share * sums.denominators
-    error = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / total)
-    if error < 1e-9:
-        return _without_variance(base, sums, share, null, cluster)
-    return with_t(base, error, groups, null, cluster, sums.denominators)
+    parts = (sums.numerators - share * sums.denominators) / total
+    agree = standard_error(parts) < NO_VARIANCE
+    by_signs = base if agree else with_sign_flips(base, parts, sums.denominators / total, null, cluster, SHARE_LIMITS)
+    if (sums.numerators < 0).any() or (sums.numerators > sums.denominators + 1e-9).any():
+        return by_signs
+    observed = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators)
+    if agree:
+        return _of_alike_clusters(base, observed, null, cluster)
+    return _as_share(by_signs, parts, sums.denominators / total, observed, null, cluster)
 
 
-def with_t(base: Result, error: float, groups: int, null: float, cluster: str, sizes: Floats) -> Result:
-    """``base``, whose estimate is a share, with interval and test: Student's t of ``groups`` − 1 degrees of freedom.
+def _as_share(
+    by_signs: Result, parts: Floats, weights: Floats, observed: ClusteredRate, null: float, cluster: str
+) -> Result:
+    """``by_signs`` with the test for near 0 and 1 where a hypothesis or an end of the interval is there."""
 
-    ``sizes``: number of observations of each cluster.
-    """
-    share = base.estimate or 0.0
-    t = (share - null) / error
-    half = float(stdtrit(groups - 1, 0.5 + base.level / 2)) * error
-    low, high, cut = limited(share - half, share + half, SHARE_LIMITS)
-    return base.but(
-        ci_low=low,
-        ci_high=high,
-        statistic=t,
-        p_value=float(2 * stdtr(groups - 1, -abs(t))),
-        notes=(*few_notes(groups, cluster, sizes), *cut),
-        details={**base.details, "df": groups - 1, "standard_error": error},
+    def p_of(share: float) -> float:
+        if share == null:
+            return by_signs.p_value or 0.0
+        return with_sign_flips(by_signs, parts, weights, share, cluster, SHARE_LIMITS).p_value or 0.0
+
+    ends = (by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high)
+    tested = share_test(DeviationTest(p_of, *ends), observed, null, by_signs.level)
+    if not tested.near_the_ends:
+        return by_signs
+    return by_signs.but(
+        ci_low=tested.low,
+        ci_high=tested.high,
+        p_value=tested.p_value,
+        method=f"{by_signs.method}; near 0 and 1 {BINOMIAL}",
+        source=f"{by_signs.source}; {extreme_rates.SOURCE}",
+        notes=few_notes(len(parts), cluster, weights),
     )
+
+
+def _of_alike_clusters(base: Result, observed: ClusteredRate, null: float, cluster: str) -> Result:
+    """Every cluster has the same share, so that there are no deviations to flip."""
+    tested = extreme_rates.extreme_rate_test(observed, [null], base.level)
+    return base.but(
+        ci_low=tested.low,
+        ci_high=tested.high,
+        p_value=float(tested.p_values[0]),
+        method=f"{BINOMIAL}, clustered by {cluster}",
+        source=extreme_rates.SOURCE,
+        notes=(f"all {cluster}s have the same share, so a clustered variance cannot be estimated",),
+    )
+
+
+def standard_error(parts: Floats) -> float:
+    """The root of CR1's G/(G−1)·Σ parts², of what each of G clusters adds to the error of an estimate."""
+    return float(np.sqrt(len(parts) / (len(parts) - 1) * (parts**2).sum()))
+
+
+def with_sign_flips(
+    base: Result, parts: Floats, weights: Floats, null: float | None, cluster: str, limits: Limits
+) -> Result:
+    """``base``, whose estimate the clusters make up, with interval and (where there is a ``null``) test.
+
+    ``parts``: what each cluster adds to the error of the estimate, summing to 0; ``weights``: its share of what the
+    estimate rests on, summing to 1; ``limits``: between which the estimate must lie.
+    ``statistic`` and ``standard_error`` are those of the CR1 variance.
+    """
+    groups, error = len(parts), standard_error(parts)
+    estimate = base.estimate or 0.0
+    if groups < FLIPPED_CLUSTERS:
+        p, low, high, base = _by_t(base, parts, weights, null, error, cluster)
+    else:
+        low, high = sign_flip.sign_flip_interval(estimate, parts, weights, base.level)
+        p = None if null is None else sign_flip.sign_flip_p_value(parts + (estimate - null) * weights)
+    unbounded = limits is None and not np.isfinite([low, high]).all()
+    notes = (f"too few {cluster}s, or one with too many of the answers, to exclude any value",) if unbounded else ()
+    low, high, cut = limited(low, high, limits)
+    return base.but(
+        ci_low=None if unbounded else low,
+        ci_high=None if unbounded else high,
+        statistic=None if null is None else (estimate - null) / error,
+        p_value=p,
+        notes=(*base.notes, *few_notes(groups, cluster, weights), *notes, *cut),
+        details={**base.details, "standard_error": error},
+    )
+
+
+def _by_t(
+    base: Result, parts: Floats, weights: Floats, null: float | None, error: float, cluster: str
+) -> tuple[float | None, float, float, Result]:
+    estimate = base.estimate or 0.0
+    df = max(1.0, effective_clusters(weights) - 1)
+    half = float(stdtrit(df, 0.5 + base.level / 2)) * error
+    p = None if null is None else float(2 * stdtr(df, -abs(estimate - null) / error))
+    named = base.but(method=f"CR1 t, clustered by {cluster}", source=CR1_SOURCE, details={**base.details, "df": df})
+    return p, estimate - half, estimate + half, named
 
 
 def effective_clusters(sizes: npt.ArrayLike) -> float:
@@ -181,49 +262,23 @@ def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> 
     )
 
 
-def _without_variance(base: Result, sums: ClusterSums, share: float, null: float, cluster: str) -> Result:
-    """Every cluster has the same share, so the variance between clusters shows as 0, which it is not."""
-    extreme = share < 1e-9 or share > 1 - 1e-9
-    # All won or all lost tells nothing of how alike a worker's answers are: each worker counts as one answer.
-    # Equal shares in between show no likeness within workers: the observations are as good as independent.
-    effective = sums.n_clusters if extreme else sums.total
-    interval = wilson_interval(min(max(share, 0.0), 1.0) * effective, effective, base.level)
-    low, high = interval or (None, None)
-    unit = f"each {cluster} counted as one answer" if extreme else "observations counted as independent"
-    no_effect = bool(np.allclose(sums.numerators, null * sums.denominators))
-    return base.but(
-        ci_low=low,
-        ci_high=high,
-        p_value=1.0 if no_effect else 2.0 ** (1 - sums.n_clusters),
-        method=f"Wilson interval, {unit}; exact sign-flip test by {cluster}",
-        source="Wilson 1927; Canay, Romano & Shaikh 2017",
-        notes=(f"all {cluster}s have the same share, so a clustered variance cannot be estimated; {unit}",),
-    )
-
-
-def sign_flip_p(sums: ClusterSums, *, null: float = 0.5, seed: int = 0, draws: int = 9_999) -> float | None:
+def sign_flip_p(
+    sums: ClusterSums, *, null: float = 0.5, seed: int | None = None, draws: int | None = None
+) -> float | None:
     """Two-sided randomisation test: under the null the signs of the clusters' deviations are arbitrary.
 
-    Exact up to 12 clusters, else from ``draws`` random sign vectors of ``seed``; None below two clusters.
-    Source: Canay, Romano & Shaikh 2017. Assumes independent clusters with deviations symmetric about 0.
+    None below two clusters. ``seed`` and ``draws`` may still be given, and change nothing: no signs are drawn any more. A
+    small p says that so many clusters would rarely lean to one side. Assumes independent clusters with deviations
+    symmetric about 0.
+
+    Source: Canay, Romano & Shaikh 2017.
 
     >>> sign_flip_p(cluster_sums([1, 1, 1, 1, 0], [1] * 5, list('abcde')))
     0.375
     """
     if sums.n_clusters < 2:
         return None
-    deviations = sums.numerators - null * sums.denominators
-    observed = abs(float(deviations.sum())) - 1e-9
-    groups = sums.n_clusters
-    if groups <= _EXACT_CLUSTERS:
-        flips = (np.arange(2**groups)[:, None] >> np.arange(groups)) & 1
-        return float((np.abs((1 - 2 * flips) @ deviations) >= observed).mean())
-    rng = np.random.default_rng(seed)
-    reached = sum(
-        int((np.abs((1 - 2 * rng.integers(0, 2, (size, groups))) @ deviations) >= observed).sum())
-        for size in _batches(draws, groups)
-    )
-    return (reached + 1) / (draws + 1)
+    return sign_flip.sign_flip_p_value(sums.numerators - null * sums.denominators)
 
 
 def cluster_bootstrap(
@@ -231,7 +286,8 @@ def cluster_bootstrap(
 ) -> tuple[float, float] | None:
     """Percentile interval over ``draws`` resamples of whole clusters; None below ``MIN_CLUSTERS`` clusters.
 
-    A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product.
+    A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product. Clusters
+    with the same two sums are drawn as one kind, which saves time; the order of clusters changes nothing.
     Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
 
     Assumes that clusters are independent of each other.
@@ -246,13 +302,27 @@ def cluster_bootstrap(
     groups = sums.n_clusters
     if groups < MIN_CLUSTERS:
         return None
+    kinds, sizes = np.unique(sums.numerators + 1j * sums.denominators, return_counts=True)
     rng = np.random.default_rng(seed)
     shares = []
     for size in _batches(draws, groups):
-        weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=size)
-        shares.append((weights @ sums.numerators) / (weights @ sums.denominators))
+        weights = _times_drawn(rng, sizes, size)
+        shares.append((weights @ kinds.real) / (weights @ kinds.imag))
     low, high = np.quantile(np.concatenate(shares), [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)
+
+
+def _times_drawn(rng: np.random.Generator, sizes: npt.NDArray[np.intp], draws: int) -> Floats:
+    """Resamples × kinds: how many clusters of each kind were drawn, of which there are ``sizes``.
+
+    A multinomial draw of a kind takes about as long as ten clusters that are drawn one by one and counted.
+    """
+    groups, kinds = int(sizes.sum()), len(sizes)
+    if 10 * kinds < groups:
+        return rng.multinomial(groups, sizes / groups, size=draws).astype(float)
+    drawn = np.repeat(np.arange(kinds), sizes)[rng.integers(0, groups, (draws, groups), dtype=np.uint32)]
+    drawn += np.arange(draws)[:, None] * kinds
+    return np.bincount(drawn.ravel(), minlength=draws * kinds).reshape(draws, kinds).astype(float)
 
 
 def _batches(draws: int, groups: int) -> Iterator[int]:

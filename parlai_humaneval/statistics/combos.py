@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.clustered import CR1_SOURCE, MIN_CLUSTERS, too_few, with_t
+from parlai_humaneval.statistics import sign_flip
+from parlai_humaneval.statistics.clustered import (
+    FLIPPED,
+    MIN_CLUSTERS,
+    NO_VARIANCE,
+    SHARE_LIMITS,
+    standard_error,
+    too_few,
+    with_sign_flips,
+)
 from parlai_humaneval.statistics.likert import RatedCriterion
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.win_rates import combo, sm_combo, sm_wta_scores
@@ -56,8 +65,8 @@ def pair_combo(
     >>> turns, turn_workers = [1, 1, 0, 1, 0, 1], list('aabbcc')
     >>> dialogues, dialogue_workers = [1, 0, 1, 1], list('defg')
     >>> print(pair_combo(turns, turn_workers, dialogues, dialogue_workers))
-    PW combo: 0.736, 95% interval 0.000 to 1.000, statistic 1.202, p = .35, n = 10 [weighted 1 : 5, CR1 t, clustered
-    by worker]
+    PW combo: 0.736, 95% interval 0.109 to 1.000, statistic 1.202, p = .28, n = 10 [weighted 1 : 5, sign-flip test,
+    clustered by worker]
     """
     parts = [
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
@@ -67,9 +76,9 @@ def pair_combo(
         name=name,
         level=level,
         n=sum(len(won) for won, _ in parts),
-        method=f"weighted {w_turn:g} : {w_dialog:g}, CR1 t, clustered by worker",
-        assumptions=("workers are independent of each other", "not too few workers, of similar size"),
-        source=f"{PAIR_SOURCE}; {CR1_SOURCE}",
+        method=f"weighted {w_turn:g} : {w_dialog:g}, {FLIPPED}, clustered by worker",
+        assumptions=("workers are independent of each other",),
+        source=f"{PAIR_SOURCE}; {sign_flip.SOURCE}",
         details={"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5},
     )
     if not all(len(won) for won, _ in parts):
@@ -82,14 +91,15 @@ def pair_combo(
         return base.but(notes=(too_few(),))
     weights = (w_turn / (w_turn + w_dialog), w_dialog / (w_turn + w_dialog))
     deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
+    rests_on = np.concatenate([np.full(len(won), w / len(won)) for w, (won, _) in zip(weights, parts, strict=True)])
     codes, names = pd.factorize(np.concatenate([workers for _, workers in parts]))
-    sums = np.bincount(codes, weights=deviations, minlength=len(names))
-    error = float(np.sqrt(len(names) / (len(names) - 1) * (sums**2).sum()))
-    if error < 1e-9:
+    of_workers, their_weights = (
+        np.bincount(codes, weights=values, minlength=len(names)).astype(float) for values in (deviations, rests_on)
+    )
+    if standard_error(of_workers) < NO_VARIANCE:
         note = "all workers agree, so the variance between them cannot be estimated"
         return base.but(notes=(note,))
-    sizes = np.bincount(codes, minlength=len(names)).astype(float)
-    return with_t(base, error, fewest, 0.5, "worker", sizes)
+    return with_sign_flips(base, of_workers, their_weights, 0.5, "worker", SHARE_LIMITS)
 
 
 @dataclass(frozen=True)

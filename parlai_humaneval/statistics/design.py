@@ -54,25 +54,6 @@ def design_effect(m: float, icc: float) -> float:
     return 1 + (m - 1) * icc
 
 
-def icc_for_planning(variance_ratio: float, m: float) -> float | None:
-    """(ratio − 1)/(m − 1): the ICC with which :func:`design_effect` is the ratio of variances that was seen.
-
-    Args:
-        variance_ratio: variance of a difference of two models, clustered, by that of independent answers.
-        m: observations per cluster and sample.
-
-    Returns:
-        Below 0 where the comparison gains from clusters that judge both models. None where clusters have but one
-        observation (any ICC gives a design effect of 1), or where no ICC from −1 to 1 gives the ratio.
-
-    Source: Kish 1965, §5.4, solved for the ICC.
-    """
-    if not m > 1 + 1e-9:
-        return None
-    icc = (variance_ratio - 1) / (m - 1)
-    return icc if -1 <= icc <= 1 else None
-
-
 def observations_per_cluster(clusters: npt.ArrayLike) -> float | None:
     """Σ n² / Σ n: the cluster size to put into :func:`design_effect` where clusters differ in size; None with no data.
 

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.clustered import Limits
 from parlai_humaneval.statistics.correction import Family, corrected
-from parlai_humaneval.statistics.means import Limits, clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
+from parlai_humaneval.statistics.means import t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
 from parlai_humaneval.statistics.win_rates import effective_win_test
@@ -112,27 +114,29 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
 
 
 def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.95) -> Result:
-    """The mean as it was rated, not reversed, clustered by worker.
+    """The mean as it was rated, not reversed, clustered by worker, and by dialogue where several workers rated the same.
 
-    The interval is cut to the scale. Assumes independent workers, and that the steps of the scale are equal.
+    The interval is cut to the scale. Assumes that ratings without a common worker or dialogue are independent, and that
+    the steps of the scale are equal.
 
     Source: Smith et al. 2022, §3.1.4; Cameron & Miller 2015, §II.
 
     >>> from parlai_humaneval.tables.example import example_tables
     >>> group = likert_groups(example_tables())[0]
     >>> print(mean_rating(group, group.models[0]))
-    engaging of ada: 3.875, 95% interval 3.177 to 4.573, n = 8 [CR1 t, clustered by worker]
+    engaging of ada: 3.875, 95% interval 3.000 to 4.667, n = 8 [sign-flip test, clustered by worker]
     """
     name = f"{group.criterion} of {model.model}"
-    return clustered_mean(model.values, model.workers, name=name, limits=group.limits, level=level)
+    return crossed_mean(model.values, model.workers, model.dialogues, name=name, limits=group.limits, level=level)
 
 
 @dataclass(frozen=True)
 class RatedPair:
     """Two models on one criterion: A minus B.
 
-    ``difference``: clustered by worker. ``paper``: the t test. ``effective``: chance that A's rating is the better one,
-    equal ones counting half, clustered by worker. All three Holm-corrected over the pairs of the criterion.
+    ``difference``: clustered by worker, and by dialogue where several workers rated the same. ``paper``: the t test.
+    ``effective``: chance that A's rating is the better one, equal ones counting half, clustered as ``difference``. All
+    three Holm-corrected over the pairs of the criterion.
     """
 
     model_a: ModelRatings
@@ -145,11 +149,11 @@ class RatedPair:
 def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair]:
     """Every two models of ``group``, which are one family of tests.
 
-    ``difference`` is in points of the scale, clustered by worker; ``paper`` takes all ratings as independent;
-    ``effective`` is the chance that a rating of A is the higher one.
+    ``difference`` is in points of the scale, clustered by worker, and by dialogue where several workers rated the same;
+    ``paper`` takes all ratings as independent; ``effective`` is the chance that a rating of A is the higher one.
 
-    Assumes equal steps of the scale for ``difference`` and ``paper``, only their order for ``effective``; and
-    independent workers for the clustered tests.
+    Assumes equal steps of the scale for ``difference`` and ``paper``, only their order for ``effective``; and for the
+    clustered tests that ratings without a common worker or dialogue are independent.
 
     Source: Smith et al. 2022, §4.3 and App. C.7.
 
@@ -157,8 +161,8 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     >>> group = likert_groups(example_tables())[0]
     >>> pair = rated_pairs(group)[0]
     >>> print(pair.difference)
-    engaging of ada − bob: 0.500, 95% interval -1.048 to 2.048, statistic 0.764, p = .47, Holm p = .47, n = 16 [CR1
-    t, clustered by worker]
+    engaging of ada − bob: 0.500, 95% interval -1.000 to 2.500, statistic 0.764, p = .58, Holm p = .58, n = 16
+    [sign-flip test, clustered by worker]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
     families = [group.family] * len(pairs)
@@ -178,8 +182,8 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
     return RatedPair(
         model_a=a,
         model_b=b,
-        difference=clustered_difference(
-            a.values, a.workers, b.values, b.workers, name=name, limits=limits, level=level
+        difference=crossed_difference(
+            a.values, a.workers, a.dialogues, b.values, b.workers, b.dialogues, name=name, limits=limits, level=level
         ),
         paper=t_test(a.values, b.values, name=name),
         effective=effective_win_test(
@@ -189,6 +193,7 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
             b.workers,
             name=f"effective win rate of {a.model} over {b.model}, {group.criterion}",
             level=level,
+            dialogues=(a.dialogues, b.dialogues),
         ),
     )
 

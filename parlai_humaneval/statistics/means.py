@@ -5,14 +5,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
-from parlai_humaneval.statistics.clustered import CR1_SOURCE, MIN_CLUSTERS, few_notes, limited, too_few
+from parlai_humaneval.statistics import sign_flip
+from parlai_humaneval.statistics.clustered import (
+    FLIPPED,
+    MIN_CLUSTERS,
+    NO_VARIANCE,
+    SHARE_LIMITS,
+    Limits,
+    cluster_sums,
+    clustered_share,
+    standard_error,
+    too_few,
+    with_sign_flips,
+)
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
-Limits = tuple[float, float] | None
-"""Least and greatest possible value of an estimate; None where there is none."""
 
 
 def clustered_mean(
@@ -25,24 +35,31 @@ def clustered_mean(
     level: float = 0.95,
     cluster: str = "worker",
 ) -> Result:
-    """Mean with a CR1 t interval, clustered; with ``null`` also its two-sided test. nan does not count.
+    """Mean with an interval, clustered; with ``null`` also its two-sided test. nan does not count.
 
-    The deviations of each cluster from the mean are summed; G/(G−1)·Σ sums² / n² is the variance, with G−1
-    degrees of freedom; cut to ``limits``, where the mean cannot be beyond them. Below ``MIN_CLUSTERS`` clusters there
-    is no interval and no p-value. Where all clusters have the same mean, the variance cannot be estimated: there is no
-    interval, and the p-value is that of the exact sign-flip test.
+    The sums of each cluster's deviations from ``null`` are tested by flipping their signs
+    (:func:`~parlai_humaneval.statistics.clustered.with_sign_flips`), and the interval holds the means that this test
+    does not reject, cut to ``limits``, where the mean cannot be beyond them. With limits of 0 and 1 the values are those
+    of a share, and it is :func:`~parlai_humaneval.statistics.clustered.clustered_share`. Below ``MIN_CLUSTERS`` clusters
+    there is no interval and no p-value. Where all clusters have the same mean there is no interval, and the p-value is
+    that of the exact sign-flip test.
 
     The interval holds the means that are in keeping with the data. Assumes that clusters are independent.
 
-    Source: Cameron & Miller 2015, §II.
+    Source: Canay, Romano & Shaikh 2017.
 
     >>> print(clustered_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), null=3))
     mean: 3.833, 95% interval 2.399 to 5.268, statistic 2.500, p = .13, n = 6 [CR1 t, clustered by worker]
     """
     y, groups = _counted(values, clusters)
+    if limits == SHARE_LIMITS and y.size and ((y >= 0) & (y <= 1)).all():
+        sums = cluster_sums(y, np.ones_like(y), groups)
+        share = clustered_share(sums, name=name, null=0.5 if null is None else null, level=level, cluster=cluster)
+        return share if null is not None else share.but(p_value=None, statistic=None)
     mean = float(y.mean()) if y.size else None
     parts = _by_cluster((y - (mean or 0.0)) / max(1, y.size), groups)
-    result = _with_interval(mean, parts, _sizes(groups), y.size, name, null, limits, level, cluster)
+    weights = _by_cluster(np.full(y.size, 1 / max(1, y.size)), groups)
+    result = _with_interval(mean, parts, weights, y.size, name, null, limits, level, cluster)
     clusters_agree = result.ci_low is None and len(parts) >= MIN_CLUSTERS and null is not None
     if clusters_agree and result.p_value is None:
         p = 2.0 ** (1 - len(parts))
@@ -61,7 +78,7 @@ def clustered_difference(
     level: float = 0.95,
     cluster: str = "worker",
 ) -> Result:
-    """Mean of A minus mean of B, tested against 0. A cluster may hold observations of both, or of one only.
+    """Mean of A minus mean of B, tested against 0 as :func:`clustered_mean` is. A cluster may hold both, or one only.
 
     ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there.
 
@@ -81,8 +98,13 @@ def clustered_difference(
         np.concatenate([(a - a.mean()) / a.size, -(b - b.mean()) / b.size]) if both else np.zeros(a.size + b.size)
     )
     groups = np.concatenate([groups_a, groups_b])
-    parts = _by_cluster(influence, groups)
-    return _with_interval(difference, parts, _sizes(groups), a.size + b.size, name, 0.0, limits, level, cluster)
+    total = a.size + b.size
+    # Were A lower by h, the mean of all would move too: how far one of A deviates from it is by B's share, and so of B.
+    rests_on = (
+        np.concatenate([np.full(a.size, b.size / a.size), np.full(b.size, a.size / b.size)]) if both else np.ones(total)
+    )
+    parts, weights = _by_cluster(influence, groups), _by_cluster(rests_on / max(1, total), groups)
+    return _with_interval(difference, parts, weights, total, name, 0.0, limits, level, cluster)
 
 
 def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.object_]]:
@@ -96,15 +118,10 @@ def _by_cluster(influence: Floats, clusters: npt.NDArray[np.object_]) -> Floats:
     return np.bincount(codes, weights=influence, minlength=len(names)).astype(float)
 
 
-def _sizes(clusters: npt.NDArray[np.object_]) -> Floats:
-    codes, names = pd.factorize(clusters)
-    return np.bincount(codes, minlength=len(names)).astype(float)
-
-
 def _with_interval(
     estimate: float | None,
     parts: Floats,
-    sizes: Floats,
+    weights: Floats,
     n: int,
     name: str,
     null: float | None,
@@ -112,16 +129,16 @@ def _with_interval(
     level: float,
     cluster: str,
 ) -> Result:
-    """``parts``: what each cluster adds to the error of the estimate; ``sizes``: its number of observations."""
+    """``parts``: what each cluster adds to the error of the estimate; ``weights``: its share of the observations."""
     groups = len(parts)
     base = Result(
         name=name,
         estimate=estimate,
         level=level,
         n=n,
-        method=f"CR1 t, clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
-        source=CR1_SOURCE,
+        method=f"{FLIPPED}, clustered by {cluster}",
+        assumptions=(f"{cluster}s are independent of each other",),
+        source=sign_flip.SOURCE,
         details={f"n_{cluster}s": groups, **({} if null is None else {"null": null})},
     )
     if estimate is None:
@@ -129,22 +146,11 @@ def _with_interval(
         return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few(cluster),))
-    error = float(np.sqrt(groups / (groups - 1) * (parts**2).sum()))
-    if error < 1e-9:
+    if standard_error(parts) < NO_VARIANCE:
         no_effect = null is not None and abs(estimate - null) < 1e-9
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
         return base.but(p_value=1.0 if no_effect else None, notes=(note,))
-    half = float(stdtrit(groups - 1, 0.5 + level / 2)) * error
-    low, high, cut = limited(estimate - half, estimate + half, limits)
-    t = None if null is None else (estimate - null) / error
-    return base.but(
-        ci_low=low,
-        ci_high=high,
-        statistic=t,
-        p_value=None if t is None else float(2 * stdtr(groups - 1, -abs(t))),
-        notes=(*few_notes(groups, cluster, sizes), *cut),
-        details={**base.details, "df": groups - 1, "standard_error": error},
-    )
+    return with_sign_flips(base, parts, weights, null, cluster, limits)
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:

@@ -1,12 +1,13 @@
 """What a study measures, in one form: observations whose mean is a gap between two models, whatever the technique.
 
 Turns, comparisons, ratings and labels all come down to it: with paired answers an observation is the difference of one
-turn; with ratings of one model at a time it is how far a rating pulls the difference of the two means.
+turn; with ratings of one model at a time it is how far a rating pulls the difference of the two means. How alike such
+observations are, of one worker and of one dialogue, is what another study is planned with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -15,20 +16,34 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.design import observations_per_cluster
+from parlai_humaneval.statistics.clustered import effective_clusters
+from parlai_humaneval.statistics.design import intraclass_correlation, observations_per_cluster
+from parlai_humaneval.statistics.likert import likert_groups
+from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.slider_scores import assessed
+from parlai_humaneval.statistics.spotting import bot_contests, judged_segments
+from parlai_humaneval.statistics.standardised_scores import overall_parts
+from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.counting import finished
+from parlai_humaneval.tables.schema import HUMAN
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 Source = Literal["turns", "comparisons", "ratings", "segments"]
 Unit = Literal["share", "points", "z"]
 """Of gaps: a share of 0 to 1, points of a rating scale, or standard deviations of a worker's ratings."""
+LEAST_ICC = 0.001
+"""To plan with where the one seen is negative: the test stays the clustered one, and no gain is counted on."""
 
 
 @dataclass(frozen=True)
 class GapData:
     """Model A against B: observations whose mean is the gap A − B, and who gave them in which dialogue.
 
-    ``second``: of models judged one at a time, which observations are of B; None where each is of both.
+    ``second``: of models judged one at a time, which observations are of B; None where each is of both. ``dialogues_b``:
+    of two finished dialogues that were compared, that of B; None where both models spoke in one.
     """
 
     model_a: str
@@ -37,12 +52,27 @@ class GapData:
     workers: Objects
     dialogues: Objects
     second: npt.NDArray[np.bool_] | None = None
+    dialogues_b: Objects | None = None
 
     @property
     def per_worker(self) -> float | None:
         """Σn²/Σn, of the observations that a worker gives to a sample: to the pair, or to a model judged by itself."""
+        return observations_per_cluster(self._samples)
+
+    @property
+    def worker_sizes(self) -> Floats:
+        """Observations of each worker; of models judged one at a time, of each worker and model."""
+        return np.unique(self._samples, return_counts=True)[1].astype(float)
+
+    @property
+    def effective_workers(self) -> float:
+        """(Σn)²/Σn²: as many workers who gave equally much would say as much."""
+        return effective_clusters(np.unique(pd.factorize(self.workers)[0], return_counts=True)[1])
+
+    @property
+    def _samples(self) -> npt.NDArray[np.int_]:
         codes = pd.factorize(self.workers)[0]
-        return observations_per_cluster(codes if self.second is None else 2 * codes + self.second)
+        return np.asarray(codes if self.second is None else 2 * codes + self.second, dtype=int)
 
     @property
     def judged_both(self) -> float:
@@ -71,7 +101,11 @@ class Alike:
 
 @dataclass(frozen=True)
 class Measure:
-    """One question of a study: who is better by it, over pairs of models; and what answers to it are like."""
+    """One question of a study: who is better by it, over pairs of models; and what answers to it are like.
+
+    ``planned``: the pairs as a plan counts them, where that is otherwise: ties are judgements too, and are 0. Empty where
+    no study is planned for the question.
+    """
 
     source: Source
     technique: str
@@ -81,6 +115,12 @@ class Measure:
     unit: Unit
     alike: Alike
     gaps: list[GapData] = field(default_factory=list)
+    planned: list[GapData] | None = None
+
+    @property
+    def of_plan(self) -> list[GapData]:
+        """The pairs as a plan counts them."""
+        return self.gaps if self.planned is None else self.planned
 
 
 @dataclass(frozen=True)
@@ -159,3 +199,178 @@ def answers_by_model(rows: pd.DataFrame, values: Floats) -> list[Answers]:
         for number, model in enumerate(models)
         for own in [codes == number]
     ]
+
+
+def measures_of(tables: Tables) -> list[Measure]:
+    """All that the tables measure, in the order of the report's sections."""
+    return [*_turns(tables), *_comparisons(tables), *_sliders(tables), *_likert(tables), *_segments(tables)]
+
+
+def _turns(tables: Tables) -> Iterator[Measure]:
+    for group in choice_groups(tables):
+        turns = group.turns
+        if group.kind == "single":
+            columns = [
+                Answers(model, turns.chosen[:, number], turns.workers, turns.dialogues)
+                for number, model in enumerate(turns.models)
+            ]
+            gaps, alike = separate_gaps(columns)
+        else:
+            gaps, alike = paired_gaps(turns.models, turns.chosen, turns.workers, turns.dialogues)
+        yield Measure("turns", group.technique, group.setting, group.metric, "turn", "share", alike, gaps)
+
+
+def _comparisons(tables: Tables) -> Iterator[Measure]:
+    """Decided ones: a win of A counts 1, of B −1, so that the mean is the gap of their win rates.
+
+    Comparisons of turns are left to the table of turns, where there is one.
+    """
+    rows = oriented(counted_comparisons(tables))
+    of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
+    rows = rows[~of_turns]
+    for key, own in rows.groupby(list(GROUP), sort=True):
+        technique, setting, _, metric = (str(part) for part in key)
+        measure = _of_leads("comparisons", technique, setting, metric, "decided comparison", own, "outcome")
+        if measure.gaps:
+            yield measure
+
+
+def _of_leads(
+    source: Source, technique: str, setting: str, metric: str, noun: str, rows: pd.DataFrame, lead: str
+) -> Measure:
+    """Of rows of two models each: 1 in the column ``lead`` where A won, −1 where B did, 0 for a tie."""
+    decided = rows[(rows[lead] != 0).to_numpy(dtype=bool)]
+    gaps = _leads(decided, lead)
+    alike = alike_of_gaps(gaps, len(decided))
+    return Measure(source, technique, setting, metric, noun, "share", alike, gaps, _leads(rows, lead))
+
+
+def _leads(rows: pd.DataFrame, lead: str) -> list[GapData]:
+    found = []
+    for (a, b), pair in rows.groupby(["model_a", "model_b"], sort=True):
+        workers = pair["worker_id"].to_numpy(dtype=object)
+        if "dialogue_a" in pair:
+            first, second = (pair[name].to_numpy(dtype=object) for name in ("dialogue_a", "dialogue_b"))
+            other = None if bool((first == second).all()) else second
+        else:
+            first, other = pair["dialogue_id"].to_numpy(dtype=object), None
+        values = pair[lead].to_numpy(dtype=float)
+        found.append(GapData(str(a), str(b), values, workers, first, dialogues_b=other))
+    return found
+
+
+def _sliders(tables: Tables) -> Iterator[Measure]:
+    data = assessed(tables)
+    if data is None or data.counted.empty:
+        return
+    technique = str(data.counted["technique"].fillna("").iloc[0])
+    kinds: tuple[tuple[str, str, Unit], ...] = (("raw", "overall, raw", "points"), ("z", "overall z", "z"))
+    for column, name, unit in kinds:
+        answers = [
+            Answers(str(model), *overall_parts(own, column)) for model, own in data.counted.groupby("model", sort=True)
+        ]
+        gaps, alike = separate_gaps(answers)
+        yield Measure("ratings", technique, "", name, "rated dialogue", unit, alike, gaps)
+
+
+def _likert(tables: Tables) -> Iterator[Measure]:
+    for group in likert_groups(tables):
+        answers = [Answers(own.model, own.values, own.workers, own.dialogues) for own in group.models]
+        gaps, alike = separate_gaps(answers)
+        name = group.criterion
+        yield Measure("ratings", group.technique, group.setting, name, "rating", "points", alike, gaps)
+
+
+def _segments(tables: Tables) -> Iterator[Measure]:
+    """How often a bot was taken for a person; and which of two bots got the better label, which is what is planned for."""
+    rows = tables.segments[finished(tables.segments)]
+    rows = rows.assign(technique=rows["technique"].fillna(""), setting=rows["setting"].fillna(""))
+    for (technique, setting), own in rows.groupby(["technique", "setting"], sort=True):
+        bots = own[(own["model"] != HUMAN).to_numpy(dtype=bool)]
+        if bots.empty:
+            continue
+        human = np.asarray(bots["label"] == HUMAN, dtype=float)
+        gaps, alike = separate_gaps(answers_by_model(bots, human))
+        name, variant = str(technique), str(setting)
+        yield Measure("segments", name, variant, "taken for human", "label", "share", alike, gaps, planned=[])
+        contests = bot_contests(judged_segments(own))
+        measure = _of_leads("segments", name, variant, "better label", "decided annotation", contests, "lead_a")
+        if measure.gaps:
+            yield measure
+
+
+def planning_icc(gap: GapData, *, level: float = 0.95) -> Result:
+    """How alike a worker's observations of a gap are, as a plan counts it: its design effect is 1 + (m − 1)·ICC.
+
+    One-way analysis of variance by worker, with the F interval. Of paired answers that is the ICC itself. Of models that
+    are judged one at a time, workers who judge both carry their level into both: their likeness over both samples
+    together, (M − 1)·ICC for M answers to both, is spread over the m answers to one of them, as a plan counts those. It is
+    below 0 where a comparison gains from such workers.
+
+    Returns:
+        ``details``: ``per_worker`` (m = Σn²/Σn), ``n_workers``, ``effective_workers``. No estimate where workers gave one
+        answer to a sample (any ICC gives the same plan), or where the ICC cannot be estimated.
+
+    Assumes independent workers; the interval normal values. Covers .92 to .98 at a level of .95 for 0/1 answers of 15 to
+    100 workers, whose numbers of answers are equal or lognormal (σ 1.1), at an ICC of 0 to .17.
+
+    Source: Donner & Koval 1980; Searle 1971.
+
+    >>> words = np.array(list('aaabbbccc'), dtype=object)
+    >>> print(planning_icc(GapData('x', 'y', np.array([1, 1, -1, 1, 1, 1, -1, -1, 1.0]), words, words)))
+    ICC for plan: 0.143, 95% interval -0.360 to 0.951, statistic 1.500, p = .30, n = 9 [one-way ANOVA by worker,
+    F interval]
+    """
+    found = intraclass_correlation(gap.values, gap.workers, name="ICC for plan", level=level)
+    m, both = gap.per_worker, observations_per_cluster(gap.workers)
+    details = {**found.details, "per_worker": m, "effective_workers": gap.effective_workers}
+    if m is None or both is None or m <= 1 + 1e-9:
+        return found.but(
+            estimate=None, ci_low=None, ci_high=None, details=details, notes=("one answer a worker and sample",)
+        )
+    return _scaled(found.but(details=details), (both - 1) / (m - 1))
+
+
+def planning_dialogue_icc(gap: GapData, *, level: float = 0.95) -> Result | None:
+    """How alike observations of a gap are that share a dialogue, as a plan counts it; None where none is shared.
+
+    One-way analysis of variance by dialogue, with the F interval. Where two dialogues are compared, it is the mean of the
+    ICC by the dialogue of A and by that of B; half of it, where each is compared with one and the same other dialogue only,
+    as then both together are what observations share.
+
+    Returns:
+        ``details``: ``per_dialogue`` (Σn²/Σn), ``n_dialogues`` (of the side with the fewest).
+
+    Assumes independent dialogues, each judged by several workers; the interval normal values.
+
+    Source: Donner & Koval 1980; Searle 1971.
+    """
+    sides = [gap.dialogues] if gap.dialogues_b is None else [gap.dialogues, gap.dialogues_b]
+    if not all(_shared(side, gap.workers) for side in sides):
+        return None
+    found = [
+        intraclass_correlation(gap.values, side, name="dialogue ICC for plan", cluster="dialogue", level=level)
+        for side in sides
+    ]
+    if any(one.estimate is None for one in found):
+        return None
+    codes = [pd.factorize(side)[0] for side in sides]
+    share = 0.5 if len(sides) == 2 and bool((codes[0] == codes[1]).all()) else 1.0
+    fewest = found[int(np.argmin([side.max() for side in codes]))]
+    ends = {
+        name: None if any(value is None for value in values) else share * float(np.mean(values))
+        for name in ("estimate", "ci_low", "ci_high")
+        for values in [[getattr(one, name) for one in found]]
+    }
+    return fewest.but(**ends)
+
+
+def _shared(dialogues: Objects, workers: Objects) -> bool:
+    """Did several workers judge a dialogue?"""
+    pairs = pd.DataFrame({"dialogue": dialogues, "worker": workers}).drop_duplicates()
+    return bool(pairs["dialogue"].duplicated().any())
+
+
+def _scaled(result: Result, factor: float) -> Result:
+    ends = [None if end is None else end * factor for end in (result.estimate, result.ci_low, result.ci_high)]
+    return result.but(estimate=ends[0], ci_low=ends[1], ci_high=ends[2])

@@ -11,16 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.clustered import (
-    MIN_CLUSTERS,
-    cluster_sums,
-    clustered_share,
-    effective_clusters,
-    sign_flip_p,
-    too_few,
-    with_t,
-)
+from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, sign_flip_p
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.crossed import crossed_share, two_way_share
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.columns import TableError, Tables
@@ -34,8 +27,6 @@ GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
 SIGN_FLIPS = 1_999
 NO_FAMILY = Family("", "", "")
-Codes = npt.NDArray[np.intp]
-TWO_WAY_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
@@ -138,8 +129,9 @@ def _kind(rows: pd.DataFrame, same: Mask) -> Objects:
 class PairWins:
     """All comparisons of two models in one group. Results are about A's wins of those that were decided.
 
-    ``win_rate``: clustered by worker. ``by_dialogue``: clustered by the dialogues of A and those of B. ``paper``: the
-    binomial test. ``score``: ties count half, clustered by worker. ``p_sign_flip``: of workers.
+    ``win_rate``: clustered by worker, and by dialogue where several workers judged the same. ``by_worker``: by worker
+    alone, as if there were no other dialogues. ``by_dialogue``: by the dialogues of A and those of B. ``paper``: the
+    binomial test. ``score``: ties count half, clustered as ``win_rate``. ``p_sign_flip``: of workers.
     """
 
     model_a: str
@@ -151,6 +143,7 @@ class PairWins:
     n_workers: int
     n_dialogues: int
     win_rate: Result
+    by_worker: Result
     by_dialogue: Result
     paper: Result
     score: Result
@@ -171,10 +164,10 @@ def wins_of_pairs(
         level: coverage of the intervals.
         seed: of the random sign flips.
 
-    ``win_rate`` above .5: A is the better one; its p is clustered by worker, ``paper`` holds the test that takes every
-    comparison as independent.
+    ``win_rate`` above .5: A is the better one; its p is by worker, and by dialogue where several workers judged the same;
+    ``paper`` holds the test that takes every comparison as independent.
 
-    Assumes independent workers; ``paper`` independent comparisons.
+    Assumes that comparisons without a common worker or dialogue are independent; ``paper`` that all are.
 
     Source: Smith et al. 2022, §3.1.3.
 
@@ -187,11 +180,11 @@ def wins_of_pairs(
     pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
     tests = [
         corrected([getattr(pair, name) for pair in pairs], [family] * len(pairs))
-        for name in ("win_rate", "paper", "by_dialogue")
+        for name in ("win_rate", "by_worker", "by_dialogue", "paper")
     ]
     return [
-        replace(pair, win_rate=win_rate, paper=paper, by_dialogue=by_dialogue)
-        for pair, win_rate, paper, by_dialogue in zip(pairs, *tests, strict=True)
+        replace(pair, win_rate=win_rate, by_worker=by_worker, by_dialogue=by_dialogue, paper=paper)
+        for pair, win_rate, by_worker, by_dialogue, paper in zip(pairs, *tests, strict=True)
     ]
 
 
@@ -201,6 +194,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: in
     workers, ones = rows["worker_id"].to_numpy(dtype=object), np.ones(len(rows))
     name = f"win rate of {model_a} over {model_b}"
     sums = cluster_sums(won, decided, workers)
+    shown = [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
     wins, losses = int(won.sum()), int((decided - won).sum())
     return PairWins(
         model_a=model_a,
@@ -211,19 +205,18 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: in
         both_bad=int(is_set(rows, "both_bad").sum()),
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
-        win_rate=clustered_share(sums, name=name, level=level),
-        by_dialogue=two_way_share(won, decided, rows["dialogue_a"], rows["dialogue_b"], name=name, level=level),
+        win_rate=crossed_share(won, decided, workers, shown, name=name, level=level),
+        by_worker=clustered_share(sums, name=name, level=level),
+        by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
         paper=binomial_test(wins, wins + losses, name=name, level=level),
-        score=clustered_share(
-            cluster_sums((outcome + 1) / 2, ones, workers), name=f"{name}, ties counting half", level=level
-        ),
+        score=crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level),
         p_sign_flip=sign_flip_p(sums, seed=seed, draws=SIGN_FLIPS),
     )
 
 
 @dataclass(frozen=True)
 class ModelWins:
-    """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered by worker."""
+    """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered as that of a pair."""
 
     model: str
     wins: int
@@ -235,7 +228,7 @@ class ModelWins:
 def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
     """Every model of ``rows`` (as :func:`oriented`), the most often winning first; weaker opponents mean more wins.
 
-    Assumes, for the interval, independent workers.
+    Assumes, for the interval, that comparisons without a common worker or dialogue are independent.
 
     Source: Smith et al. 2022, §3.1.3.
 
@@ -246,13 +239,16 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
     """
     a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
     workers, outcome = rows["worker_id"].to_numpy(dtype=object), rows["outcome"].to_numpy(dtype=float)
+    shown = [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
     standings = []
     for model in sorted({*a, *b}):
         took_part = (a == model) | (b == model)
-        score = np.where(a == model, outcome, -outcome)[took_part]
+        is_a = (a == model)[took_part]
+        score = np.where(is_a, outcome[took_part], -outcome[took_part])
         won, decided = (score > 0).astype(float), (score != 0).astype(float)
-        sums = cluster_sums(won, decided, workers[took_part])
-        rate = clustered_share(sums, name=f"win rate of {model}", level=level)
+        of_a, of_b = (dialogues[took_part] for dialogues in shown)
+        sides = [np.where(is_a, of_a, of_b), np.where(is_a, of_b, of_a)]
+        rate = crossed_share(won, decided, workers[took_part], sides, name=f"win rate of {model}", level=level)
         standings.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
     return sorted(standings, key=_win_rate, reverse=True)
 
@@ -273,85 +269,11 @@ def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
     >>> from parlai_humaneval.tables.example import example_tables
     >>> rows = oriented(counted_comparisons(example_tables()))
     >>> print(first_shown(rows))
-    the one shown first won: 0.562, 95% interval 0.377 to 0.748, statistic 0.798, p = .45, n = 32 [CR1 t, clustered
-    by worker]
+    the one shown first won: 0.562, 95% interval 0.375 to 0.750, statistic 0.798, p = .69, n = 32 [sign-flip test,
+    clustered by worker]
     """
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)
     sums = cluster_sums(won, np.ones_like(won), rows["worker_id"].to_numpy(dtype=object)[known])
     return clustered_share(sums, name="the one shown first won", level=level)
-
-
-def two_way_share(
-    won: npt.ArrayLike,
-    counted: npt.ArrayLike,
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    name: str = "share",
-    null: float = 0.5,
-    level: float = 0.95,
-    cluster: str = "dialogue",
-) -> Result:
-    """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``.
-
-    The variance is that of clustering by ``first``, plus by ``second``, minus by both together, each CR1; t has the
-    smaller number of clusters − 1 degrees of freedom. Where the sum is not above the larger of the two, as can be with
-    few clusters, that one stands in. Where ``first`` and ``second`` are the same it is
-    :func:`~parlai_humaneval.analysis.clustered_share`.
-
-    Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
-    ``counted`` is 0.
-
-    Source: Cameron, Gelbach & Miller 2011, §2.1.
-
-    >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
-    >>> print(two_way_share(won, [1] * 8, first, second))
-    share: 0.750, 95% interval 0.291 to 1.000, statistic 1.732, p = .18, n = 8 [CR1 t, clustered by dialogue,
-    two-way]
-    """
-    x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
-    used = n > 0
-    x, n = x[used], n[used]
-    one, n_one = _codes(first, used)
-    two, n_two = _codes(second, used)
-    if bool((one == two).all()):
-        sums = cluster_sums(x, n, np.asarray(first, dtype=object)[used])
-        return clustered_share(sums, name=name, null=null, level=level, cluster=cluster)
-    groups, total = min(n_one, n_two), float(n.sum())
-    share = float(x.sum()) / total
-    base = Result(
-        name=name,
-        estimate=share,
-        level=level,
-        n=round(total),
-        method=f"CR1 t, clustered by {cluster}, two-way",
-        assumptions=(
-            f"comparisons without a common {cluster} are independent",
-            f"not too few {cluster}s on either side",
-        ),
-        source=TWO_WAY_SOURCE,
-        details={"n_first": n_one, "n_second": n_two, "null": null},
-    )
-    if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few(cluster),))
-    residuals = (x - share * n) / total
-    both, n_both = _codes(one * (n_two + 1) + two, np.ones(len(x), dtype=bool))
-    by_one, by_two = _variance(residuals, one, n_one), _variance(residuals, two, n_two)
-    error = float(np.sqrt(max(by_one + by_two - _variance(residuals, both, n_both), by_one, by_two)))
-    if error < 1e-9:
-        note = f"all {cluster}s agree, so the variance between them cannot be estimated"
-        return base.but(notes=(note,))
-    sizes = [np.bincount(x, weights=n, minlength=size).astype(float) for x, size in ((one, n_one), (two, n_two))]
-    return with_t(base, error, groups, null, cluster, min(sizes, key=effective_clusters))
-
-
-def _codes(clusters: npt.ArrayLike, used: npt.NDArray[np.bool_]) -> tuple[Codes, int]:
-    codes, names = pd.factorize(np.asarray(clusters)[used])
-    return np.asarray(codes, dtype=np.intp), len(names)
-
-
-def _variance(residuals: Floats, codes: Codes, groups: int) -> float:
-    sums = np.bincount(codes, weights=residuals, minlength=groups)
-    return groups / (groups - 1) * float((sums**2).sum())

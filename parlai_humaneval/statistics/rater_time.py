@@ -1,4 +1,9 @@
-"""Raters' time: when each answer was there, and how long dialogues, judgements and comparisons took."""
+"""Raters' time: when each answer was there, and how long dialogues, judgements and comparisons took.
+
+A page that was left open overnight is no work: :func:`left_open` says which times are taken for such, here and wherever
+time is counted. Medians hold them, means and sums do not: means leave them out, and in sums they count as the median of the
+others, as times that are missing do. Nothing is deleted from the tables.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +28,52 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[np.object_]
 Keys: TypeAlias = "Objects | pd.Series[Any]"
+Mask = npt.NDArray[np.bool_]
 Collection = Literal["none", "counted", "unknown"]
+STUDY = ("technique", "setting")
+
+LEFT_OPEN_SECONDS = 3600.0
+LEFT_OPEN_MEDIANS = 10.0
+"""A longer time than either of both, an hour and ten medians, is taken for that of a page that was left open."""
+
+
+def left_open(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Mask:
+    """Which times are those of a page that was left open: more than an hour, and than ten times the median of their kind.
+
+    Args:
+        seconds: of units of work; nan where a time is not known, which is never left open.
+        kinds: what each unit is; None: all are of one kind.
+
+    True: rather a break than work. Of an even number of times the lower one in the middle is the median, so that one of
+    two can be told. An own rule: cut-offs at a fixed multiple do not move with what they are to cut, as those of standard
+    deviations do (Ratcliff 1993), and with a floor of an hour no slow rater is cut.
+
+    Assumes that fewer than half of the units of a kind were left open.
+
+    Source: own rule, after Ratcliff 1993.
+
+    >>> left_open([20, 25, 600_000, 3_000]).tolist()
+    [False, False, True, False]
+    """
+    times = np.asarray(seconds, dtype=float)
+    groups: Any = np.zeros(len(times)) if kinds is None else np.asarray(kinds, dtype=object)
+    medians = pd.Series(times).groupby(groups, dropna=False).transform(_lower_median).to_numpy(dtype=float)
+    return np.asarray(times > np.maximum(LEFT_OPEN_SECONDS, LEFT_OPEN_MEDIANS * medians), dtype=bool)
+
+
+def _lower_median(times: pd.Series[Any]) -> float:
+    return float(times.quantile(0.5, interpolation="lower"))
+
+
+def _worked(rows: pd.DataFrame, kinds: Sequence[str]) -> Floats:
+    """``seconds`` of ``rows``, nan where the page was left open, as for times that are not known."""
+    seconds = rows["seconds"].to_numpy(dtype=float, na_value=np.nan)
+    codes = rows.groupby(list(kinds), dropna=False, sort=False).ngroup().to_numpy()
+    return np.where(left_open(seconds, codes), np.nan, seconds)
 
 
 class RaterClock:
-    """Times of ``tables``, in seconds; nan where nothing is said.
+    """Times of ``tables``, in seconds; nan where nothing is said, or where the page was left open.
 
     Dialogues are known by their names, and by "NAME by WORKER", as they are called where several people rated one.
     """
@@ -35,8 +81,7 @@ class RaterClock:
     def __init__(self, tables: Tables) -> None:
         dialogues = tables.dialogues
         keys = pd.MultiIndex.from_frame(dialogues[["dialogue_id", "worker_id"]])
-        seconds = dialogues["seconds"].to_numpy(dtype=float, na_value=np.nan)
-        conversations: pd.Series[Any] = pd.Series(seconds, index=keys)
+        conversations: pd.Series[Any] = pd.Series(_worked(dialogues, STUDY), index=keys)
         turns = _time_of_turns(tables.turns)
         self._talk = _by_both_names(conversations)
         self._seconds = _by_both_names(conversations.dropna().combine_first(_sums(turns)))
@@ -91,8 +136,10 @@ class RaterClock:
 
 def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
     """By dialogue, worker and turn: each reply's row holds the time of its whole turn."""
-    timed = turns[turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)]
-    timed = timed.drop_duplicates(["dialogue_id", "worker_id", "turn"])
+    told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
+    names = ["dialogue_id", "worker_id", "turn"]
+    timed = turns[[*names, "technique", "setting", "seconds"]][told].drop_duplicates(names)
+    timed = timed[~np.isnan(_worked(timed, STUDY))]
     keys = pd.MultiIndex.from_arrays([timed["dialogue_id"], timed["worker_id"], timed["turn"].to_numpy(dtype=float)])
     seconds: pd.Series[Any] = pd.Series(timed["seconds"].to_numpy(dtype=float), index=keys)
     return seconds
@@ -198,6 +245,7 @@ def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
     rows = rows.assign(
         at=np.where(rows["kind"] == "dialogue", clock.judged(rows["judgement_id"]), began),
         talk=clock.seconds(rows["dialogue_a"], rows["worker_id"]),
+        seconds=_worked(rows, (*STUDY, "kind")),
         row=_rows(rows),
     ).sort_values(["at", "row", "turn"], kind="stable")
     for key, comparisons in rows.groupby([*GROUP, "model_a", "model_b"], sort=True):
@@ -233,7 +281,7 @@ def _collection(rows: pd.DataFrame, kind: str, setting: str, clock: RaterClock) 
 
 
 def _filled(seconds: Floats) -> Floats | None:
-    """Times that are missing are taken for the median; None where none is known."""
+    """Times that are missing, or of pages that were left open, are taken for the median; None where none is known."""
     known = seconds[~np.isnan(seconds)]
     return np.where(np.isnan(seconds), np.median(known), seconds) if known.size else None
 
@@ -314,7 +362,12 @@ def _single(
 
 
 class TimeSpent(NamedTuple):
-    """What raters spent on one unit of a technique and setting; ``seconds`` holds the mean, clustered by worker."""
+    """What raters spent on one unit of a technique and setting.
+
+    ``trimmed`` holds the mean, clustered by worker, without the ``n_cut`` units whose page was left open
+    (:func:`left_open`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds`` and
+    ``hours`` are the mean and the sum of all times as they were measured.
+    """
 
     technique: str
     setting: str
@@ -323,6 +376,9 @@ class TimeSpent(NamedTuple):
     median_seconds: float
     n_workers: int
     hours: float
+    trimmed: Result
+    trimmed_hours: float
+    n_cut: int
 
 
 def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]]:
@@ -330,8 +386,10 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
 
     Live dialogues from ``dialogues``, else what ``turns`` say; judgements of finished dialogues from ``judgements``
     (attention checks apart), else from ``segments`` and ``comparisons``. Units without a time do not count. Keys:
-    ``technique``, ``setting``, ``unit``, ``n``, ``n_workers``, ``median_seconds``, ``mean_seconds`` with its interval
-    clustered by worker (``mean_low``, ``mean_high``), and ``hours``, all of them together.
+    ``technique``, ``setting``, ``unit``, ``n``, ``n_workers``, ``median_seconds``; ``n_cut``, the units whose page was
+    left open (:func:`left_open`); without them ``trimmed_mean_seconds`` with its interval clustered by worker
+    (``trimmed_mean_low``, ``trimmed_mean_high``), and with their time counted as the others' median ``trimmed_hours``,
+    all units together; of all times as measured ``mean_seconds`` (``mean_low``, ``mean_high``) and ``hours``.
 
     Assumes independent workers, of the interval.
 
@@ -350,6 +408,11 @@ def spent_by_unit(tables: Tables, *, level: float = 0.95) -> list[dict[str, Any]
             "n": spent.seconds.n,
             "n_workers": spent.n_workers,
             "median_seconds": spent.median_seconds,
+            "n_cut": spent.n_cut,
+            "trimmed_mean_seconds": spent.trimmed.estimate,
+            "trimmed_mean_low": spent.trimmed.ci_low,
+            "trimmed_mean_high": spent.trimmed.ci_high,
+            "trimmed_hours": spent.trimmed_hours,
             "mean_seconds": spent.seconds.estimate,
             "mean_low": spent.seconds.ci_low,
             "mean_high": spent.seconds.ci_high,
@@ -375,14 +438,23 @@ def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
 
 def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> TimeSpent:
     seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
+    worked = ~left_open(seconds)
+
+    def mean(counted: Mask, name: str) -> Result:
+        return clustered_mean(seconds[counted], workers[counted], name=name, limits=(0.0, np.inf), level=level)
+
+    n_cut = int((~worked).sum())
     return TimeSpent(
         technique,
         setting,
         unit,
-        clustered_mean(seconds, workers, name=f"seconds a {unit}", limits=(0.0, np.inf), level=level),
+        mean(np.ones(len(seconds), dtype=bool), f"seconds a {unit}"),
         median_seconds=float(np.median(seconds)),
         n_workers=int(rows["worker_id"].nunique()),
         hours=float(seconds.sum()) / 3600,
+        trimmed=mean(worked, f"seconds a {unit}, left-open pages cut"),
+        trimmed_hours=(float(seconds[worked].sum()) + n_cut * float(np.median(seconds[worked]))) / 3600,
+        n_cut=n_cut,
     )
 
 
@@ -390,8 +462,10 @@ def _units(tables: Tables) -> Iterator[pd.DataFrame]:
     if len(tables.dialogues):
         yield _named(tables.dialogues, "dialogue")
     elif len(tables.turns):
-        first_hand = tables.turns[tables.turns["judgement_id"].isna().to_numpy(dtype=bool)]
-        yield _named(first_hand.drop_duplicates(["dialogue_id", "worker_id", "setting", "metric", "turn"]), "turn")
+        names = ["dialogue_id", "worker_id", "setting", "metric", "turn"]
+        first_hand = tables.turns["judgement_id"].isna().to_numpy(dtype=bool)
+        rows = tables.turns[[*names, "technique", "seconds"]][first_hand]
+        yield _named(rows.drop_duplicates(names), "turn")
     if len(tables.judgements):
         checks = is_set(tables.judgements, "gold")
         yield _named(tables.judgements[~checks], "judgement")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,21 +104,29 @@ def _term(base: Result, estimate: float, error: float, df: int) -> Result:
     )
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """Least squares; ``inverse``: of the design's cross products, ``df``: observations − terms that can be told apart."""
+
+    estimates: Floats
+    inverse: Floats
+    residuals: Floats
+    df: int
+
+
+def _fit(design: Floats, target: Floats) -> _Fit:
+    """With the pseudo-inverse: terms that cannot be told apart are found, and said so, term by term."""
+    solver = np.linalg.pinv(design)
+    estimates = solver @ target
+    df = len(target) - int(np.linalg.matrix_rank(design))
+    return _Fit(estimates, solver @ solver.T, target - design @ estimates, df)
+
+
 def _classical(design: Floats, target: Floats) -> tuple[Floats, Floats, int, tuple[str, ...]]:
     fit = _fit(design, target)
-    df = int(fit.df_resid)
-    if df < 1:
-        return np.asarray(fit.params), np.full(design.shape[1], np.nan), 0, (_TOO_SHORT,)
-    return np.asarray(fit.params), np.asarray(fit.bse), df, ()
-
-
-def _fit(design: Floats, target: Floats) -> Any:
-    from statsmodels.regression.linear_model import OLS  # costs a second to import
-
-    with warnings.catch_warnings():
-        # Terms that cannot be told apart are found, and said so, term by term.
-        warnings.simplefilter("ignore")
-        return OLS(target, design).fit()
+    if fit.df < 1:
+        return fit.estimates, np.full(design.shape[1], np.nan), 0, (_TOO_SHORT,)
+    return fit.estimates, np.sqrt(np.diag(fit.inverse) * (fit.residuals**2).sum() / fit.df), fit.df, ()
 
 
 def _clustered(
@@ -132,14 +138,17 @@ def _clustered(
     groups, nothing = len(names), np.full(design.shape[1], np.nan)
     fit = _fit(design, target)
     if groups < MIN_CLUSTERS:
-        return np.asarray(fit.params), nothing, 0, (too_few(cluster),), groups
-    if int(fit.df_resid) < 1:
-        return np.asarray(fit.params), nothing, 0, (_TOO_SHORT,), groups
+        return fit.estimates, nothing, 0, (too_few(cluster),), groups
+    if fit.df < 1:
+        return fit.estimates, nothing, 0, (_TOO_SHORT,), groups
     if groups <= design.shape[1]:
         note = f"no more {cluster}s than terms: a clustered interval cannot be estimated"
-        return np.asarray(fit.params), nothing, 0, (note,), groups
-    robust = fit.get_robustcov_results("cluster", groups=codes, use_t=True)
-    return np.asarray(fit.params), np.asarray(robust.bse), groups - 1, few_notes(groups, cluster), groups
+        return fit.estimates, nothing, 0, (note,), groups
+    scores = np.zeros((groups, design.shape[1]))
+    np.add.at(scores, codes, design * fit.residuals[:, None])
+    correction = groups / (groups - 1) * (len(target) - 1) / (len(target) - design.shape[1])
+    variances = correction * ((scores @ fit.inverse) ** 2).sum(axis=0)
+    return fit.estimates, np.sqrt(variances), groups - 1, few_notes(groups, cluster), groups
 
 
 def _identified(design: Floats) -> npt.NDArray[np.bool_]:

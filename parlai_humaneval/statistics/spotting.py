@@ -17,11 +17,12 @@ from parlai_humaneval.statistics.ranks import Ints, ranks_of
 from parlai_humaneval.statistics.trueskill.ratings import rate_two_player
 from parlai_humaneval.statistics.trueskill.update import SkillModel
 from parlai_humaneval.tables.columns import TableError, check_unique
+from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
 
 Floats = npt.NDArray[np.float64]
 
-SEGMENT = ("dialogue_id", "worker_id", "k")
+SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")
 """What makes two rows of speakers one judged segment."""
 GOODNESS = {label: place for place, label in enumerate(reversed(LABELS))}
 """human > unsure > bot."""
@@ -61,8 +62,8 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
         rows: the table ``segments``.
 
     Returns:
-        Columns ``dialogue_id``, ``worker_id``, ``k``, ``seconds``, the speakers ``model_0`` and ``model_1``, and
-        ``lead``: 1 where speaker 0 got the better label, −1 where speaker 1 did, 0 for a tie.
+        Columns ``dialogue_id``, ``worker_id``, ``judgement_id``, ``k``, ``seconds``, the speakers ``model_0`` and
+        ``model_1``, and ``lead``: 1 where speaker 0 got the better label, −1 where speaker 1 did, 0 for a tie.
 
     Raises:
         TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
@@ -76,9 +77,9 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     [2, 'ada', 'bob', 1]
     """
     check_unique("segments", rows)  # one that stands twice would meet itself below
-    columns = [*SEGMENT, "model", "opponent", "label", "seconds"]
+    columns = [*SEGMENT, "answer_number", "model", "opponent", "label", "seconds"]
     first, second = (rows.loc[(rows["entity"] == entity).to_numpy(dtype=bool), columns] for entity in (0, 1))
-    both = first.merge(second, on=list(SEGMENT), suffixes=("_0", "_1"))
+    both = first.merge(second, on=[*SEGMENT, "answer_number"], suffixes=("_0", "_1"))
     wrong = ((both["model_0"] != both["opponent_1"]) | (both["model_1"] != both["opponent_0"])).to_numpy(dtype=bool)
     if wrong.any():
         bad = both[wrong].iloc[0]
@@ -90,7 +91,7 @@ def judged_segments(rows: pd.DataFrame) -> pd.DataFrame:
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
     seconds = both["seconds_0"].fillna(both["seconds_1"])
     segments: pd.DataFrame = both[[*SEGMENT, "model_0", "model_1"]].assign(
-        seconds=seconds, lead=np.sign(goodness[0] - goodness[1])
+        dialogue_id=dialogue_ids(both), seconds=seconds, lead=np.sign(goodness[0] - goodness[1])
     )
     return segments
 
@@ -123,6 +124,33 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
         winner=winner,
     )
     return contests
+
+
+def equal_weights(opponents: npt.ArrayLike, decided: npt.ArrayLike) -> Floats:
+    """Weights of a bot's segments under which its share of wins is the mean over opponents of the win rates (Eq. 1).
+
+    Each opponent with decided segments has the same weight in all; the weights sum to the number of decided segments.
+
+    Args:
+        opponents: whom the bot met in each segment.
+        decided: 1 where the segment has a winner, 0 where it is a tie, which weighs nothing.
+
+    Assumes nothing: unlike in the pooled rate, an opponent whom the bot met often counts no more than the others.
+
+    Source: Deriu et al. 2020, §3.2 (Eq. 1) and Table 1.
+
+    >>> equal_weights(['b', 'b', 'b', 'c', 'c'], [1, 1, 1, 1, 0]).round(2).tolist()
+    [0.67, 0.67, 0.67, 2.0, 0.0]
+    """
+    counts = np.asarray(decided, dtype=float)
+    codes, names = pd.factorize(np.asarray(opponents, dtype=object))
+    sizes = np.bincount(codes, weights=counts, minlength=len(names))
+    met = np.count_nonzero(sizes)
+    if not met:
+        return np.zeros_like(counts)
+    share_of_each = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+    weights: Floats = counts * share_of_each[codes] * counts.sum() / met
+    return weights
 
 
 def bootstrap_ranks(

@@ -1,7 +1,8 @@
 """Scores of systems from slider ratings (Ji et al. 2022, §3.3): by criterion and overall, raw and standardised.
 
 A score is the mean of all ratings of a criterion; the overall score is the mean of the criteria. Intervals and tests
-are clustered by worker. For that the overall score is written as a mean over dialogues: :func:`overall_parts`.
+are clustered by worker, and by dialogue where several workers rated the same. For that the overall score is written as
+a mean over dialogues: :func:`overall_parts`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.correction import Family, corrected
-from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.result import Result
 
@@ -41,7 +42,7 @@ class SystemScore:
 class ScoreGap:
     """Model A against B by overall z.
 
-    ``difference``: A minus B, clustered by worker, tested against 0. ``a_higher``, ``b_higher``: the paper's one-sided
+    ``difference``: A minus B, clustered as scores are, tested against 0. ``a_higher``, ``b_higher``: the paper's one-sided
     rank-sum tests on the scores of dialogues, taken as independent; ``paper``: two-sided, of both. ``difference`` and
     ``paper`` have Holm's correction over all pairs.
     """
@@ -103,14 +104,14 @@ def _score(model: str, ratings: pd.DataFrame, criteria: Sequence[str], level: fl
 
 
 def _means(model: str, ratings: pd.DataFrame, criteria: Sequence[str], column: str, level: float) -> dict[str, Result]:
-    values, workers = ratings[column].to_numpy(dtype=float), ratings["worker_id"].to_numpy(dtype=object)
-    criterion = ratings["criterion"].to_numpy(dtype=object)
+    values, criterion = ratings[column].to_numpy(dtype=float), ratings["criterion"].to_numpy(dtype=object)
+    workers, dialogues = (ratings[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_id"))
     means = {}
     for name in criteria:
         own = criterion == name
-        means[name] = clustered_mean(values[own], workers[own], name=f"{name} of {model} ({column})", level=level)
-    parts, raters, _ = overall_parts(ratings, column)
-    overall = clustered_mean(parts, raters, name=f"overall of {model} ({column})", level=level)
+        of_it = f"{name} of {model} ({column})"
+        means[name] = crossed_mean(values[own], workers[own], dialogues[own], name=of_it, level=level)
+    overall = crossed_mean(*overall_parts(ratings, column), name=f"overall of {model} ({column})", level=level)
     return {OVERALL: overall, **means}
 
 
@@ -150,7 +151,8 @@ def score_gaps(
         family: what the pairs are of.
         level: of the intervals.
 
-    Assumes what the rank-sum and the clustered test do: independent dialogues, independent workers.
+    Assumes of the rank-sum test independent dialogues, of the clustered one that ratings without a common worker or
+    dialogue are independent.
 
     Source: Ji et al. 2022, §4.2 (Figure 3).
 
@@ -168,8 +170,8 @@ def score_gaps(
     nothing, nobody = np.zeros(0), np.zeros(0, dtype=object)
     gaps = []
     for a, b in combinations(models, 2):
-        (x, x_workers, _), (y, y_workers, _) = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
-        difference = clustered_difference(x, x_workers, y, y_workers, name=f"overall z of {a} − {b}", level=level)
+        of_a, of_b = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
+        difference = crossed_difference(*of_a, *of_b, name=f"overall z of {a} − {b}", level=level)
         first, second = (of_dialogue.get(name, nothing) for name in (a, b))
         a_higher, b_higher = (rank_sum_test(*both, "greater") for both in ((first, second), (second, first)))
         gaps.append(ScoreGap(a, b, difference, a_higher, b_higher, _two_sided(a_higher, b_higher)))

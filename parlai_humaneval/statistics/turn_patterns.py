@@ -176,8 +176,8 @@ def first_choice(turns: ChosenTurns, *, level: float = 0.95) -> FirstChoice:
     >>> from parlai_humaneval.tables.choices import choice_groups
     >>> group = choice_groups(example_tables())[0]
     >>> print(first_choice(group.turns).adjusted)
-    chosen first − others, in later turns, given how good the models are: -0.105, 95% interval -0.198 to -0.013,
-    statistic -2.791, p = .032, n = 7 [CR1 t, clustered by worker]
+    chosen first − others, in later turns, given how good the models are: -0.105, 95% interval -0.190 to 0.000,
+    statistic -2.791, p = .094, n = 7 [sign-flip test, clustered by worker]
     """
     codes, names = pd.factorize(turns.dialogues)
     rates, other_rates, chosen_first = _later_rates(turns, codes, len(names))
@@ -262,8 +262,8 @@ def first_place(turns: ChosenTurns, *, level: float = 0.95) -> Result:
     >>> from parlai_humaneval.tables.choices import choice_groups
     >>> group = choice_groups(example_tables())[0]
     >>> print(first_place(group.turns))
-    selected rate of the first place − of the others: -0.016, 95% interval -0.319 to 0.287, statistic -0.122, p =
-    .91, n = 32 [CR1 t, clustered by worker]
+    selected rate of the first place − of the others: -0.016, 95% interval -0.312 to 0.292, statistic -0.122, p =
+    1, n = 32 [sign-flip test, clustered by worker]
     """
     places = turns.by_position
     others = places[:, 1:]
@@ -285,14 +285,10 @@ def fixed_places(turns: ChosenTurns, *, least: int = 3) -> dict[str, int]:
     """
     codes, names = pd.factorize(turns.dialogues)
     places = np.nan_to_num(turns.by_position)
-    # A turn's places as one number, the same for the same places.
-    _, pattern = (
-        np.unique(places, axis=0, return_inverse=True) if places.size else (None, np.zeros(len(codes), dtype=int))
-    )
     size = len(names)
-    first = np.full(size, -1)
-    first[codes[::-1]] = pattern.ravel()[::-1]
-    others = np.bincount(codes, weights=pattern.ravel() != first[codes], minlength=size)
+    first = np.zeros(size, dtype=int)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    others = np.bincount(codes, weights=(places != places[first[codes]]).any(axis=1), minlength=size)
     n = np.bincount(codes, minlength=size)
     fixed = (others == 0) & (n >= least) & (places.shape[1] > 1)
     return {str(name): int(count) for name, count in zip(names[fixed], n[fixed], strict=True)}

@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
-from scipy.special import fdtrc
 
+from parlai_humaneval.statistics import sign_flip
 from parlai_humaneval.statistics.choice_tests import SOURCE, cochran_q_test, goodness_of_fit_test, mcnemar_test
 from parlai_humaneval.statistics.clustered import (
     DIFFERENCE_LIMITS,
     FEW_CLUSTERS,
+    FLIPPED,
     MIN_CLUSTERS,
     cluster_sums,
+    few_notes,
     sign_flip_p,
 )
 from parlai_humaneval.statistics.clustered import too_few as too_few_words
@@ -187,53 +189,55 @@ def with_holm(
 
 
 def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster: str = "worker") -> Result:
-    """Do all models have the same selected rate? Clustered: Hotelling's T² on the sums of each cluster.
+    """Do all models have the same selected rate? Tested by flipping the signs of the clusters' sums.
 
-    ``chosen``: turns × models of 0 and 1. The differences of each model from the last, summed by cluster, have the CR1
-    covariance V; (G−q)/(q(G−1))·d'V⁻¹d is F with q = models − 1 and G−q degrees of freedom, for G clusters. For two
-    models this is the square of the clustered t of their difference. p = 1 with no turns or no difference at all; none
-    where clusters are too few (at most q, or below the least) or V cannot be inverted.
+    ``chosen``: turns × models of 0 and 1. What each model's choices in a turn are above or below the mean of all models
+    there, summed by cluster, is a vector that under equal rates is as likely as its mirror; the length of their sum, as
+    in Pearson's χ² of one pick a turn and in Cochran's Q, is held against its length under flips
+    (:func:`~parlai_humaneval.statistics.sign_flip.joint_sign_flip_p`). ``statistic`` is Cochran's Q.
+    For two models p is that of their difference. p = 1 with no turns or no difference at all; none where
+    clusters are too few.
 
     Raises:
         ValueError: not a cluster a turn, or a value that is neither 0 nor 1.
 
     A small p says that not all models are chosen equally often, not which. Assumes independent clusters.
 
-    Source: Hotelling 1931; Cameron & Miller 2015, §II.
+    Source: Canay, Romano & Shaikh 2017; the statistic: Cochran 1950.
 
     >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
     >>> workers = list('aabbccdd')
     >>> print(equal_rates_test(chosen, workers))
-    all models: –, statistic 3.000, p = .25, n = 8 [Hotelling's T² (CR1), clustered by worker]
+    all models: –, statistic 3.250, p = .50, n = 8 [joint sign-flip test, clustered by worker]
     """
     matrix = np.asarray(chosen, dtype=float)
     if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
         raise ValueError(
             f"expected turns × models of 0 and 1 and a {cluster} a turn; leave out turns that lack a model"
         )
-    n, q = len(matrix), max(1, matrix.shape[1] - 1)
+    n, models = matrix.shape
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     groups = len(names)
     base = Result(
         name="all models",
         n=n,
-        method=f"Hotelling's T² (CR1), clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other", f"not too few {cluster}s, of similar size"),
-        source="Cameron & Miller 2015, §VI–VII; Hotelling 1931",
-        details={f"n_{cluster}s": groups, "df1": q, "df2": max(0, groups - q)},
+        method=f"joint {FLIPPED}, clustered by {cluster}",
+        assumptions=(f"{cluster}s are independent of each other",),
+        source=f"{sign_flip.SOURCE}; Cochran 1950",
+        details={f"n_{cluster}s": groups, "df1": max(1, models - 1), "seed": 0, "draws": sign_flip.JOINT_DRAWS},
     )
-    gaps = matrix[:, :-1] - matrix[:, -1:]
-    if not n or not gaps.any():
+    deviations = matrix - matrix.mean(axis=1, keepdims=True) if n else matrix
+    if not n or not deviations.any():
         return base.but(statistic=0.0, p_value=1.0, notes=("nothing tells the models apart",))
-    if groups < max(MIN_CLUSTERS, q + 1):
-        return base.but(notes=(too_few_words(cluster) + ", more for many models",))
-    mean = gaps.mean(axis=0)
-    sums = np.stack([np.bincount(codes, weights=column, minlength=groups) for column in (gaps - mean).T], axis=1)
-    covariance = groups / (groups - 1) * (sums.T @ sums) / n**2
-    if np.linalg.matrix_rank(covariance, hermitian=True) < q:
-        return base.but(notes=(f"{cluster}s differ too little for a clustered covariance",))
-    f = (groups - q) / (q * (groups - 1)) * float(mean @ np.linalg.solve(covariance, mean))
-    return base.but(statistic=f, p_value=float(fdtrc(q, groups - q, f)))
+    if groups < MIN_CLUSTERS:
+        return base.but(notes=(too_few_words(cluster),))
+    sums = np.stack([np.bincount(codes, weights=column, minlength=groups) for column in deviations.T], axis=1)
+    sizes = np.bincount(codes, minlength=groups).astype(float)
+    return base.but(
+        statistic=(models - 1) * float((sums.sum(axis=0) ** 2).sum()) / float((deviations**2).sum()),
+        p_value=sign_flip.joint_sign_flip_p(sums),
+        notes=few_notes(groups, cluster, sizes),
+    )
 
 
 def equality_tests(

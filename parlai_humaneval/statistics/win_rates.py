@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval.statistics.crossed import crossed_difference
 from parlai_humaneval.statistics.means import clustered_difference
 from parlai_humaneval.statistics.result import Result
 
@@ -296,12 +297,14 @@ def effective_win_test(
     name: str = "effective win rate",
     level: float = 0.95,
     cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
 ) -> Result:
     """Chance that a score of A is higher than one of B, equal ones counting half, clustered, tested against ½.
 
     The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
     the estimate; their sums by cluster give the CR1 variance, t with clusters − 1 degrees of freedom. A cluster may
-    hold scores of both. p = 1 with no scores of one of them, and no estimate.
+    hold scores of both. p = 1 with no scores of one of them, and no estimate. ``dialogues``, those of the scores of A and
+    of B: where several workers judged the same, the test is by worker and dialogue.
 
     Raises:
         ValueError: a score is missing, or not every score has its cluster.
@@ -320,9 +323,16 @@ def effective_win_test(
     rate = effective_win_rate(a, b)
     # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
     of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))
-    centred = clustered_difference(
-        of_a, clusters_a, of_b, clusters_b, name=name, limits=(-0.5, 0.5), level=level, cluster=cluster
-    )
+    limits = (-0.5, 0.5)
+    if dialogues is None:
+        centred = clustered_difference(
+            of_a, clusters_a, of_b, clusters_b, name=name, limits=limits, level=level, cluster=cluster
+        )
+    else:
+        shown_a, shown_b = dialogues
+        centred = crossed_difference(
+            of_a, clusters_a, shown_a, of_b, clusters_b, shown_b, name=name, limits=limits, level=level
+        )
     return centred.but(
         estimate=rate,
         ci_low=None if centred.ci_low is None else centred.ci_low + 0.5,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.tables.columns import TableError, TableName, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, TableName, refuse
 from parlai_humaneval.tables.counting import SLIDER_MAXIMUM, SLIDER_MINIMUM, on_sliders
 from parlai_humaneval.tables.schema import TIE
 from parlai_humaneval.techniques import picking
@@ -101,7 +101,8 @@ def _not_turned_round(frame: pd.DataFrame) -> None:
         "model_a",
         frame["model_a"],
         both,
-        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them",
+        "each item once a worker and metric: this one stands there with model_a and model_b swapped, too. Keep one of them. "
+        f"{HOW_REPEATS}",
     )
 
 
@@ -226,11 +227,11 @@ def _one_pick(frame: pd.DataFrame) -> None:
     turn = frame.groupby(_TURN, dropna=False, sort=False).ngroup()
     position = frame["position"].to_numpy(dtype=np.int64)
     # A place that is not known (0) is one of its own.
-    place = np.where(position > 0, position, -1 - np.arange(len(frame)))
-    card = pd.Series(pd.MultiIndex.from_arrays([turn, place]).factorize()[0], index=frame.index)
+    place = np.where(position > 0, position, 1 + position.max() + np.arange(len(frame)))
+    card = np.unique(turn.to_numpy() * (1 + place.max()) + place, return_inverse=True)[1]
     _one_card(frame, turn, card, apart)
     chosen = apart & (frame["selected"] == 1).to_numpy(dtype=bool)
-    first = chosen & ~card.where(chosen, -1).duplicated().to_numpy(dtype=bool)
+    first = chosen & ~pd.Series(np.where(chosen, card, -1)).duplicated().to_numpy(dtype=bool)
     counts = np.bincount(turn.to_numpy(), weights=first)
     _refuse_several(
         frame,
@@ -243,19 +244,20 @@ def _one_pick(frame: pd.DataFrame) -> None:
     )
 
 
-def _one_card(frame: pd.DataFrame, turn: pd.Series[int], card: pd.Series[int], apart: npt.NDArray[np.bool_]) -> None:
+def _one_card(
+    frame: pd.DataFrame, turn: pd.Series[int], card: npt.NDArray[np.int64], apart: npt.NDArray[np.bool_]
+) -> None:
     """Replies of one place are one reply said by several models. Our own tables say so in ``same_as``."""
-    codes = card.to_numpy()
-    size = int(codes.max()) + 1
+    size = int(card.max()) + 1
     selected = (frame["selected"] == 1).to_numpy(dtype=bool)
-    n = np.bincount(codes, weights=apart, minlength=size)
-    picked = np.bincount(codes, weights=apart & selected, minlength=size)
-    named = np.bincount(codes, weights=apart & frame["candidate_id"].notna().to_numpy(dtype=bool), minlength=size)
+    n = np.bincount(card, weights=apart, minlength=size)
+    picked = np.bincount(card, weights=apart & selected, minlength=size)
+    named = np.bincount(card, weights=apart & frame["candidate_id"].notna().to_numpy(dtype=bool), minlength=size)
     wrong = (n > 1) & (((picked > 0) & (picked < n)) | (named > 0))
     _refuse_several(
         frame,
         turn,
-        pd.Series(apart & wrong[codes], index=frame.index),
+        pd.Series(apart & wrong[card], index=frame.index),
         "position: the same",
         "; two replies stand in two places. Replies that were equal and shown as one are chosen together, and all but one "
         "have same_as (candidate_id of that one). Where places are not known, put 0, and 0 in a column failed.",

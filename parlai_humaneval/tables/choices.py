@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -20,6 +20,9 @@ Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
+MOST_SETS = 20
+"""Of more sets of models that stood side by side, as where 8 of 30 are drawn for each dialogue, all turns of a question
+are one group: each set would have a dialogue or two."""
 _TURN = ["dialogue_id", "turn"]
 _NAMES = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn", "model", "position"]
 _ANSWERS = [
@@ -97,7 +100,8 @@ def _selected_by_position(rows: pd.DataFrame, codes: npt.NDArray[np.int64], sele
 
 @dataclass(frozen=True)
 class ChoiceGroup:
-    """Answered turns of one technique, setting and metric; of several replies also of one set of models.
+    """Answered turns of one technique, setting and metric; of several replies also of one set of models, unless there are
+    more than ``MOST_SETS`` of them.
 
     ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not, nan where the model was not shown.
     ``positions``: of the same shape, the place at which each reply stood, from 1; nan where that is not known.
@@ -132,6 +136,52 @@ class ChoiceGroup:
         """Turns ``first`` to ``last``, both with; without ``last`` all later ones."""
         numbers = self.turns.turns
         return self.only((numbers >= first) & (numbers <= (np.inf if last is None else last)))
+
+
+def merged(groups: Sequence[ChoiceGroup]) -> ChoiceGroup:
+    """The groups of one question as one: a column for every model, nan where it was not shown.
+
+    Places are only known where those of every group are.
+    """
+    if len(groups) == 1:
+        return groups[0]
+    models = sorted({model for group in groups for model in group.models})
+    places = max(group.turns.by_position.shape[1] for group in groups)
+    known = not any(np.isnan(group.positions).all() for group in groups)
+    joined = {
+        name: np.concatenate([getattr(group.turns, name) for group in groups])
+        for name in ("workers", "dialogues", "turns", "written")
+    }
+    chosen, positions = (
+        np.concatenate([_spread(table, group.models, models) for group, table in zip(groups, tables, strict=True)])
+        for tables in ([group.turns.chosen for group in groups], [group.positions for group in groups])
+    )
+    by_position = [_spread(group.turns.by_position, *_places(group, places)) for group in groups]
+    first = groups[0]
+    return ChoiceGroup(
+        technique=first.technique,
+        setting=first.setting,
+        metric=first.metric,
+        kind="any" if any(group.kind == "any" for group in groups) else first.kind,
+        turns=ChosenTurns(models=models, chosen=chosen, by_position=np.concatenate(by_position), **joined),
+        positions=positions if known else np.full(positions.shape, np.nan),
+        **{name: sum(getattr(group, name) for group in groups) for name in _LEFT},
+    )
+
+
+_LEFT = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
+
+
+def _places(group: ChoiceGroup, most: int) -> tuple[list[str], list[str]]:
+    names = [str(place) for place in range(most)]
+    return names[: group.turns.by_position.shape[1]], names
+
+
+def _spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
+    """A table with a column for each of ``names``; nan for those that are not among its ``own``."""
+    whole = np.full((len(table), len(names)), np.nan)
+    whole[:, [names.index(name) for name in own]] = table
+    return whole
 
 
 def choice_groups(tables: Tables) -> list[ChoiceGroup]:
@@ -203,7 +253,7 @@ def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
 def self_comparisons(turns: pd.DataFrame) -> int:
     """Turns in which a model stood against itself, which has no winner and counts nowhere."""
     key = ["dialogue_id", "worker_id", "technique", "setting", "metric", "turn"]
-    first_hand = turns[turns["own_worker"].isna().to_numpy(dtype=bool)]
+    first_hand = turns[[*key, "model"]][turns["own_worker"].isna().to_numpy(dtype=bool)]
     twice = first_hand[first_hand.duplicated([*key, "model"]).to_numpy(dtype=bool)]
     return len(twice.drop_duplicates(key))
 
@@ -232,9 +282,12 @@ def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
     counted = counted.assign(models=counted["dialogue_id"].map(_models_of(rows)))
-    for (setting, metric, names), part in counted.groupby(["setting", "metric", "models"], sort=True):
-        if ";" in names:
-            yield _of_models(technique, str(setting), str(metric), names.split(";"), part)
+    counted = counted[np.fromiter((";" in names for names in counted["models"]), dtype=bool, count=len(counted))]
+    for (setting, metric), asked_rows in counted.groupby(["setting", "metric"], sort=True):
+        if asked_rows["models"].nunique() > MOST_SETS:
+            asked_rows = asked_rows.assign(models=";".join(sorted(asked_rows["model"].unique())))
+        for names, part in asked_rows.groupby("models", sort=True):
+            yield _of_models(technique, str(setting), str(metric), str(names).split(";"), part)
 
 
 def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ChoiceGroup:

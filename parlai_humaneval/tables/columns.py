@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ __all__ = [
     "COLUMNS",
     "TABLES",
     "TABLE_DESCRIPTIONS",
+    "Repeated",
+    "Repeats",
     "Row",
     "TableError",
     "TableName",
@@ -76,6 +78,44 @@ def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]]) -> pd.DataFra
     return typed(table, pd.DataFrame(list(rows), columns=[c.name for c in TABLES[table]], dtype=object))
 
 
+Repeats = Literal["keep", "first", "last"]
+"""Which of the answers count that a worker gave to the same: all of them, the first or the last."""
+
+HOW_REPEATS = (
+    "Where a worker did answer twice, --repeats keep, first or last says which answers count (in Python: repeats=…)."
+)
+"""Ends the errors about answers that stand there twice."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What was done about the answers of a table that a worker gave again.
+
+    ``answers``: those that were given several times. ``more_rows``: rows of the second answer and of further ones, of
+    which ``left_out`` do not count; with ``keep`` none, with ``first`` and ``last`` as many. ``copies``: rows that are
+    the same as another one in every cell.
+    """
+
+    table: TableName
+    repeats: Repeats
+    answers: int
+    more_rows: int
+    left_out: int
+    copies: int
+
+    @property
+    def words(self) -> str:
+        """“segments: 46 answers were given again by the same worker. …”"""
+        given = "1 answer was" if self.answers == 1 else f"{self.answers:,} answers were"
+        count = (
+            f"All of them count ({self.more_rows:,} more rows, numbered in the column answer_number), clustered by worker"
+            if self.repeats == "keep"
+            else f"The {self.repeats} of each counts; {self.left_out:,} rows are left out"
+        )
+        copies = f" {self.copies:,} rows are copies of another in every cell." if self.copies else ""
+        return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
+
+
 @dataclass(frozen=True, eq=False)  # a table equals itself only, so that what was made of it can be kept
 class Tables:
     """The tidy tables; :data:`~parlai_humaneval.tables.schema.COLUMNS` says what every column means.
@@ -83,7 +123,8 @@ class Tables:
     Each has all its columns even with no rows. ``turns``: a row per candidate. ``dialogues``: a row per live dialogue.
     ``comparisons``: a row per answered comparison of two models. ``ratings``: a row per rating on a scale.
     ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
-    beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues.
+    beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
+    done about answers that a worker gave again, of each table that held some.
     """
 
     turns: pd.DataFrame
@@ -93,6 +134,7 @@ class Tables:
     points: pd.DataFrame = field(default_factory=lambda: from_rows("points", []))
     segments: pd.DataFrame = field(default_factory=lambda: from_rows("segments", []))
     judgements: pd.DataFrame = field(default_factory=lambda: from_rows("judgements", []))
+    repeats: tuple[Repeated, ...] = ()
 
 
 def iso_time(seconds_since_epoch: float) -> str:
@@ -128,10 +170,10 @@ def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> str:
         if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
     ]
     if not differ:
-        return f"are the same answer ({named}). Keep one of them."
+        return f"are the same answer ({named}). Keep one of them. {HOW_REPEATS}"
     return (
         f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}. Keep the right one, or "
-        "tell them apart by these names."
+        f"tell them apart by these names. {HOW_REPEATS}"
     )
 
 

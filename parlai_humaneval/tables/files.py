@@ -7,15 +7,20 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 
 from parlai_humaneval.tables.checking import check_rules, with_dialogues
 from parlai_humaneval.tables.columns import (
     TABLE_DESCRIPTIONS,
     TABLES,
+    Repeated,
+    Repeats,
     TableError,
     TableName,
     Tables,
@@ -24,6 +29,7 @@ from parlai_humaneval.tables.columns import (
     typed,
 )
 from parlai_humaneval.tables.raters import rater_kinds
+from parlai_humaneval.tables.repeats import settled
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
@@ -105,11 +111,18 @@ def _present(folder: Path) -> list[Path]:
     return [*tables, readme] if foreign else tables
 
 
-def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
+def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Repeats | None = None) -> Tables:
     """Read back what :func:`write_tables` wrote, or tables of the same columns from elsewhere.
 
-    A table whose file is absent comes back empty; columns that are not ours pass through. A comparison of finished
-    dialogues without their ids counts as one of two dialogues of its own item (:func:`.checking.with_dialogues`).
+    ``directory`` may be one table, too: a file with its name, such as ``turns.csv``. A table whose file is absent comes
+    back empty; columns that are not ours pass through. A comparison of finished dialogues without their ids counts as one
+    of two dialogues of its own item (:func:`.checking.with_dialogues`).
+
+    Args:
+        directory: with the files.
+        format: which files to read, where both formats are there.
+        repeats: which of the answers count that a worker gave to the same (:func:`.repeats.settled`); None: such tables
+            are refused.
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
@@ -117,10 +130,17 @@ def read_tables(directory: AnyPath, format: Format | None = None) -> Tables:
             names the file.
     """
     directory = Path(directory)
-    found = {name: _find(directory, name, format) for name in get_args(TableName)}
+    found = {
+        name: _find(directory, name, format) if directory.is_dir() else directory if directory.stem == name else None
+        for name in get_args(TableName)
+    }
     if not any(found.values()):
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl.")
-    return Tables(**{name: from_rows(name, []) if path is None else _read(name, path) for name, path in found.items()})
+    read = {
+        name: (from_rows(name, []), ()) if path is None else _read(name, path, repeats) for name, path in found.items()
+    }
+    told = tuple(one for _, of_table in read.values() for one in of_table)
+    return Tables(**{name: frame for name, (frame, _) in read.items()}, repeats=told)
 
 
 def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
@@ -131,17 +151,19 @@ def _find(directory: Path, name: TableName, format: Format | None) -> Path | Non
     return paths[0] if paths else None
 
 
-def _read(name: TableName, path: Path) -> pd.DataFrame:
+def _read(name: TableName, path: Path, repeats: Repeats | None) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
     frame = read_frame(path)
     if frame.empty:
-        return from_rows(name, [])
+        return from_rows(name, []), ()
     try:
-        table = typed(name, frame)
+        table, told = settled(name, typed(name, frame), repeats)
         check_unique(name, table)
         check_rules(name, table)
     except TableError as error:
         raise TableError(f"{path}: {error}{_others(error)}", error.rows) from error
-    return with_dialogues(table) if name == "comparisons" else table
+    if told:
+        table = table.reset_index(drop=True)
+    return (with_dialogues(table) if name == "comparisons" else table), told
 
 
 def _others(error: TableError) -> str:
@@ -175,29 +197,42 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerow(frame.columns)
-        writer.writerows([_cell(value) for value in row] for row in _rows(frame))
+        writer.writerows(zip(*map(_guarded, _columns(frame)), strict=True))
 
 
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+def _guarded(cells: list[Any]) -> list[Any]:
+    return [f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in cells]
+
+
+class _Cells(dict[str, str | None]):
+    """Cell as it stands in a file → what it means; each text is kept once, however often it stands there."""
+
+    def __missing__(self, cell: str) -> str | None:
+        self[cell] = value = (cell[1:] if _GUARDED.match(cell) else cell) or None
+        return value
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
     with path.open(encoding="utf-8-sig", newline="") as file:
         # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
         csv.field_size_limit(2**31 - 1)
-        rows = csv.reader(file)
-        header = next((row for row in rows if row), [])
+        rows = filter(None, csv.reader(file))
+        header = next(rows, [])
         _check_header(header)
-        # In place, as a large study has millions of cells: only an apostrophe needs a closer look.
-        cells = [[(_unguarded(c) if c[0] == "'" else c) if c else None for c in row] for row in rows if row]
-    for number, row in enumerate(cells, start=1):
-        if len(row) != len(header):
-            raise ValueError(f"row {number} has {len(row)} cells, the header {len(header)}")
-    frame: pd.DataFrame = pd.DataFrame(cells, columns=header, dtype=object)
+        meaning = _Cells().__getitem__
+        # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
+        cells = np.fromiter(map(meaning, chain.from_iterable(_checked(rows, len(header)))), dtype=object)
+    by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
+    frame: pd.DataFrame = pd.DataFrame(by_column.T, columns=header, dtype=object)
     return frame
+
+
+def _checked(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
+    """The rows of a file, refused where one is shorter or longer than the header."""
+    for number, row in enumerate(rows, start=1):
+        if len(row) != length:
+            raise ValueError(f"row {number} has {len(row)} cells, the header {length}")
+        yield row
 
 
 def _check_header(header: list[str]) -> None:
@@ -211,14 +246,10 @@ def _check_header(header: list[str]) -> None:
         )
 
 
-def _unguarded(cell: str) -> str:
-    return cell[1:] if _GUARDED.match(cell) else cell
-
-
 def _write_jsonl(frame: pd.DataFrame, path: Path) -> None:
     names = [str(name) for name in frame.columns]
     with path.open("w", encoding="utf-8") as file:
-        for row in _rows(frame):
+        for row in zip(*_columns(frame), strict=True):
             file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
@@ -239,10 +270,9 @@ def _object(line: str, number: int) -> dict[str, Any]:
     return row
 
 
-def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Rows of plain Python values, None where one is missing."""
-    columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
-    return list(zip(*columns, strict=True))
+def _columns(frame: pd.DataFrame) -> list[list[Any]]:
+    """Plain Python values of each column, None where one is missing."""
+    return [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
 
 
 def _readme(format: Format, note: str) -> str:

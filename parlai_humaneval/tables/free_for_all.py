@@ -66,7 +66,10 @@ def free_for_all_dialogues(tables: Tables) -> list[Dialogues]:
 
 
 def _only(tables: Tables) -> Tables:
+    """The same tables where all turns are of free-for-alls, as what was made of them is kept."""
     mine = (tables.turns["technique"].str.lower() == TECHNIQUE).fillna(False).to_numpy(dtype=bool)
+    if mine.all():
+        return tables
     return Tables(turns=tables.turns[mine], dialogues=tables.dialogues, comparisons=tables.comparisons)
 
 

@@ -8,7 +8,16 @@ from typing import TypeVar
 
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
-from parlai_humaneval.tables.columns import Row, TableError, TableName, Tables, from_rows
+from parlai_humaneval.tables.columns import (
+    HOW_REPEATS,
+    Repeats,
+    Row,
+    TableError,
+    TableName,
+    Tables,
+    check_unique,
+    from_rows,
+)
 from parlai_humaneval.tables.from_dialogues import comparison_rows, dialogue_row, point_rows, rating_rows, turn_rows
 from parlai_humaneval.tables.from_judgements import (
     judgement_row,
@@ -19,22 +28,29 @@ from parlai_humaneval.tables.from_judgements import (
     segment_rows,
     verdict_rows,
 )
+from parlai_humaneval.tables.repeats import settled
 
 __all__ = ["Tables", "tables"]
 
 
-def tables(records: Sequence[Rated]) -> Tables:
+def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Tables:
     """Tidy tables of live dialogues and of judgements of finished ones, in their order.
 
     What is unfinished is kept and marked as such. Attention checks stand in ``judgements`` only.
+
+    Args:
+        records: of raters.
+        repeats: which of several records of the same worker and id count (:func:`.repeats.settled`); None: they are
+            refused.
 
     Raises:
         TableError: two dialogues have the same ``dialogue_id``, or two judgements the same ``judgement_id``.
     """
     dialogues = [record for record in records if isinstance(record, DialogueRecord)]
     judgements = [record for record in records if isinstance(record, JudgementRecord)]
-    _unique("dialogue_id", [record.dialogue_id for record in dialogues])
-    _unique("judgement_id", [record.judgement_id for record in judgements])
+    if repeats is None:
+        _unique("dialogue_id", [record.dialogue_id for record in dialogues])
+        _unique("judgement_id", [record.judgement_id for record in judgements])
     results = [record for record in judgements if record.expected is None]
     rows: dict[TableName, list[Row]] = {
         "turns": _all(turn_rows, dialogues) + _all(replay_turn_rows, results),
@@ -48,7 +64,14 @@ def tables(records: Sequence[Rated]) -> Tables:
         "segments": _all(segment_rows, results),
         "judgements": _all(lambda record: [judgement_row(record)], judgements),
     }
-    return Tables(**{name: from_rows(name, found) for name, found in rows.items()})
+    frames = {name: from_rows(name, found) for name, found in rows.items()}
+    if repeats is None:
+        return Tables(**frames, repeats=())
+    chosen = {name: settled(name, frame, repeats) for name, frame in frames.items()}
+    for name, (frame, _) in chosen.items():
+        check_unique(name, frame)
+    whole = {name: frame.reset_index(drop=True) for name, (frame, _) in chosen.items()}
+    return Tables(**whole, repeats=tuple(one for _, told in chosen.values() for one in told))
 
 
 R = TypeVar("R", DialogueRecord, JudgementRecord)
@@ -62,4 +85,4 @@ def _all(make: Callable[[R], Iterable[Row]], records: Sequence[R]) -> list[Row]:
 def _unique(name: str, ids: Sequence[str]) -> None:
     repeated = next(((one, count) for one, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
-        raise TableError(f"{name} {repeated[0]!r} stands in {repeated[1]} records; each must be unique.")
+        raise TableError(f"{name} {repeated[0]!r} stands in {repeated[1]} records; each must be unique. {HOW_REPEATS}")

@@ -315,23 +315,30 @@ _POINTS = (
     _STATUS,
 )
 
-_SIMULATED = more("simulated", "flag", "1: the rater is a program, 0: a person. Empty: not known")
+_OF_EVERY_TABLE = (
+    more("simulated", "flag", "1: the rater is a program, 0: a person. Empty: not known"),
+    more(
+        "answer_number",
+        "integer",
+        "2, 3 …: the worker's second or further answer to the same, kept by --repeats keep and numbered in its ids too",
+    ),
+)
 
 
-def _with_simulated(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns with the one that every table has, after those that must be there."""
+def _with_shared(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns with those that every table has, after the ones that must be there."""
     needed = tuple(column for column in columns if column.exchange)
-    return (*needed, _SIMULATED, *(column for column in columns if not column.exchange))
+    return (*needed, *_OF_EVERY_TABLE, *(column for column in columns if not column.exchange))
 
 
 TABLES: Mapping[TableName, tuple[Column, ...]] = {
-    "turns": _with_simulated(_TURNS),
-    "dialogues": _with_simulated(_DIALOGUES),
-    "comparisons": _with_simulated(_COMPARISONS),
-    "ratings": _with_simulated(_RATINGS),
-    "points": _with_simulated(_POINTS),
-    "segments": _with_simulated(SEGMENTS),
-    "judgements": _with_simulated(JUDGEMENTS),
+    "turns": _with_shared(_TURNS),
+    "dialogues": _with_shared(_DIALOGUES),
+    "comparisons": _with_shared(_COMPARISONS),
+    "ratings": _with_shared(_RATINGS),
+    "points": _with_shared(_POINTS),
+    "segments": _with_shared(SEGMENTS),
+    "judgements": _with_shared(JUDGEMENTS),
 }
 
 _STUDY = ("technique", "setting", "metric")

@@ -287,3 +287,92 @@ def test_turns_of_unfinished_dialogues_count_when_asked(tmp_path: Path) -> None:
     assert few["turns"]["models"][0]["n"] == all_of_them["turns"]["models"][0]["n"] / 2
     assert not any("--include-partial" in note for note in few["facts"]["notes"])
     assert any("--include-partial" in note for note in all_of_them["facts"]["notes"])
+
+
+SEGMENT_COLUMNS = "dialogue_id,worker_id,k,entity,model,opponent,label,fluent,sensible,specific,seconds,started"
+
+
+def release(path: Path) -> Path:
+    """Spot The Bot as released: 24 segments by four workers, of which the first two were annotated again later."""
+    labels = [("human", "bot"), ("bot", "human"), ("human", "unsure"), ("bot", "bot")]
+    rows = []
+    for place in [*range(24), 0, 1]:
+        again = len(rows) >= 48
+        for entity, (model, opponent) in enumerate((("ada", "bob"), ("bob", "ada"))):
+            label = "unsure" if again else labels[place % 4][entity]
+            day = "2020-05-02" if again else "2020-05-01"
+            seconds = "600000" if place == 23 else f"{20 + place}.5"
+            cells = (
+                f"d{place}",
+                f"w{place % 4}",
+                "3",
+                str(entity),
+                model,
+                opponent,
+                label,
+                "0",
+                "0",
+                "0",
+                seconds,
+                day,
+            )
+            rows.append(",".join(cells))
+    path.mkdir()
+    (path / "segments.csv").write_text("\n".join([SEGMENT_COLUMNS, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_release_with_repeats_is_reported_as_asked(tmp_path: Path) -> None:
+    """Refused by name of the option; then all, the first or the last count, which terminal, page and JSON tell."""
+    folder = release(tmp_path / "release")
+    assert "--repeats keep, first or last" in refused("--tables", folder, "--json")
+    found = {}
+    for repeats, segments, left_out in (("keep", 26, 0), ("first", 24, 4), ("last", 24, 4)):
+        done = run("--tables", folder, "--repeats", repeats, "--json")
+        assert done.exit_code == 0, done.stderr
+        found[repeats] = json.loads(done.stdout)
+        assert found[repeats]["segments"]["n_segments"] == segments
+        assert found[repeats]["segments"]["n_dialogues"] == 24
+        (told,) = found[repeats]["facts"]["repeats"]
+        expected = {
+            "table": "segments",
+            "repeats": repeats,
+            "answers": 2,
+            "more_rows": 4,
+            "left_out": left_out,
+            "copies": 0,
+        }
+        assert told == expected
+    wins = {repeats: found[repeats]["segments"]["models"][0]["wins"] for repeats in found}
+    assert wins["keep"] == wins["first"] > wins["last"]
+    page = tmp_path / "report.html"
+    printed = run("--tables", folder, "--repeats", "last", "--out", page)
+    said = "segments: 2 answers were given again by the same worker."
+    assert said.capitalize() in " ".join(printed.stdout.split())
+    assert said.capitalize() in page.read_text(encoding="utf-8")
+
+
+def test_repeats_that_are_none_change_nothing(tables: Path) -> None:
+    """The option does no harm where no answer was given again."""
+    plain, asked = (run("--tables", tables, "--json", *more) for more in ((), ("--repeats", "keep")))
+    one, other = (json.loads(done.stdout) for done in (plain, asked))
+    for found in (one, other):
+        del found["facts"]["made"]
+    assert one == other
+
+
+def test_a_task_that_stores_a_dialogue_twice(tmp_path: Path) -> None:
+    """The same dialogue of the same worker in two units is refused by name of the option, or counts as asked."""
+    study = StoredStudy(tmp_path)
+    for number in (0, 1, 2, 0):
+        study.add("study", f"name-of-{number}", [*choices(f"s{number}", VARIED)])
+    task = ("--task-name", "study", "--data-dir", study.data_dir, "--json")
+    assert "--repeats keep, first or last" in refused(*task)
+    for repeats, dialogues in (("keep", 4), ("last", 3)):
+        done = run(*task, "--repeats", repeats)
+        assert done.exit_code == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["dialogue_count"]["complete"] == dialogues
+        assert {row["n"] for row in found["turns"]["models"]} == {6 * dialogues}
+        assert found["workers"] == 3
+        assert {told["table"] for told in found["facts"]["repeats"]} >= {"turns", "dialogues"}

@@ -22,7 +22,7 @@ from parlai_humaneval.statistics.agreement import (
     percent_agreement,
     rating_counts,
 )
-from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.crossed import crossed_mean
 from parlai_humaneval.statistics.pair_wins import oriented
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import ABSENT, counted, p_words, percent, percent_range, signed, signed_range
@@ -325,7 +325,8 @@ def _own(question: Judged, options: Options) -> Iterator[AgreementRow]:
 def _difference(question: Judged, rows: pd.DataFrame, options: Options) -> Result:
     apart = (rows["label"] - rows["own"]).to_numpy(dtype=float)
     name = f"{question.what}: other − own rater"
-    return clustered_mean(apart, rows["worker"].to_numpy(dtype=object), name=name, null=0.0, level=options.level)
+    workers, dialogues = (rows[column].to_numpy(dtype=object) for column in ("worker", "dialogue"))
+    return crossed_mean(apart, workers, dialogues, name=name, null=0.0, level=options.level)
 
 
 def _same(rows: pd.DataFrame, options: Options) -> Result:

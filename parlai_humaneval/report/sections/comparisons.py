@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import ClassVar, TypeVar
 
+import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import apart_words, clearness, holm_methods, rough_guides
+from parlai_humaneval.report.deciding import (
+    about_dialogues,
+    apart_words,
+    best_of_set,
+    clearness,
+    holm_methods,
+    order_words,
+    reuse_methods,
+    rough_guides,
+)
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, Section, Summary, results_disagree
+from parlai_humaneval.report.section import (
+    ALPHA,
+    Best,
+    ModelLine,
+    Options,
+    Part,
+    Section,
+    Summary,
+    results_disagree,
+)
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
+from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.pair_wins import (
     GROUP,
@@ -25,7 +46,7 @@ from parlai_humaneval.statistics.pair_wins import (
     wins_of_pairs,
 )
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.strengths.tables import oriented_strengths
+from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
 from parlai_humaneval.tables.from_records import Tables
 
@@ -53,14 +74,18 @@ class ComparedRow(Row):
 class ComparedPair(WonPair, ComparedRow):
     """Two models under one metric.
 
-    ``win_rate`` and ``score`` (ties count half) are clustered by worker, ``p_sign_flip`` is of workers too;
-    ``by_dialogue``: the win rate clustered by the dialogues of A and of B. ``paper``: the binomial test. ``both_bad``:
-    None where raters could not say so.
+    ``win_rate`` and ``score`` (ties count half) are clustered by worker, and by dialogue where several workers judged the
+    same. ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues
+    of A and of B alone. ``paper``: the binomial test. ``both_bad``: None where raters could not say so.
     """
 
     FROM = published(
         WonPair.FROM,
         ends("score", "score_a", "score"),
+        worker_low="by_worker.ci_low",
+        worker_high="by_worker.ci_high",
+        p_worker="by_worker.p_value",
+        p_worker_holm="by_worker.p_decides",
         dialogue_low="by_dialogue.ci_low",
         dialogue_high="by_dialogue.ci_high",
         p_dialogue="by_dialogue.p_value",
@@ -74,6 +99,7 @@ class ComparedPair(WonPair, ComparedRow):
     both_bad: int | None
     tie_rate: float | None
     p_sign_flip: float | None
+    by_worker: Result
     by_dialogue: Result
     score: Result
 
@@ -112,8 +138,18 @@ class Reuse(ComparedRow):
 R = TypeVar("R", bound=ComparedRow)
 
 
+class PooledWins(Part):
+    """Of a group of more than two models by strengths: who leads, and why that may not be who won most often."""
+
+    best: Best | None
+    remarks: list[str]
+
+
 class Comparisons(Section):
-    """Win rates of every two models that were compared. ``told_elsewhere``: groups of turns that another section tells."""
+    """Win rates of every two models that were compared; models stand by strength, where all have one.
+
+    ``told_elsewhere``: groups of turns that another section tells. ``pooled``: groups with strengths.
+    """
 
     TITLE: ClassVar[str] = "Models compared two at a time"
 
@@ -122,6 +158,7 @@ class Comparisons(Section):
     first_shown: list[FirstShown]
     reuse: list[Reuse]
     told_elsewhere: list[Family] = Field(default_factory=list, exclude=True)
+    pooled: dict[Family, PooledWins] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
         """A summary of each group, but of turns that the section on them tells."""
@@ -145,23 +182,26 @@ class Comparisons(Section):
                     model_table="comparisons_models" if models else "comparisons_pairs",
                     pair_table="comparisons_pairs",
                     remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
+                    best=self.pooled[group].best if group in self.pooled else None,
                 )
             )
         return summaries
 
     def _remarks_of(self, pairs: Sequence[ComparedPair]) -> list[str]:
-        return list(_remarks(pairs, [row for row in self.first_shown if row.group == pairs[0].group]))
+        group = pairs[0].group
+        of_order = self.pooled[group].remarks if group in self.pooled else []
+        return [*of_order, *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
 
     def data_tables(self) -> list[DataTable]:
         notes = (
-            "Win rates leave ties out. Intervals are clustered by worker, unless another is named; each stands by itself, "
-            "not corrected for several pairs, as Holm's p are.",
+            "Win rates leave ties out. Intervals are clustered by worker, and by dialogue where several workers judged the "
+            "same, unless another is named; each stands by itself, not corrected for several pairs, as Holm's p are.",
         )
         reused = [row for row in self.reuse if row.most > 1]
         few = "The more often the same dialogues are shown, the less is known of others of the models."
         tables = [
             part_table("comparisons_pairs", "Win rates of every two models", (*_GROUP, *_PAIRS), self.pairs, notes),
-            part_table("comparisons_models", "Each model against all others", (*_GROUP, *_MODELS), self.models),
+            part_table("comparisons_models", "Each model against all that it met", (*_GROUP, *_MODELS), self.models),
             part_table(
                 "comparisons_first_shown",
                 "Is the one shown first chosen more often?",
@@ -182,7 +222,8 @@ class Comparisons(Section):
 
     def methods(self) -> list[Method]:
         strengths = any(model.strength is not None for model in self.models)
-        return [*_METHODS, *holm_methods(pair.win_rate for pair in self.pairs), *([_STRENGTH] if strengths else [])]
+        rates = [pair.win_rate for pair in self.pairs]
+        return [*_METHODS, *reuse_methods(rates), *holm_methods(rates), *([_STRENGTH] if strengths else [])]
 
 
 def build(tables: Tables, options: Options) -> Comparisons | None:
@@ -200,7 +241,7 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         family = ComparedRow(**group).group
         wins = wins_of_pairs(of_group, family=family, level=options.level, seed=options.seed)
         section.pairs += [_pair(pair, group) for pair in wins]
-        section.models += _models(of_group, group, options)
+        _add_models(section, of_group, group, options)
         section.reuse += _reuse(of_group, group)
         result = first_shown(of_group, level=options.level)
         section.first_shown += [FirstShown(**group, result=result)] if result.n else []
@@ -222,23 +263,64 @@ def _pair(pair: PairWins, group: dict[str, str]) -> ComparedPair:
     return ComparedPair(**group, **{**vars(pair), "both_bad": both_bad}, n=n, tie_rate=pair.ties / n if n else None)
 
 
-def _models(rows: pd.DataFrame, group: dict[str, str], options: Options) -> list[ComparedModel]:
+def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str], options: Options) -> None:
+    """Of more than two models; by strength, and else by how often they won."""
     standings = model_wins(rows, level=options.level)
     if len(standings) < 3:
-        return []
-    strengths = _strengths(rows, [standing.model for standing in standings], options.level)
-    return [
+        return
+    fitted = _strengths(rows, [standing.model for standing in standings], options.level)
+    strengths = [None] * len(standings) if fitted is None else fitted.models
+    models = [
         ComparedModel(**group, **vars(standing), strength=strength)
         for standing, strength in zip(standings, strengths, strict=True)
     ]
+    if fitted is not None and fitted.best is not None:
+        models.sort(key=_by_strength)
+        section.pooled[models[0].group] = PooledWins(
+            best=best_of_set(fitted.best, f"Bradley–Terry strengths, {METHOD} by worker"),
+            remarks=list(_of_order(models, rows)),
+        )
+    section.models += models
 
 
-def _strengths(rows: pd.DataFrame, models: list[str], level: float) -> list[Result | None]:
+def _strength(row: ComparedModel) -> float | None:
+    return None if row.strength is None else row.strength.estimate
+
+
+def _by_strength(row: ComparedModel) -> float:
+    strength = _strength(row)
+    return np.inf if strength is None else -strength
+
+
+def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame) -> Iterator[str]:
+    """Why the order is not that of the win rates, in one sentence, where it is not."""
+    known = [row for row in models if _strength(row) is not None and row.win_rate.estimate is not None]
+    swapped = [
+        (above, below)
+        for above, below in combinations(known, 2)
+        if (above.win_rate.estimate or 0.0) < (below.win_rate.estimate or 0.0)
+    ]
+    if not swapped:
+        return
+    above, below = max(swapped, key=lambda two: (two[1].win_rate.estimate or 0.0) - (two[0].win_rate.estimate or 0.0))
+    strengths = {row.model: _strength(row) or 0.0 for row in models}
+    faced = [_faced(row.model, rows, strengths) for row in (below, above)]
+    rates = f"{below.model} won {percent(below.win_rate.estimate)}, {above.model} {percent(above.win_rate.estimate)}"
+    yield order_words(rates, above.model, "met weaker models" if faced[0] < faced[1] else "")
+
+
+def _faced(model: str, rows: pd.DataFrame, strengths: Mapping[str, float]) -> float:
+    """Mean strength of the models that ``model`` was compared with."""
+    a, b = rows["model_a"], rows["model_b"]
+    return float(pd.concat([b[a == model], a[b == model]]).map(strengths).mean())
+
+
+def _strengths(rows: pd.DataFrame, models: list[str], level: float) -> Strengths | None:
     """Bradley and Terry's, of the models in their order. Pairs that stem from turns of more models are no such pairs:
     their replies were chosen from all of them at once."""
     if not (rows["n_models"].fillna(2) == 2).all():
-        return [None] * len(models)
-    return list(oriented_strengths(rows, models=models, level=level).models)
+        return None
+    return oriented_strengths(rows, models=models, level=level)
 
 
 def _reuse(rows: pd.DataFrame, group: dict[str, str]) -> list[Reuse]:
@@ -302,7 +384,7 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
     different = [pair for pair in pairs if pair.win_rate.estimate is not None and pair.differs]
     different.sort(key=lambda pair: -(pair.line().gap or 0.0))
     named = f" ({_named(different)})" if different and one_group else ""
-    return f"{_order(models, clearest)}{apart}{named}; the clearest: {sentence}."
+    return f"{_order(pairs, models, clearest)}{apart}{named}; the clearest: {sentence}."
 
 
 def _named(pairs: Sequence[ComparedPair]) -> str:
@@ -311,15 +393,17 @@ def _named(pairs: Sequence[ComparedPair]) -> str:
     return names + (f" and {len(pairs) - NAMED} more" if len(pairs) > NAMED else "")
 
 
-def _order(models: Sequence[ComparedModel], clearest: ComparedPair) -> str:
-    """How often each model won against all others, where there are more than two."""
+def _order(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel], clearest: ComparedPair) -> str:
+    """How often each model won, where there are more than two; against all others only where all of them met."""
     ranked = [model for model in models if model.group == clearest.group and model.win_rate.estimate is not None]
     if len(ranked) < 3:
         return ""
-    ranked.sort(key=lambda model: (-(model.win_rate.estimate or 0.0), model.model))
     rates = ", ".join(f"{model.model} {percent(model.win_rate.estimate)}" for model in ranked[:NAMED])
     more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
-    return f"Won against all others, of what was decided, {group_words(clearest)}: {rates}{more}. "
+    of_group = [model for model in models if model.group == clearest.group]
+    met = sum(pair.group == clearest.group for pair in pairs)
+    whom = "all others" if met == len(of_group) * (len(of_group) - 1) // 2 else "those they met, not all others"
+    return f"Won against {whom}, of what was decided, {group_words(clearest)}: {rates}{more}. "
 
 
 def _model_lines(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> list[ModelLine]:
@@ -334,8 +418,9 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     where = group_words(pairs[0])
     for pair in pairs:
         told = results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
-        yield from (sentence for sentence in (told, _few_dialogues(pair)) if sentence)
+        yield from (sentence for sentence in (told, _by_worker_alone(pair)) if sentence)
     yield from rough_guides(pair.win_rate for pair in pairs)
+    yield from about_dialogues(pair.win_rate for pair in pairs)
     ties = sum(pair.ties for pair in pairs)
     if ties and len(pairs) > 1:
         yield f"{where}: {counted(ties, 'tie')} left out of win rates."
@@ -351,14 +436,14 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
         yield f"{where}: both were called bad {counted(bad, 'time')}; counted as ties."
 
 
-def _few_dialogues(pair: ComparedPair) -> str | None:
+def _by_worker_alone(pair: ComparedPair) -> str | None:
     """A difference of two handfuls of dialogues may be no difference of their models; p corrected over the pairs."""
-    by_worker, by_dialogue = pair.win_rate.p_decides, pair.by_dialogue.p_decides
-    if by_worker is None or by_dialogue is None or by_worker >= ALPHA or by_dialogue < ALPHA:
+    by_worker, by_both = pair.by_worker.p_decides, pair.win_rate.p_decides
+    if by_worker is None or by_both is None or by_worker >= ALPHA or by_both < ALPHA:
         return None
     return (
-        f"{pair.names()}, {group_words(pair)}: significant when the answers of a worker are taken "
-        f"together ({p_words(by_worker)}), but not when those on the same dialogue are ({p_words(by_dialogue)}): with "
+        f"{pair.names()}, {group_words(pair)}: significant of these very dialogues, when only the answers of a worker are "
+        f"taken together ({p_words(by_worker)}), but not when those on the same dialogue are too ({p_words(by_both)}): with "
         "other dialogues of the same models it might come out differently."
     )
 
@@ -414,10 +499,14 @@ _LABELS: Labels = {
     "both_bad": ("Both bad", "count"),
     "win_rate_b": ("Win rate of B", "share"),
     "p_sign_flip": ("p, sign flip", "p"),
-    "dialogue_low": ("From, by dialogue", "share"),
-    "dialogue_high": ("To, by dialogue", "share"),
-    "p_dialogue": ("p, by dialogue", "p"),
-    "p_dialogue_holm": ("p, by dialogue, Holm", "p"),
+    "worker_low": ("From, by worker alone", "share"),
+    "worker_high": ("To, by worker alone", "share"),
+    "p_worker": ("p, by worker alone", "p"),
+    "p_worker_holm": ("p, by worker alone, Holm", "p"),
+    "dialogue_low": ("From, by dialogue alone", "share"),
+    "dialogue_high": ("To, by dialogue alone", "share"),
+    "p_dialogue": ("p, by dialogue alone", "p"),
+    "p_dialogue_holm": ("p, by dialogue alone, Holm", "p"),
     "p_value": ("p, binomial (paper)", "p"),
     "p_holm": ("p, binomial, Holm", "p"),
     "score_a": ("Ties as half", "share"),
@@ -435,7 +524,8 @@ _LABELS: Labels = {
 _GROUP = columns("technique setting kind metric", _LABELS)
 _PAIRS = columns(
     "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b lead_a lead_low lead_high "
-    "p_clustered p_clustered_holm p_sign_flip dialogue_low dialogue_high p_dialogue p_dialogue_holm p_value p_holm "
+    "p_clustered p_clustered_holm p_sign_flip worker_low worker_high p_worker p_worker_holm dialogue_low dialogue_high "
+    "p_dialogue p_dialogue_holm p_value p_holm "
     "score_a score_low score_high n_workers n_dialogues",
     _LABELS,
 )

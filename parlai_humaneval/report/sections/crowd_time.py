@@ -33,19 +33,26 @@ from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.win_rates import effective_win_rate
-from parlai_humaneval.statistics.wording import counted, hours_words
+from parlai_humaneval.statistics.wording import counted, hours_words, seconds_words
 from parlai_humaneval.tables.from_records import Tables
 
+MOST_MEDIANS = 2
+"""Units whose median the headline tells."""
 MOST_CURVES = 8
 """Curves of one figure: those of the smallest p at the end."""
 
 _LABELS: Labels = {
     "n": ("Units", "count"),
     "median_seconds": ("Median", "seconds"),
-    "mean_seconds": ("Mean", "seconds"),
+    "trimmed_mean_seconds": ("Mean, trimmed", "seconds"),
+    "trimmed_mean_low": ("From", "seconds"),
+    "trimmed_mean_high": ("To", "seconds"),
+    "trimmed_hours": ("Hours, trimmed", "number"),
+    "n_cut": ("Left open", "count"),
+    "mean_seconds": ("Mean as measured", "seconds"),
     "mean_low": ("From", "seconds"),
     "mean_high": ("To", "seconds"),
-    "hours": ("Hours in all", "number"),
+    "hours": ("Hours as measured", "number"),
     "kind": ("Answers", "text"),
     "first_hours": ("First p < .05", "number"),
     "sustained_hours": ("p < .05 to the end", "number"),
@@ -55,11 +62,15 @@ _LABELS: Labels = {
     "chunk_sd": ("SD over chunks", "share"),
     "n_chunks": ("Chunks", "count"),
 }
-_SPENT = columns("technique setting unit n n_workers median_seconds mean_seconds mean_low mean_high hours", _LABELS)
+_SPENT = columns(
+    "technique setting unit n n_workers median_seconds trimmed_mean_seconds trimmed_mean_low trimmed_mean_high "
+    "trimmed_hours n_cut mean_seconds mean_low mean_high hours",
+    _LABELS,
+)
 _PAIRS = columns(
     "technique setting kind metric model_a model_b n hours first_hours sustained_hours anytime_hours p_value "
     "p_anytime chunk_sd n_chunks",
-    {**_LABELS, "n": ("Decided", "count")},
+    {**_LABELS, "n": ("Decided", "count"), "hours": ("Hours in all", "number")},
 )
 HOUR = 3600.0
 _CURVE_POINTS = 80
@@ -68,10 +79,13 @@ _CURVE_POINTS = 80
 class SpentTime(Row):
     """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn.
 
-    ``seconds``: the mean of a unit, clustered by worker.
+    ``trimmed``: the mean of a unit, clustered by worker, without the ``n_cut`` whose page was left open;
+    ``trimmed_hours``: all units, these counted as the median. ``seconds``, ``hours``: as measured.
     """
 
-    FROM = published(ends("seconds", "mean_seconds", "mean"), n="seconds.n")
+    FROM = published(
+        ends("trimmed", "trimmed_mean_seconds", "trimmed_mean"), ends("seconds", "mean_seconds", "mean"), n="seconds.n"
+    )
 
     technique: str
     setting: str
@@ -80,6 +94,9 @@ class SpentTime(Row):
     n_workers: int
     median_seconds: float
     hours: float
+    trimmed: Result
+    trimmed_hours: float
+    n_cut: int
 
 
 class PairTime(Row):
@@ -89,8 +106,8 @@ class PairTime(Row):
         test: binomial (comparisons) or t test (single models).
         paper: that test at the end, of the answers that decided something.
         anytime: the p-value that allows for looking after every answer; of comparisons only.
-        hours: of all answers, with onboarding where it is known, and the dialogues that had to be collected where
-            ``collection`` is ``counted``.
+        hours: of all answers (left-open pages count as the median), with onboarding where it is known, and the dialogues
+            that had to be collected where ``collection`` is ``counted``.
         first_hours: of the first look with p < .05, ``sustained_hours`` of the one from which on it stayed there.
         anytime_hours: of the first look at which ``anytime`` was below .05.
         collection: dialogues that were judged did not have to be collected (none), their time counts, or is unknown.
@@ -242,8 +259,9 @@ def _thinned(times: Floats, found: TimeToSignificance) -> tuple[list[float], lis
 def _headline(section: CrowdTime) -> str:
     parts = []
     if section.spent:
-        hours = sum(one.hours for one in section.spent)
-        parts.append(f"Raters spent {f'{hours:.1f}' if hours >= 0.1 else hours_words(hours)} hours.")
+        parts.append(
+            f"Raters spent {_hours(sum(one.trimmed_hours for one in section.spent))} hours{_medians(section)}."
+        )
     told = [pair for pair in section.pairs if pair.sustained_hours is not None]
     if told:
         best = min(told, key=lambda pair: pair.sustained_hours or 0.0)
@@ -255,6 +273,31 @@ def _headline(section: CrowdTime) -> str:
     elif section.pairs:
         parts.append("No two models became different for good by the paper's test within the time that was spent.")
     return " ".join(parts)
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}" if hours >= 0.1 else hours_words(hours)
+
+
+def _medians(section: CrowdTime) -> str:
+    """“, in the median 21 s a segment”, of the units that took most time."""
+    longest = sorted(section.spent, key=lambda one: -one.trimmed_hours)[:MOST_MEDIANS]
+    units = [f"{seconds_words(one.median_seconds)} a {one.unit}" for one in longest]
+    return f", in the median {' and '.join(dict.fromkeys(units))}"
+
+
+def _cut(section: CrowdTime) -> list[str]:
+    """How many times are taken for those of pages that were left open, and what is done about them."""
+    n = sum(one.n_cut for one in section.spent)
+    if not n:
+        return []
+    units = ", ".join(f"{one.n_cut:,} of {counted(one['n'], one.unit)}" for one in section.spent if one.n_cut)
+    measured = _hours(sum(one.hours for one in section.spent))
+    return [
+        f"{units} took longer than an hour and ten times the median of their kind: a page that was left open rather than "
+        f"work. Means leave them out, and in hours they count as the median ({measured} hours as measured). Nothing is "
+        "deleted."
+    ]
 
 
 def _allowed(pair: PairTime) -> str:
@@ -270,7 +313,7 @@ def _reuse(most: int | None) -> str:
 
 
 def _remarks(section: CrowdTime, options: Options) -> list[str]:
-    found = []
+    found = _cut(section)
     if section.pairs:
         found.append(
             f"Hours until models differ hold {options.onboarding_seconds:g} seconds of onboarding for each worker, before "
@@ -311,9 +354,14 @@ def _data_tables(section: CrowdTime) -> list[DataTable]:
 
 def _figures(section: CrowdTime) -> list[Figure]:
     """Seconds a unit; and p over rater hours, a figure for each technique, kind and metric."""
-    of_units = [(_unit(spent), spent.seconds) for spent in section.spent]
+    of_units = [(_unit(spent), spent.trimmed) for spent in section.spent]
     found: list[Figure] = [
-        *interval_figures("crowd_time_spent", "Rater time a unit", "mean seconds, clustered interval", of_units)
+        *interval_figures(
+            "crowd_time_spent",
+            "Rater time a unit",
+            "mean seconds without left-open pages, clustered interval",
+            of_units,
+        )
     ]
     groups: dict[str, list[PairTime]] = {}
     for pair in section.pairs:
@@ -354,9 +402,11 @@ def _methods(section: CrowdTime) -> list[Method]:
     found = [
         Method(
             name="Rater time",
-            text="From beginning to end of a dialogue or judgement; what has no end has no time. Means with CR1 "
-            "intervals clustered by worker.",
-            source="Cameron & Miller 2015",
+            text="From beginning to end of a dialogue or judgement; what has no end has no time. What took longer than an "
+            "hour and ten times the median of its kind is taken for a page that was left open (an own rule; cut-offs: "
+            "Ratcliff 1993): it is left out of means, and counts as the median in hours. Means with CR1 intervals clustered "
+            "by worker.",
+            source="Cameron & Miller 2015; Ratcliff 1993",
         )
     ]
     if section.pairs:

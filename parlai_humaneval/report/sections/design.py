@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.protocol.records.judgement import HUMAN
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ALPHA, Options, Section
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, IntervalFigure, IntervalPoint, Method
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
+from parlai_humaneval.statistics.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.design import (
     design_effect,
     detectable_gap,
     effective_number,
-    icc_for_planning,
     intraclass_correlation,
     power_of_gaps,
 )
-from parlai_humaneval.statistics.likert import likert_groups
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.measures import (
+    LEAST_ICC,
     Alike,
-    Answers,
     GapData,
     Measure,
     Objects,
     Source,
     Unit,
-    alike_of_gaps,
-    answers_by_model,
-    paired_gaps,
-    separate_gaps,
+    measures_of,
+    planning_dialogue_icc,
+    planning_icc,
 )
-from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
 from parlai_humaneval.statistics.result import Result
-from parlai_humaneval.statistics.slider_scores import assessed
-from parlai_humaneval.statistics.standardised_scores import overall_parts
 from parlai_humaneval.statistics.wording import counted, points_words, signed, signed_range
-from parlai_humaneval.tables.choices import choice_groups
-from parlai_humaneval.tables.counting import finished
 from parlai_humaneval.tables.from_records import Tables
 
 Score = float | None
@@ -54,8 +45,10 @@ class MeasureRow(Row):
     """One question of the study.
 
     ``variance_ratio``: of the gap between two models, clustered by worker, by that of independent answers: what likeness
-    costs a comparison, or (below 1) what it gains. ``icc_for_planning``: with it a plan's design effect is that ratio.
-    Both, and ``judged_both``, the share of workers who judged both models, are medians over pairs.
+    costs a comparison, or (below 1) what it gains. ``icc_for_planning``, with its interval: with it a plan's design effect
+    is about that ratio; of the judgements that a plan counts, so that ties are among them. ``dialogue_icc_for_planning``:
+    the same of dialogues that several workers judged. These, ``judged_both``, the share of workers who judged both models,
+    and ``effective_workers``, (Σn)²/Σn² of the workers of a pair, are medians over pairs.
 
     ``n`` answers, ``per_worker`` and ``per_dialogue`` of them to a worker and dialogue (Σn²/Σn). ``icc_worker``,
     ``icc_dialogue``: how alike those of one are; can be negative. Where models are judged one at a time (``levels``) that
@@ -87,6 +80,12 @@ class MeasureRow(Row):
     levels: bool
     variance_ratio: Score
     icc_for_planning: Score
+    icc_for_planning_low: Score
+    icc_for_planning_high: Score
+    dialogue_icc_for_planning: Score
+    dialogue_icc_for_planning_low: Score
+    dialogue_icc_for_planning_high: Score
+    effective_workers: Score
     judged_both: Score
     detectable_gap: Score
     detectable_gap_largest: Score
@@ -97,13 +96,20 @@ class MeasureRow(Row):
 class GapRow(Row):
     """Model A against B: the gap seen, its standard errors, and the smallest gap that such data would show.
 
-    ``clustered``: the mean gap, tested against 0 with CR1 by worker.
+    ``clustered``: the mean gap, tested against 0 by worker, with its CR1 standard error.
     ``variance_ratio``: the variance of the gap, clustered by worker, by that of independent answers: the design effect
     that the test really meets. Below 1 where workers judge both models and differ in level. ``per_worker``: answers of a
-    worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give that ratio.
+    worker to the pair, or to each model judged by itself; with ``icc_for_planning`` they give about that ratio.
+    ``effective_workers``: (Σn)²/Σn². ``icc_for_planning``, ``dialogue_icc_for_planning``: as in the measure's row.
     """
 
-    FROM = published(gap="clustered.estimate", n="clustered.n", standard_error="clustered.details.standard_error")
+    FROM = published(
+        ends("icc", "icc_for_planning", "icc_for_planning"),
+        ends("dialogue_icc", "dialogue_icc_for_planning", "dialogue_icc_for_planning"),
+        gap="clustered.estimate",
+        n="clustered.n",
+        standard_error="clustered.details.standard_error",
+    )
 
     source: Source
     technique: str
@@ -117,8 +123,10 @@ class GapRow(Row):
     standard_error_independent: Score
     variance_ratio: Score
     per_worker: Score
+    effective_workers: float
     judged_both: float
-    icc_for_planning: Score
+    icc: Result | None
+    dialogue_icc: Result | None
     detectable_gap: Score
     detectable_gap_independent: Score
 
@@ -141,6 +149,11 @@ _LABELS: Labels = {
     "n": ("Answers", "count"),
     "variance_ratio": ("Ratio of variances", "number"),
     "icc_for_planning": ("ICC for plan", "number"),
+    "icc_for_planning_low": ("from", "number"),
+    "icc_for_planning_high": ("to", "number"),
+    "dialogue_icc_for_planning": ("ICC of dialogues for plan", "number"),
+    "dialogue_icc_for_planning_high": ("at most", "number"),
+    "effective_workers": ("Effective workers", "number"),
     "unit": ("Unit of gaps", "text"),
     "detectable_gap": ("Detectable gap", "number"),
     "detectable_gap_largest": ("Gap of the least sure pair", "number"),
@@ -157,8 +170,9 @@ _LABELS: Labels = {
     "standard_error_independent": ("if independent", "number"),
 }
 _MEASURE = columns(
-    "source technique setting metric group n n_workers variance_ratio icc_for_planning unit detectable_gap "
-    "detectable_gap_largest detectable_gap_independent",
+    "source technique setting metric group n n_workers effective_workers variance_ratio icc_for_planning "
+    "icc_for_planning_low icc_for_planning_high dialogue_icc_for_planning dialogue_icc_for_planning_high unit "
+    "detectable_gap detectable_gap_largest detectable_gap_independent",
     _LABELS,
 )
 _LIKENESS = columns(
@@ -169,15 +183,18 @@ _LIKENESS = columns(
 _MEASURE_NOTES = (
     "Ratio of variances: of the gap between two models, clustered by worker, by that of independent answers. Above 1 a "
     "comparison loses by likeness, below 1 it gains, as workers who judge both models carry their level into both.",
-    "ICC for plan: the one with which a plan has that ratio as its design effect (parlai-humaneval plan --icc). Below 0 "
-    "take 0.001: no gain should be counted on.",
+    "ICC for plan: the one with which a plan has about that ratio as its design effect, of the judgements that a plan "
+    "counts, ties among them (parlai-humaneval plan --icc; plan --pilot reads it from the tables). Below 0 take 0.001: no "
+    "gain should be counted on. Labels of one speaker have none: Spot The Bot is planned for the better label of two.",
+    "ICC of dialogues for plan: of comparisons that share a dialogue (plan --dialogue-icc). Effective workers: (Σn)²/Σn², "
+    "as many workers with equally many answers would say as much.",
 )
 _LIKENESS_NOTES = (
     "Of models judged one at a time these are about levels: what a mean of one model loses, not a comparison of two.",
 )
 _GAP = columns(
-    "source technique setting metric model_a model_b n n_workers unit gap standard_error standard_error_independent "
-    "variance_ratio icc_for_planning detectable_gap detectable_gap_independent",
+    "source technique setting metric model_a model_b n n_workers effective_workers unit gap standard_error "
+    "standard_error_independent variance_ratio icc_for_planning detectable_gap detectable_gap_independent",
     {**_LABELS, "unit": ("Unit", "text"), "detectable_gap_independent": ("if independent", "number")},
 )
 
@@ -240,16 +257,24 @@ METHODS = (
     Method(
         name="Design effect",
         text="Of a comparison: the ratio of variances of the gap, clustered by worker and as if all answers were "
-        "independent; the ICC for plan is (ratio − 1)/(m − 1), with m = Σn²/Σn answers that a worker gives to a pair, or "
-        "to each model judged by itself. Of a mean: 1 + (m − 1)·ICC, with all answers of a worker; effective answers: n "
-        "by that, at most n.",
+        "independent. Of a mean: 1 + (m − 1)·ICC, with all answers of a worker; effective answers: n by that, at most n.",
         source="Kish 1965",
+    ),
+    Method(
+        name="ICC for plan",
+        text="Likeness of the observations of a gap as a plan counts them: one-way analysis of variance by worker, with the "
+        "F interval; a plan's design effect is 1 + (m − 1)·ICC, with m = Σn²/Σn answers that a worker gives to a pair, or "
+        "to each model judged by itself. Where a worker judges both models by themselves, their likeness over both is "
+        "spread over the m answers to one. By dialogue the same, where several workers judged it. Of several pairs the "
+        "median, also of the ends of the intervals.",
+        source="Donner & Koval 1980; Searle 1971",
     ),
     Method(
         name="Smallest detectable gap",
         text="The true gap between two models that a two-sided test at .05 would find with power .8, from the standard "
-        "error seen in these data: clustered by worker (CR1 t, workers − 1 degrees of freedom), and beside it as if all "
-        "answers were independent. It says what the study could show, not how sure a gap is that was found.",
+        "error seen in these data: clustered by worker (CR1, t with effective workers − 1 degrees of freedom, whose power "
+        "the sign-flip test has, too), and beside it as if all answers were independent. It says what the study could "
+        "show, not how sure a gap is that was found.",
         source="Bloom 1995",
     ),
 )
@@ -257,10 +282,10 @@ METHODS = (
 
 def build(tables: Tables, options: Options) -> Design | None:
     """Likeness of answers and detectable gaps of everything measured; None where nothing was."""
-    found = [measure for measure in _measures(tables) if measure.alike.n]
+    found = [measure for measure in measures_of(tables) if measure.alike.n]
     if not found:
         return None
-    gaps = [[_gap_row(measure, gap) for gap in measure.gaps] for measure in found]
+    gaps = [_gap_rows(measure, options.level) for measure in found]
     rows = [
         _measure_row(measure, group, own, options.level)
         for measure, group, own in zip(found, _groups(found), gaps, strict=True)
@@ -306,7 +331,8 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
         effective_n=_effective(alike.n, by_worker),
         levels=alike.levels,
         variance_ratio=_median(gap.variance_ratio for gap in gaps),
-        icc_for_planning=_median(gap.icc_for_planning for gap in gaps),
+        **_planning_medians(gaps),
+        effective_workers=_median(gap.effective_workers for gap in gaps),
         judged_both=_median(gap.judged_both for gap in gaps),
         detectable_gap=_median(gap.detectable_gap for gap in gaps),
         detectable_gap_largest=max((g.detectable_gap for g in gaps if g.detectable_gap is not None), default=None),
@@ -320,6 +346,10 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
 def _median(values: Iterable[Score]) -> Score:
     known = [value for value in values if value is not None]
     return float(np.median(known)) if known else None
+
+
+def _planning_medians(gaps: Sequence[GapRow]) -> dict[str, Score]:
+    return {name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name}
 
 
 def _clusters(alike: Alike) -> list[tuple[Objects, str]]:
@@ -356,16 +386,19 @@ def _effective(n: int, result: Result) -> Score:
     return float(n) if found is None else min(float(n), found)
 
 
-def _gap_row(measure: Measure, gap: GapData) -> GapRow:
+def _gap_rows(measure: Measure, level: float) -> list[GapRow]:
+    planned = {(gap.model_a, gap.model_b): gap for gap in measure.of_plan}
+    return [_gap_row(measure, gap, planned.get((gap.model_a, gap.model_b)), level) for gap in measure.gaps]
+
+
+def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: float) -> GapRow:
+    """``planned``: the same pair as a plan counts it."""
     name = f"gap of {gap.model_a} and {gap.model_b}"
     clustered = clustered_mean(gap.values, gap.workers, name=name, null=0.0)
     error = _detail(clustered, "standard_error")
     n = gap.values.size
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     independent = plain if plain > 1e-9 else None
-    df = _detail(clustered, "df")
-    ratio = None if error is None or independent is None else (error / independent) ** 2
-    m = gap.per_worker
     return GapRow(
         source=measure.source,
         technique=measure.technique,
@@ -376,105 +409,29 @@ def _gap_row(measure: Measure, gap: GapData) -> GapRow:
         model_b=gap.model_b,
         clustered=clustered,
         n_workers=len(set(gap.workers)),
+        effective_workers=gap.effective_workers,
         standard_error_independent=independent,
-        variance_ratio=ratio,
-        per_worker=m,
+        variance_ratio=None if error is None or independent is None else (error / independent) ** 2,
+        per_worker=gap.per_worker,
         judged_both=gap.judged_both,
-        icc_for_planning=None if ratio is None or m is None else icc_for_planning(ratio, m),
-        detectable_gap=_detectable(error, df, measure.unit),
+        icc=None if planned is None else planning_icc(planned, level=level),
+        dialogue_icc=None if planned is None else planning_dialogue_icc(planned, level=level),
+        detectable_gap=_detectable(error, gap.effective_workers - 1, measure.unit),
         detectable_gap_independent=_detectable(independent, None, measure.unit),
     )
 
 
 def _detectable(error: Score, df: Score, unit: Unit) -> Score:
-    """None where even the largest possible gap of two shares would be missed too often."""
-    gap = None if error is None else detectable_gap(error, df=df, alpha=ALPHA, power=POWER)
+    """None where even the largest possible gap of two shares would be missed too often, or nothing is left of ``df``."""
+    known = error is not None and (df is None or df >= 1)
+    gap = detectable_gap(error, df=df, alpha=ALPHA, power=POWER) if known and error is not None else None
     return None if gap is None or (unit == "share" and gap > 1) else gap
-
-
-def _measures(tables: Tables) -> list[Measure]:
-    """All that the tables measure, in the order of the report's sections."""
-    return [*_turns(tables), *_comparisons(tables), *_sliders(tables), *_likert(tables), *_segments(tables)]
-
-
-def _turns(tables: Tables) -> Iterator[Measure]:
-    for group in choice_groups(tables):
-        turns = group.turns
-        if group.kind == "single":
-            columns = [
-                Answers(model, turns.chosen[:, number], turns.workers, turns.dialogues)
-                for number, model in enumerate(turns.models)
-            ]
-            gaps, alike = separate_gaps(columns)
-        else:
-            gaps, alike = paired_gaps(turns.models, turns.chosen, turns.workers, turns.dialogues)
-        yield Measure("turns", group.technique, group.setting, group.metric, "turn", "share", alike, gaps)
-
-
-def _comparisons(tables: Tables) -> Iterator[Measure]:
-    """Decided ones: a win of A counts 1, of B −1, so that the mean is the gap of their win rates.
-
-    Comparisons of turns are left to the table of turns, where there is one.
-    """
-    rows = oriented(counted_comparisons(tables))
-    decided = (rows["outcome"] != 0).to_numpy(dtype=bool)
-    of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
-    rows = rows[decided & ~of_turns]
-    for key, own in rows.groupby(list(GROUP), sort=True):
-        technique, setting, _, metric = (str(part) for part in key)
-        gaps = [
-            GapData(
-                str(a),
-                str(b),
-                pair["outcome"].to_numpy(dtype=float),
-                pair["worker_id"].to_numpy(dtype=object),
-                pair["dialogue_a"].to_numpy(dtype=object),
-            )
-            for (a, b), pair in own.groupby(["model_a", "model_b"], sort=True)
-        ]
-        alike = alike_of_gaps(gaps, len(own))
-        yield Measure("comparisons", technique, setting, metric, "decided comparison", "share", alike, gaps)
-
-
-def _sliders(tables: Tables) -> Iterator[Measure]:
-    data = assessed(tables)
-    if data is None or data.counted.empty:
-        return
-    technique = str(data.counted["technique"].fillna("").iloc[0])
-    kinds: tuple[tuple[str, str, Unit], ...] = (("raw", "overall, raw", "points"), ("z", "overall z", "z"))
-    for column, name, unit in kinds:
-        answers = [
-            Answers(str(model), *overall_parts(own, column)) for model, own in data.counted.groupby("model", sort=True)
-        ]
-        gaps, alike = separate_gaps(answers)
-        yield Measure("ratings", technique, "", name, "rated dialogue", unit, alike, gaps)
-
-
-def _likert(tables: Tables) -> Iterator[Measure]:
-    for group in likert_groups(tables):
-        answers = [Answers(own.model, own.values, own.workers, own.dialogues) for own in group.models]
-        gaps, alike = separate_gaps(answers)
-        name = group.criterion
-        yield Measure("ratings", group.technique, group.setting, name, "rating", "points", alike, gaps)
-
-
-def _segments(tables: Tables) -> Iterator[Measure]:
-    """How often a bot was taken for a person."""
-    rows = tables.segments
-    bots = rows[finished(rows) & (rows["model"] != HUMAN).to_numpy(dtype=bool)]
-    bots = bots.assign(technique=bots["technique"].fillna(""), setting=bots["setting"].fillna(""))
-    for (technique, setting), own in bots.groupby(["technique", "setting"], sort=True):
-        human = np.asarray(own["label"] == HUMAN, dtype=float)
-        gaps, alike = separate_gaps(answers_by_model(own, human))
-        yield Measure("segments", str(technique), str(setting), "taken for human", "label", "share", alike, gaps)
 
 
 NAMED = 8
 """As many measures as are told one by one; the table has them all."""
 _AS_GOOD_AS_ONE = 0.05
 """A ratio of variances so near 1 neither costs nor gains anything."""
-_LEAST_ICC = 0.001
-"""To plan with where the one seen is negative: the test stays the clustered one, and no gain is counted on."""
 
 
 def _sentence(row: MeasureRow, noun: str) -> str:
@@ -542,6 +499,13 @@ def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
             f"With fewer than {MIN_CLUSTERS} workers a ratio of variances is a rough guess, and no gap can be said to be "
             "detectable."
         )
+    few = [row for row in rows if row.n_workers >= MIN_CLUSTERS and (row.effective_workers or 0) < FEW_CLUSTERS]
+    if few:
+        named = "; ".join(f"{row.effective_workers or 0:.1f} for {_name_of(row)}" for row in few[:NAMED])
+        found.append(
+            f"Fewer than {FEW_CLUSTERS} effective workers, (Σn)²/Σn², who differ in how much they gave ({named}): ratios of "
+            "variances and detectable gaps are a rough guide."
+        )
     worse = [row for row in rows if _misleading(row)]
     if worse:
         found.append(
@@ -556,17 +520,23 @@ def _planning(rows: Sequence[MeasureRow]) -> list[str]:
     known = [(row, row.icc_for_planning) for row in rows if row.icc_for_planning is not None]
     if not known or len(rows) > NAMED:
         return []
-    named = "; ".join(f"{_icc_words(icc)} for {_name_of(row)}" for row, icc in known)
+    named = "; ".join(f"{_icc_words(icc)}{_upper_words(row)} for {_name_of(row)}" for row, icc in known)
     return [
-        "To plan another study in which workers judge as they did here, take the ICC that belongs to the ratio of "
-        f"variances, with parlai-humaneval plan --icc: {named}."
+        "To plan another study in which workers judge as they did here, give these tables to parlai-humaneval plan --pilot, "
+        f"or type the ICC for plan, with parlai-humaneval plan --icc: {named}."
     ]
 
 
 def _icc_words(icc: float) -> str:
     if icc >= 0:
-        return f"{max(icc, _LEAST_ICC):.3f}"
-    return f"{_LEAST_ICC} (here −{abs(icc):.3f}, a gain not to be counted on)"
+        return f"{max(icc, LEAST_ICC):.3f}"
+    return f"{LEAST_ICC} (here −{abs(icc):.3f}, a gain not to be counted on)"
+
+
+def _upper_words(row: MeasureRow) -> str:
+    """How alike they may be all the same, by the interval."""
+    high = row.icc_for_planning_high
+    return "" if high is None else f" (up to {max(high, LEAST_ICC):.3f})"
 
 
 def _negative(rows: Sequence[MeasureRow]) -> list[str]:
@@ -613,7 +583,7 @@ def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
     """A figure for each unit of gaps, a curve for each question: of its pair with the median standard error."""
     by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
     for row in pairs:
-        if row.standard_error and row.detectable_gap is not None and row.n_workers > 1:
+        if row.standard_error and row.detectable_gap is not None and row.effective_workers >= 2:
             by_unit.setdefault(row.unit, {}).setdefault(_name_of(row), []).append(row)
     return [_power_figure(unit, questions, alpha) for unit, questions in by_unit.items()]
 
@@ -626,7 +596,7 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
         Curve(
             name=name,
             x=tuple(gaps.tolist()),
-            y=tuple(power_of_gaps(gaps, row.standard_error or 1.0, df=row.n_workers - 1, alpha=alpha).tolist()),
+            y=tuple(power_of_gaps(gaps, row.standard_error or 1.0, df=row.effective_workers - 1, alpha=alpha).tolist()),
         )
         for name, row in rows.items()
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import deciding_p, holm_methods
+from parlai_humaneval.report.deciding import about_dialogues, deciding_p, holm_methods, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
@@ -46,7 +46,8 @@ from parlai_humaneval.report.views import (
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
-from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
+from parlai_humaneval.statistics.rater_time import left_open
 from parlai_humaneval.statistics.repeated_runs import replication, same_conclusions
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import TECHNIQUE, Assessed, assessed, is_reversed
@@ -67,7 +68,8 @@ Score = float | None
 
 
 class ModelRow(Row):
-    """One model, ratings turned so that more is better; ``rank``: by ``overall``, 1 the best. Clustered by worker.
+    """One model, ratings turned so that more is better; ``rank``: by ``overall``, 1 the best. Clustered by worker, and by
+    dialogue where several workers rated the same.
 
     ``overall`` and ``z`` (by criterion) are standardised by worker; ``raw_overall`` and ``raw`` stand on the slider's
     scale. ``everyone``: overall z of all workers, where those who failed the check are left out of the other numbers.
@@ -130,7 +132,8 @@ class WorkerCount(Part):
 class DialogueCount(Part):
     """Rated dialogues without the degraded model's, and how long one took (mean minutes); None: not known.
 
-    ``passed`` and ``failed``: of workers who passed the check, and who did not.
+    ``passed`` and ``failed``: of workers who passed the check, and who did not. ``trimmed``: without the ``n_cut``
+    dialogues whose page was left open.
     """
 
     total: int
@@ -138,18 +141,23 @@ class DialogueCount(Part):
     minutes: Score
     minutes_passed: Score
     minutes_failed: Score
+    n_cut: int
+    trimmed_minutes: Score
+    trimmed_minutes_passed: Score
+    trimmed_minutes_failed: Score
 
 
 class PairRow(Row):
     """Model A, the one with the better rank, against B by overall z.
 
-    ``difference``: clustered by worker. ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``:
-    two-sided, of both.
+    ``difference``: clustered as the scores are; ``p_worker``: by worker alone, None where that is ``p_clustered``.
+    ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``: two-sided, of both.
     """
 
     FROM = published(
         ends("difference", "difference"),
         both_tests("paper", "difference"),
+        p_worker="difference.details.p_by_worker",
         p_a_higher="a_higher.p_value",
         p_b_higher="b_higher.p_value",
     )
@@ -332,6 +340,7 @@ class DirectAssessment(Section):
         return [
             *([_CHECK] if self.workers.passed is not None else []),
             *_SCORES,
+            *reuse_methods([pair.difference for pair in self.pairs] or [row.overall for row in self.models]),
             *([_SIGNIFICANCE] if self.pairs else []),
             *holm_methods(pair.difference for pair in self.pairs),
             _CORRELATION,
@@ -450,22 +459,31 @@ def _left_out(data: Assessed) -> list[str]:
 
 
 def _with_dialogues(data: Assessed, dialogues: pd.DataFrame) -> pd.DataFrame:
-    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known."""
+    """A row per rated dialogue, the degraded model's too, with ``seconds`` and ``opinion`` where they are known.
+
+    ``left_open``: whether the page was, rather than that somebody worked so long.
+    """
     rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
     known = dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
     whole: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
+    whole["left_open"] = left_open(whole["seconds"].to_numpy(dtype=float, na_value=np.nan))
     return whole
 
 
 def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
     models = timed[~timed["degraded"].to_numpy(dtype=bool)]
     passed = models["passed"].to_numpy(dtype=bool)
+    worked = ~models["left_open"].to_numpy(dtype=bool)
     return DialogueCount(
         total=len(models),
         passed=int(passed.sum()) if data.checked else None,
         minutes=_minutes(models),
         minutes_passed=_minutes(models[passed]) if data.checked else None,
         minutes_failed=_minutes(models[~passed]) if data.checked else None,
+        n_cut=int((~worked).sum()),
+        trimmed_minutes=_minutes(models[worked]),
+        trimmed_minutes_passed=_minutes(models[worked & passed]) if data.checked else None,
+        trimmed_minutes_failed=_minutes(models[worked & ~passed]) if data.checked else None,
     )
 
 
@@ -504,6 +522,7 @@ def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[Opinion
     for name in sorted(unique(known["opinion"]), key=lambda name: (*OPINIONS, name).index(name)):
         is_it = known["opinion"].eq(name).to_numpy(dtype=bool)
         of_it = scored[scored["opinion"].eq(name).to_numpy(dtype=bool)]
+        z, workers, dialogues = (of_it[column].to_numpy(dtype=object) for column in ("z", "worker_id", "dialogue_id"))
         rows.append(
             OpinionRow(
                 opinion=name,
@@ -511,7 +530,7 @@ def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[Opinion
                 share=float(is_it.mean()),
                 share_passed=float(is_it[passed].mean()) if data.checked and passed.any() else None,
                 share_failed=float(is_it[~passed].mean()) if data.checked and not passed.all() else None,
-                overall=clustered_mean(of_it["z"].to_numpy(dtype=float), of_it["worker_id"], name=name, level=level),
+                overall=crossed_mean(z, workers, dialogues, name=name, level=level),
             )
         )
     return rows
@@ -610,17 +629,22 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return ""
     if not tested:
         return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
-    apart = [pair for pair in tested if pair.differs]
+    apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
         p = deciding_p(tested[0].difference.p_value, tested[0].difference.p_holm)
-        return f"they {'differ' if apart else 'cannot be told apart'} (clustered by worker; {p})"
+        return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
     if not apart:
-        return f"no pair of {len(tested)} can be told apart (clustered by worker, Holm's correction)"
+        return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
     named = ", ".join(f"{_apart(pair)} ({p_words(pair.difference.p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
-    return f"{len(apart)} of {len(tested)} pairs {verb} (clustered by worker, Holm's correction): {named}{more}"
+    return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
+
+
+def _clusters(tested: Sequence[PairRow]) -> str:
+    by_both = any(is_by_both(pair.difference) for pair in tested)
+    return "clustered by worker and dialogue" if by_both else "clustered by worker"
 
 
 def _apart(pair: PairRow) -> str:
@@ -643,7 +667,9 @@ def _remarks(section: DirectAssessment) -> Iterator[str]:
         more = counted(len(disagreeing) - NAMED, "other pair")
         yield f"The tests that take answers for independent, and the clustered ones, disagree on {more} too."
     results = [result for model in section.models for result in (model.overall, model.raw_overall)]
-    yield from sorted({f"{note[:1].upper()}{note[1:]}." for result in results if result.n for note in result.notes})
+    yield from about_dialogues(pair.difference for pair in section.pairs)
+    told = (note for result in results if result.n for note in result.notes if not note.startswith(ABOUT_THESE))
+    yield from sorted({f"{note[:1].upper()}{note[1:]}." for note in told})
 
 
 def _about_workers(section: DirectAssessment) -> Iterator[str]:
@@ -713,9 +739,9 @@ def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
     failed = None if workers.passed is None else workers.total - workers.passed
     lost = None if dialogues.passed is None else dialogues.total - dialogues.passed
     parts = (
-        ("all", workers.total, dialogues.total, dialogues.minutes),
-        ("passed", workers.passed, dialogues.passed, dialogues.minutes_passed),
-        ("failed", failed, lost, dialogues.minutes_failed),
+        ("all", workers.total, dialogues.total, dialogues.trimmed_minutes),
+        ("passed", workers.passed, dialogues.passed, dialogues.trimmed_minutes_passed),
+        ("failed", failed, lost, dialogues.trimmed_minutes_failed),
     )
     rows: list[dict[str, Cell]] = [
         {
@@ -727,6 +753,10 @@ def _workers_table(workers: WorkerCount, dialogues: DialogueCount) -> DataTable:
         for name, n_workers, n_dialogues, minutes in parts
     ]
     note = "Dialogues with the degraded model are not counted."
+    if dialogues.n_cut:
+        note += (
+            f" The time of {counted(dialogues.n_cut, 'dialogue')} whose page was left open is left out of the means."
+        )
     return row_table("direct_assessment_workers", "Workers and dialogues", _WORKERS, rows, (note,))
 
 
@@ -816,7 +846,7 @@ def _heats(section: DirectAssessment) -> Iterator[Figure]:
         return
     tests, models = section.significance, section.significance.models
     better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-    differ = "p that the two models differ (clustered by worker, Holm)"
+    differ = "p that the two models differ (clustered, Holm)"
     alike = "Pearson correlation of criteria over models"
     correlations = section.correlations
     yield square("direct_assessment_significance", better, models, tests.p, "p")
@@ -843,7 +873,8 @@ _CHECK = Method(
     name="Worker check",
     text="One-sided rank-sum test that the worker rates the degraded model lower than the others, all of the worker's "
     "ratings together, on the criteria where more is better. Passed at p < .05; who gives one and the same rating "
-    "throughout does not pass.",
+    "throughout does not pass. p is exact for up to 20 ratings a side without ties, else the paper's normal approximation "
+    "with correction for ties.",
     source=f"{PAPER}, §3.2",
 )
 _SCORES = (
@@ -864,7 +895,7 @@ _SCORES = (
 _SIGNIFICANCE = Method(
     name="Significance",
     text="The paper's test: one-sided rank-sum on the overall z of dialogues, which takes them as independent. Beside "
-    "it the difference of overall z, clustered by worker.",
+    "it the difference of overall z, clustered.",
     source=f"{PAPER}, §4.2, Figure 3",
 )
 _CORRELATION = Method(

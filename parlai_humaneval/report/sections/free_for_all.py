@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import holm_methods, winner_words
+from parlai_humaneval.report.deciding import best_of_set, holm_methods, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
@@ -22,6 +22,7 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
+from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import clustered_mean
@@ -298,7 +299,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     ]
     section.stability += [StabilityRow(**where, point=point) for point in curves]
     section.summaries.append(
-        _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
+        _summary(row, models, tests, strengths, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
     )
 
 
@@ -316,7 +317,9 @@ def _titled(group: GroupRow, text: str) -> str:
     return f"{group.where}: {text}" if group.where else text
 
 
-def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], remarks: list[str]) -> Summary:
+def _summary(
+    group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], strengths: Strengths, remarks: list[str]
+) -> Summary:
     return Summary(
         section="free_for_all",
         technique=TECHNIQUE,
@@ -345,6 +348,7 @@ def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
             "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
             *remarks,
         ],
+        best=best_of_set(strengths.best, f"Plackett–Luce strengths, {METHOD} by worker"),
     )
 
 

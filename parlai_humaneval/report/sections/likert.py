@@ -8,7 +8,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import apart_words, clearness, deciding_p, holm_methods, rough_guides
+from parlai_humaneval.report.deciding import (
+    about_dialogues,
+    apart_words,
+    clearness,
+    deciding_p,
+    holm_methods,
+    reuse_methods,
+    rough_guides,
+)
 from parlai_humaneval.report.plotted import curve_of, interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, results_disagree
@@ -55,7 +63,7 @@ class LikertRow(Row):
 
 
 class LikertModel(LikertRow):
-    """A model's mean as it was rated (not reversed), with the interval clustered by worker."""
+    """A model's mean as it was rated (not reversed); the interval is by worker, and by dialogue where several rated it."""
 
     FROM = published(ends("mean", "mean"), n="mean.n")
 
@@ -68,7 +76,8 @@ class LikertModel(LikertRow):
 
 
 class LikertPair(LikertRow):
-    """Two models on one criterion: mean of A minus mean of B, with the interval clustered by worker.
+    """Two models on one criterion: mean of A minus mean of B, with the interval clustered by worker, and by dialogue
+    where several workers rated the same; ``p_worker``: by worker alone, None where that is ``p_clustered``.
 
     ``p_value``: the paper's t test. ``effective_win_rate``: chance that A's rating is the better one, equal ones
     counting half; its interval and p are clustered. ``…_holm``: corrected over the ``family``.
@@ -81,6 +90,7 @@ class LikertPair(LikertRow):
         {name: f"gap.details.{name}" for name in ("family", "family_tests")},
         p_clustered="gap.p_value",
         p_clustered_holm="gap.p_holm",
+        p_worker="gap.details.p_by_worker",
         p_effective="effective.p_value",
         p_effective_holm="effective.p_holm",
     )
@@ -204,6 +214,7 @@ class Likert(Section):
         return [
             MEANS,
             *(OF_PAIRS if self.pairs else []),
+            *reuse_methods([pair.gap for pair in self.pairs] or [row.mean for row in self.models]),
             *holm_methods(pair.gap for pair in self.pairs),
             *([TOGETHER] if self.combos else []),
             *([WEIGHTS] if self.regression else []),
@@ -336,7 +347,12 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
         reference=None,
         model_table="likert_models",
         pair_table="likert_pairs" if pairs else "",
-        remarks=[*_disagreements(pairs), *rough_guides(pair.gap for pair in pairs), *_on_models(models)],
+        remarks=[
+            *_disagreements(pairs),
+            *rough_guides(pair.gap for pair in pairs),
+            *about_dialogues(pair.gap for pair in pairs),
+            *_on_models(models),
+        ],
     )
 
 
@@ -425,14 +441,14 @@ MEANS = Method(
 OF_PAIRS = (
     Method(
         name="Difference of two models",
-        text="Mean of A minus mean of B, interval and p clustered by worker; beside it the paper's two-sided t "
-        "test, which takes all dialogues as independent.",
+        text="Mean of A minus mean of B, interval and p clustered by worker, and by dialogue where several workers rated "
+        "the same; beside it the paper's two-sided t test, which takes all dialogues as independent.",
         source="Smith et al. 2022, App. C.7",
     ),
     Method(
         name="Effective win rate",
         text="Chance that a rating of A is better than one of B, equal ones counting half, over all pairs of "
-        "ratings; exact, without resampling; interval clustered by worker.",
+        "ratings; exact, without resampling; interval clustered as that of the difference.",
         source="Smith et al. 2022, §4.3.1",
     ),
 )

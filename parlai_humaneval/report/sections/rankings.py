@@ -8,16 +8,15 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import apart_words, holm_methods
+from parlai_humaneval.report.deciding import apart_words, clusters_words, holm_methods, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair
-from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import kendall_tau_b, tau_b_of_pairs
-from parlai_humaneval.statistics.means import clustered_mean
+from parlai_humaneval.statistics.crossed import crossed_mean, crossed_share
 from parlai_humaneval.statistics.pair_wins import oriented, wins_of_pairs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import counted, signed, signed_range
@@ -42,8 +41,8 @@ class RankedRow(Row):
 
 
 class RankedModel(RankedRow):
-    """A model's places, 1 the best, clustered by worker. ``best``: share of rankings in which no reply stood above it;
-    ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
+    """A model's places, 1 the best, clustered by worker and dialogue. ``best``: share of rankings in which no reply
+    stood above it; ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
 
     FROM = whole("mean_rank", "best")
 
@@ -62,7 +61,7 @@ class RankedPair(WonPair, RankedRow):
 
 class Ranking(RankedRow):
     """All rankings of a group. ``tau``: mean over rankings of Kendall's τ-b with the own rater's picks, clustered by
-    worker; ``tau_of_models``: of the models' mean places with how often they were picked."""
+    worker and dialogue; ``tau_of_models``: of the models' mean places with how often they were picked."""
 
     FROM = published(whole("tau"), n_tau="tau.n")
 
@@ -108,7 +107,7 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        note = "Intervals are clustered by worker."
+        note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
         tables = [
             part_table(
                 "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)
@@ -131,7 +130,8 @@ class Rankings(Section):
         ]
 
     def methods(self) -> list[Method]:
-        return [*_METHODS, *holm_methods(pair.win_rate for pair in self.pairs)]
+        rates = [pair.win_rate for pair in self.pairs]
+        return [*_METHODS, *reuse_methods(rates), *holm_methods(rates)]
 
 
 def build(tables: Tables, options: Options) -> Rankings | None:
@@ -162,11 +162,10 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
     last = int(rows["rank"].max())
     models = []
     for model, ranked in rows.groupby("model", sort=True):
-        workers = ranked["worker_id"].to_numpy(dtype=object)
+        workers, dialogues = (ranked[column].to_numpy(dtype=object) for column in ("worker_id", "dialogue_id"))
         first = ranked["selected"].to_numpy(dtype=float)
-        best = clustered_share(
-            cluster_sums(first, np.ones_like(first), workers), name=f"{model} ranked best", level=level
-        )
+        ones, best_name = np.ones_like(first), f"{model} ranked best"
+        best = crossed_share(first, ones, workers, [dialogues], name=best_name, level=level)
         places, name = ranked["rank"].to_numpy(dtype=float), f"mean place of {model}"
         picked = ranked["own_selected"].dropna()
         models.append(
@@ -174,7 +173,7 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
                 **group,
                 model=str(model),
                 n=len(ranked),
-                mean_rank=clustered_mean(places, workers, name=name, limits=(1, last), level=level),
+                mean_rank=crossed_mean(places, workers, dialogues, name=name, limits=(1, last), level=level),
                 best=best.but(p_value=None, statistic=None),
                 own_picked=float(picked.mean()) if len(picked) else None,
             )
@@ -210,9 +209,11 @@ def _tau(compared: pd.DataFrame, level: float) -> Result:
     picked = (asked["own_winner"] == asked["model_a"]).to_numpy(dtype=float)
     picked = picked - (asked["own_winner"] == asked["model_b"]).to_numpy(dtype=float)
     ranked = asked["item_id"] + "\x00" + asked["turn"].astype(str) + "\x00" + asked["worker_id"]
-    workers = asked.assign(ranking=ranked).drop_duplicates("ranking")["worker_id"].to_numpy(dtype=object)
+    rankings = asked.assign(ranking=ranked).drop_duplicates("ranking")
+    workers, dialogues = (rankings[column].to_numpy(dtype=object) for column in ("worker_id", "dialogue_a"))
     tau = tau_b_of_pairs(asked["outcome"].to_numpy(dtype=float), picked, ranked.to_numpy(dtype=object))
-    return clustered_mean(tau, workers, name="Kendall's τ-b with the own rater's picks", limits=(-1, 1), level=level)
+    name = "Kendall's τ-b with the own rater's picks"
+    return crossed_mean(tau, workers, dialogues, name=name, limits=(-1, 1), level=level)
 
 
 def _where(ranking: Ranking) -> str:
@@ -228,7 +229,7 @@ def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[Ran
         told += f" {tested[0].sentence('by their places')}."
     elif tested:
         apart = apart_words([pair.line() for pair in tested], "models")
-        told += f" {apart} (clustered by {counted(ranking.n_workers, 'worker')})."
+        told += f" {apart} ({clusters_words(tested[0].win_rate, ranking.n_workers)})."
     if ranking.tau.estimate is not None:
         limits = f" ({signed_range(ranking.tau.ci_low, ranking.tau.ci_high)})" if ranking.tau.ci_low is not None else ""
         picks = f"picks of {counted(ranking.tau.n, 'turn')}"

@@ -15,7 +15,6 @@ import pandas as pd
 from parlai_humaneval.report.rows import Columns, part_table
 from parlai_humaneval.report.section import Options, Part, Section
 from parlai_humaneval.report.views import DataTable, Figure, Method
-from parlai_humaneval.showing.identity import giveaways
 from parlai_humaneval.statistics.wording import counted, money_words, seconds_words
 from parlai_humaneval.tables.from_records import Tables
 
@@ -128,6 +127,8 @@ def build(tables: Tables, options: Options) -> Replies | None:
 
 def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Row → whether its text, as shown, gives a model away."""
+    from parlai_humaneval.showing.identity import giveaways  # its patterns take long, and most tables hold no texts
+
     texts = rows["text"].fillna("")
     found = {text: bool(giveaways(text, names)) for text in texts.unique()}
     return texts.map(found).astype(bool)
@@ -135,6 +136,8 @@ def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:
     """Dialogues in which the rater's messages or reasons name a model or a maker."""
+    from parlai_humaneval.showing.identity import giveaways
+
     found: set[str] = set()
     typed = rows["human_fixed"].ne(1) & rows["human_suggested"].ne(1)
     for column, own in (("human_text", typed.fillna(True)), ("reason", slice(None))):

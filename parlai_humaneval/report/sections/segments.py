@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import holm_methods, rough_guides
+from parlai_humaneval.report.deciding import about_dialogues, clusters_words, holm_methods, reuse_methods, rough_guides
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -41,8 +41,9 @@ from parlai_humaneval.report.views import (
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
 from parlai_humaneval.statistics.agreement import label_agreement, rating_counts
 from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few
+from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.crossed import crossed_share
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -51,6 +52,7 @@ from parlai_humaneval.statistics.spotting import (
     Unit,
     bootstrap_ranks,
     bot_contests,
+    equal_weights,
     judged_segments,
     ranking_stability,
 )
@@ -65,10 +67,11 @@ from parlai_humaneval.statistics.survival.tests import (
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 from parlai_humaneval.tables.counting import finished, median, unique
 from parlai_humaneval.tables.from_records import Tables
+from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 PAPER = "Deriu et al. 2020"
-CHI2 = "χ² of wins against losses (the paper's); CR1 t of the win rate, clustered by worker"
+CHI2 = "χ² of wins against losses (the paper's)"
 ALL_TIES = "all segments are ties: nothing tells the two apart"
 SUBSAMPLES = 500
 """Of the stability, at most."""
@@ -82,7 +85,7 @@ BEYOND = 0.5
 
 
 class Estimate(Row):
-    """A share with its worker-clustered interval."""
+    """A share with its interval, clustered by worker, and by dialogue where several workers judged the same."""
 
     FROM = ends("result")
 
@@ -121,8 +124,9 @@ class SpeakerRow(LabelCount):
 
 
 class ModelRow(SpeakerRow):
-    """A bot. ``win_rate`` (Eq. 1) is over decided segments against other bots, ``ties`` are left out of it; clustered by
-    worker, tested against one half.
+    """A bot. ``win_rate``: the mean over its opponents of the rates of Eq. 1, as the paper ranks; ``win_rate_pooled``:
+    all decided segments against other bots together, so that an opponent counts as often as they met. ``ties`` are left
+    out of both; clustered by worker and dialogue, tested against one half.
 
     ``rank_low`` to ``rank_high`` and ``cluster`` (1: best) are the paper's: TrueSkill over resamples of segments, central
     range; ``rank_low_shortest`` and ``rank_high_shortest`` their shortest range. ``rank``, ``rank_low_workers``,
@@ -130,13 +134,20 @@ class ModelRow(SpeakerRow):
     bot that met no other.
     """
 
-    FROM = published(SpeakerRow.FROM, ends("win_rate", "win_rate"), p_clustered="win_rate.p_value")
+    FROM = published(
+        SpeakerRow.FROM,
+        ends("win_rate", "win_rate"),
+        ends("win_rate_pooled", "win_rate_pooled", "win_rate_pooled"),
+        p_clustered="win_rate.p_value",
+        p_clustered_pooled="win_rate_pooled.p_value",
+    )
 
     wins: int
     losses: int
     ties: int
     tie_share: float | None
     win_rate: Result | None
+    win_rate_pooled: Result | None
     rank_low: int | None = None
     rank_high: int | None = None
     cluster: int | None = None
@@ -149,9 +160,12 @@ class ModelRow(SpeakerRow):
 
 
 class PairRow(WonPair):
-    """Two bots in segments in which they talk to each other. ``paper``: χ² of wins against losses."""
+    """Two bots in segments in which they talk to each other. ``paper``: χ² of wins against losses.
 
-    FROM = published(WonPair.FROM, statistic="paper.statistic")
+    ``p_worker``: of the win rate by worker alone; None where that is ``p_clustered``.
+    """
+
+    FROM = published(WonPair.FROM, statistic="paper.statistic", p_worker="win_rate.details.p_by_worker")
 
     n: int
     n_dialogues: int
@@ -162,7 +176,8 @@ class PairRow(WonPair):
 
 
 class SurvivalTest(Row):
-    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker.
+    """Two bots: is one spotted sooner? ``score`` takes judgements for independent; ``clustered``: the same by worker, and
+    by dialogue where several workers judged the same.
 
     The estimate of ``clustered``, a log hazard ratio, is above 0 where the second of ``models`` is spotted sooner; one
     step from 0, so too small where it is large. ``zhao_sun``: the paper's test; ``permutation``: Sun's.
@@ -387,7 +402,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         setting=setting,
         metric=metric,
         n_segments=len(segments),
-        n_dialogues=int(labelled["dialogue_id"].nunique()),
+        n_dialogues=int(dialogue_ids(labelled).nunique()),
         n_workers=int(labelled["worker_id"].nunique()),
         unfinished=len(rows.drop_duplicates(list(SEGMENT))) - len(segments),
         lengths=sorted(int(k) for k in labelled["k"].unique()),
@@ -406,8 +421,9 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
 
 
 def share(given: npt.ArrayLike, of: npt.ArrayLike, rows: pd.DataFrame, name: str, level: float) -> Result:
-    """A share clustered by worker, tested against one half."""
-    return clustered_share(cluster_sums(given, of, rows["worker_id"].to_numpy(dtype=object)), name=name, level=level)
+    """A share tested against one half, clustered by worker, and by dialogue where several workers judged the same."""
+    workers, dialogues = (ids.to_numpy(dtype=object) for ids in (rows["worker_id"], dialogue_ids(rows)))
+    return crossed_share(given, of, workers, [dialogues], name=name, level=level)
 
 
 def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
@@ -478,10 +494,17 @@ def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) 
     is_a, is_b = ((contests[name] == speaker.model).to_numpy(dtype=bool) for name in ("model_a", "model_b"))
     met = contests[is_a | is_b]
     lead = np.where(is_a, 1, -1)[is_a | is_b] * met["lead_a"].to_numpy(dtype=np.int64)
-    rate = share(lead > 0, lead != 0, met, f"win rate of {speaker.model}", options.level) if len(met) else None
+    rate = pooled = None
+    if len(met):
+        name, decided = f"win rate of {speaker.model}", (lead != 0).astype(float)
+        pooled = share(lead > 0, decided, met, f"{name}, pooled", options.level)
+        weights = equal_weights(np.where(is_a, contests["model_b"], contests["model_a"])[is_a | is_b], decided)
+        rate = share(weights * (lead > 0), weights, met, f"{name}, mean over opponents", options.level)
     wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
     tie_share = ties / len(met) if len(met) else None
-    return ModelRow(**dict(speaker), wins=wins, losses=losses, ties=ties, tie_share=tie_share, win_rate=rate)
+    return ModelRow(
+        **dict(speaker), wins=wins, losses=losses, ties=ties, tie_share=tie_share, win_rate=rate, win_rate_pooled=pooled
+    )
 
 
 def _resampled(contests: pd.DataFrame, playing: list[str], unit: Unit, options: Options) -> Ints:
@@ -524,7 +547,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> P
         tie_share=ties / len(rows),
         win_rate=rate,
         paper=goodness_of_fit_test([wins, losses], name=rate.name),
-        method=CHI2,
+        method=f"{CHI2}; of the win rate {rate.method}",
         notes=[ALL_TIES] if ties == len(rows) else list(rate.notes),
     )
 
@@ -541,7 +564,7 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
     """All pairs of bots, by name."""
     models = rows["model"].to_numpy(dtype=object)
     k, spotted = rows["k"].to_numpy(dtype=float), (rows["label"] == "bot").to_numpy(dtype=float)
-    workers = rows["worker_id"].to_numpy(dtype=object)
+    workers, dialogues = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_id"))
     places = {model: np.flatnonzero(models == model) for model in unique(rows["model"]) if model != HUMAN}
     tests = []
     for a, b in combinations(places, 2):
@@ -549,7 +572,9 @@ def survival_tests(rows: pd.DataFrame, family: Family, options: Options) -> list
         seen = k[both], spotted[both], np.repeat([0, 1], [places[a].size, places[b].size])
         name = f"survival of {a} and {b}"
         score = survival_score_test(*seen, name=name)
-        clustered = clustered_score_test(*seen, workers[both], name=name, level=options.level)
+        clustered = clustered_score_test(
+            *seen, workers[both], name=name, level=options.level, dialogues=dialogues[both]
+        )
         test = SurvivalTest(
             models=[a, b],
             score=score,
@@ -576,7 +601,10 @@ def feature_rows(rows: pd.DataFrame, family: Family, options: Options) -> list[F
 def _features(rows: pd.DataFrame, model: str, options: Options) -> Iterator[FeatureRow]:
     asked = [name for name in FEATURES if rows[name].notna().any()]
     known = rows[rows[asked].notna().all(axis=1).to_numpy(dtype=bool)]
-    clusters = {name: known[f"{name}_id"].to_numpy(dtype=object) for name in ("worker", "dialogue")}
+    clusters = {
+        name: ids.to_numpy(dtype=object)
+        for name, ids in (("worker", known["worker_id"]), ("dialogue", dialogue_ids(known)))
+    }
     fit = cloglog_cox(
         known["k"].to_numpy(dtype=float),
         (known["label"] == "bot").to_numpy(dtype=float),
@@ -648,7 +676,7 @@ def _summary(analysis: Analysis, headline: str, remarks: list[str], key: str) ->
         setting=analysis.setting,
         metric=analysis.metric,
         question=WINS if lines else "who is taken for a person",
-        what="win rate against other bots, ties left out" if lines else "taken for a person",
+        what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=headline,
         models=lines or taken,
         pairs=[pair.line() for pair in analysis.pairs],
@@ -678,14 +706,17 @@ def _headline(analysis: Analysis) -> str:
 def _of_people(analysis: Analysis) -> str:
     if analysis.humans is None:
         return ""
-    taken = _share(analysis.humans.taken_for_human.result)
-    return f" They were taken for people in {taken} of cases, clustered by {counted(analysis.n_workers, 'worker')}."
+    taken = analysis.humans.taken_for_human.result
+    return f" They were taken for people in {_share(taken)} of cases, {clusters_words(taken, analysis.n_workers)}."
 
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
-    basis = f"clustered by {counted(analysis.n_workers, 'worker')}"
-    first = f"{best.model} wins {_share(best.win_rate)} of its decided segments against other bots ({basis})"
+    basis = clusters_words(best.win_rate, analysis.n_workers)
+    both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
+    pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
+    wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
+    first = f"{wins}, in the mean over the other bots ({pooled}{basis})"
     clusters = _clusters(analysis.models, workers=True)
     if not clusters:
         return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
@@ -727,6 +758,7 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     if analysis.n_workers < MIN_CLUSTERS:
         yield f"{counted(analysis.n_workers, 'worker')}: {too_few()}."
     yield from rough_guides(pair.win_rate for pair in analysis.pairs)
+    yield from about_dialogues(pair.win_rate for pair in analysis.pairs)
     if len(analysis.models) == 1:
         yield "Only one bot was judged: there are no win rates, ranks or comparisons."
     if len(analysis.lengths) == 1:
@@ -739,7 +771,7 @@ def _of_data(analysis: Analysis) -> Iterator[str]:
     else:
         yield (
             f"People were taken for bots in {_share(analysis.humans.spotted.result)} of "
-            f"{counted(analysis.humans.n, 'case')}, clustered by {counted(analysis.n_workers, 'worker')}."
+            f"{counted(analysis.humans.n, 'case')}, {clusters_words(analysis.humans.spotted.result, analysis.n_workers)}."
         )
     if analysis.unfinished:
         yield f"{counted(analysis.unfinished, 'unfinished judgement')} left out."
@@ -814,6 +846,8 @@ _LABELS: Labels = {
     "unsure": ("Unsure", "count"),
     "bot": ("Bot", "count"),
     "taken_for_human": ("Taken for human", "share"),
+    "win_rate": ("Win rate, mean over opponents", "share"),
+    "win_rate_pooled": ("Win rate, pooled", "share"),
     "wins": ("Wins", "count"),
     "losses": ("Losses", "count"),
     "p_clustered": ("p (clustered)", "p"),
@@ -847,8 +881,8 @@ _LABELS: Labels = {
     "median_seconds": ("Median time", "seconds"),
 }
 _MODELS = columns(
-    "model n human unsure bot taken_for_human wins losses ties win_rate ci_low ci_high p_clustered ranks cluster "
-    "ranks_workers cluster_workers",
+    "model wins losses ties win_rate ci_low ci_high win_rate_pooled win_rate_pooled_low win_rate_pooled_high p_clustered "
+    "n human unsure bot taken_for_human ranks cluster ranks_workers cluster_workers",
     _LABELS,
 )
 _LENGTHS = columns(
@@ -869,7 +903,12 @@ _TESTS = columns(
 _FEATURES = columns(
     "model feature win_rate ci_low ci_high effect effect_low effect_high p_clustered p_clustered_holm p_dialogue "
     "p_value p_holm",
-    {**_LABELS, "p_value": ("p (the paper's)", "p"), "p_holm": ("p (the paper's), Holm", "p")},
+    {
+        **_LABELS,
+        "win_rate": ("Win rate", "share"),
+        "p_value": ("p (the paper's)", "p"),
+        "p_holm": ("p (the paper's), Holm", "p"),
+    },
 )
 _STABILITY = columns("left_out dialogues stability as_all", _LABELS)
 _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "text"), "n": ("Segments", "count")})
@@ -877,7 +916,10 @@ _SECONDS = columns("kind k n median_seconds", {**_LABELS, "k": ("Exchanges", "te
 
 def _tables(analysis: Analysis) -> Iterator[DataTable]:
     """The tables that the paper prints, and more; some may have no rows."""
-    note = "Win rate: of decided segments against other bots; clustered by worker, p against one half, not corrected."
+    note = (
+        "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: of "
+        "all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not corrected."
+    )
     speakers = [_with_ranks(row) for row in analysis.speakers]
     yield row_table("models", "Bots, best first, and people", _MODELS, speakers, (note,))
     yield _survival_table(analysis)
@@ -1061,7 +1103,9 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
     yield Method(
         name="Win rate",
         text="Wins / (wins + losses) over segments of two different bots (Eq. 1): the better label wins, human > "
-        "unsure > bot; ties are left out, and counted beside. χ² of wins against losses is the paper's and takes "
+        "unsure > bot; ties are left out, and counted beside. A bot's win rate is the mean of these rates over its "
+        "opponents, as in the paper (Table 1), each of them with the same weight; pooled, all its segments have the same "
+        "weight, so that opponents whom it met more often count more. χ² of wins against losses is the paper's and takes "
         f"all segments for independent; intervals ({section.level:.0%}) and clustered p are CR1 t over workers.",
         source=f"{PAPER}, §3.2",
     )
@@ -1098,6 +1142,7 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
             source=f"{PAPER}, §4.2; Cox 1972",
         )
     parts = [section, *section.settings]
+    yield from reuse_methods(row.taken_for_human.result for part in parts for row in part.speakers)
     yield from holm_methods(
         result
         for part in parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from parlai_humaneval.report.deciding import (
     winner_words,
 )
 from parlai_humaneval.report.plotted import curve_of, interval_figures, p_matrix
+from parlai_humaneval.report.pooled_turns import AXIS, PooledAnswer, PooledModel, PooledPair, pooled_answer
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
@@ -42,7 +43,6 @@ from parlai_humaneval.report.views import (
 )
 from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
-    ClusterSums,
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
@@ -439,6 +439,8 @@ class TurnsSection(Section):
     positions: list[PullRow] = Field(default_factory=list)
     combos: list[ComboRow] = Field(default_factory=list)
     ranking: list[RankRow] = Field(default_factory=list)
+    pooled: list[PooledModel] = Field(default_factory=list)
+    pooled_pairs: list[PooledPair] = Field(default_factory=list)
     ranges: list[RangeRow] = Field(default_factory=list)
     tests_from_2: list[TestRow] = Field(default_factory=list)
     nothing_ticked: list[NothingRow] = Field(default_factory=list)
@@ -454,6 +456,10 @@ class TurnsSection(Section):
         patterns, paper = self.patterns, _papers_tests(self.tests)
         tables = [
             _table("turns_models", "Win rates", MODELS, self.models),
+            _table(
+                "turns_pooled", "One ranking of all models", POOLED_MODELS, self.pooled, *POOLED_NOTES, labels=OF_POOLED
+            ),
+            _table("turns_pooled_pairs", "Its pairs", POOLED_PAIRS, self.pooled_pairs, labels=OF_POOLED),
             _table("turns_ranking", "Win rates over all groups of models", f"rank model {RATE}", self.ranking),
             _table("turns_tests", "Tests", TESTS, self.tests, *paper),
             _table("turns_tests_from_2", "Tests without first turns", TESTS, self.tests_from_2, *paper),
@@ -529,11 +535,18 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         nothing_ticked=list(_nothing_ticked(answered, level)),
     )
     _add_strengths(section, answered, level)
-    section.summaries = _summaries(section, groups, level)
+    several = [family for family in families if family[0].technique != FREE_FOR_ALL]
+    pooled = [answer for family in several for answer in [pooled_answer(family, level)] if answer is not None]
+    section.pooled = [row for answer in pooled for row in answer.models]
+    section.pooled_pairs = [row for answer in pooled for row in answer.pairs]
+    section.summaries = _summaries(section, groups, {answer.family: answer for answer in pooled}, level)
     section.headline = _headline(section.summaries)
     if odd and not answered:
         section.headline = f"No turn counts, so nothing can be said about the models. {odd[0]}"
-    section.remarks = _remarks(section, groups, odd, self_comparisons(tables.turns), options.include_partial)
+    of_ranking = {answer.family: list(answer.remarks()) for answer in pooled}
+    section.remarks = _remarks(
+        section, groups, odd, self_comparisons(tables.turns), of_ranking, include_partial=options.include_partial
+    )
     return section
 
 
@@ -606,11 +619,9 @@ def _with_unfinished(groups: Sequence[ChoiceGroup], tables: Tables) -> dict[Any,
 
 
 def _bootstrapped(numerators: Floats, denominators: Floats, workers: Objects, options: Options) -> Interval:
-    """Interval over resampled workers, which are sorted by what they chose: rows and names may come in any order."""
+    """Interval over resampled workers."""
     sums = cluster_sums(numerators, denominators, workers)
-    order = np.lexsort((sums.numerators, sums.denominators))
-    ordered = ClusterSums(sums.numerators[order], sums.denominators[order])
-    drawn = cluster_bootstrap(ordered, seed=options.seed, draws=options.draws, level=options.level)
+    drawn = cluster_bootstrap(sums, seed=options.seed, draws=options.draws, level=options.level)
     return Interval(*(drawn or ()))
 
 
@@ -985,13 +996,18 @@ def _add_strengths(section: TurnsSection, groups: Sequence[ChoiceGroup], level: 
 # Words.
 
 
-def _summaries(section: TurnsSection, groups: Sequence[ChoiceGroup], level: float) -> list[Summary]:
+def _summaries(
+    section: TurnsSection, groups: Sequence[ChoiceGroup], pooled: Mapping[Family, PooledAnswer], level: float
+) -> list[Summary]:
     """An answer for each question, those with most turns first."""
     answers = []
     for family, rows in groupby(section.models, key=lambda row: row.family):
         models = list(rows)
         tests = [row for row in section.tests if row.family == family and row.test.of_pair]
-        answers.append(_summary(section, family, models, tests, level))
+        if family in pooled:
+            answers.append(_of_pooled(pooled[family], level))
+        else:
+            answers.append(_summary(section, family, models, tests, level))
         mine = [group for group in groups if Family(*group.family) == family]
         answers[-1].remarks += list(dict.fromkeys(_family_remarks(section, family, mine)))
     _say_where(answers)
@@ -1028,6 +1044,23 @@ def _summary(
         model_table="turns_ranking" if ranking else "turns_models",
         pair_table="turns_tests" if pairs else "",
         remarks=["Each model is rated over all turns that showed it, whoever stood beside it."] if ranking else [],
+    )
+
+
+def _of_pooled(answer: PooledAnswer, level: float) -> Summary:
+    """The answer where not all models stood side by side; more remarks are still to come."""
+    return Summary(
+        section="turns",
+        **answer.family._asdict(),
+        what=AXIS,
+        verdict=answer.verdict(level),
+        models=answer.lines(),
+        pairs=[pair.line() for pair in answer.pairs],
+        reference=0.5,
+        model_table="turns_pooled",
+        pair_table="turns_pooled_pairs",
+        remarks=list(answer.remarks()),
+        best=answer.best,
     )
 
 
@@ -1118,18 +1151,25 @@ def _line(row: TestRow) -> PairLine:
 
 
 def _remarks(
-    section: TurnsSection, groups: Sequence[ChoiceGroup], odd: Sequence[str], own_rival: int, include_partial: bool
+    section: TurnsSection,
+    groups: Sequence[ChoiceGroup],
+    odd: Sequence[str],
+    own_rival: int,
+    of_ranking: Mapping[Family, Sequence[str]],
+    *,
+    include_partial: bool,
 ) -> list[str]:
     """What was left out, where the two kinds of tests disagree, and signs that turns are not independent.
 
-    ``own_rival``: turns in which a model stood against itself.
+    ``own_rival``: turns in which a model stood against itself; ``of_ranking``: what is said of one ranking of models that
+    were not all shown together.
     """
     alone = [f"{counted(own_rival, 'turn')} of a model against itself count nowhere."] if own_rival else []
     partial = ["Answered turns of dialogues that did not end count as well."] if include_partial else []
     of_families = [
         f"{_title(mine[0])}: {text}"
         for family, mine in ((key, list(part)) for key, part in groupby(groups, key=lambda group: group.family))
-        for text in _family_remarks(section, Family(*family), mine)
+        for text in [*of_ranking.get(Family(*family), ()), *_family_remarks(section, Family(*family), mine)]
     ]
     return list(dict.fromkeys([*odd, *alone, *partial, *of_families]))
 
@@ -1147,14 +1187,16 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
                 f"{row.model} was judged by {counted(row.n_workers, 'worker')}; a clustered interval needs at least "
                 f"{MIN_CLUSTERS}."
             )
-    tests = [row.test for row in section.tests if row.family == family]
+    # Where one ranking answers, tests and strengths of its parts decide nothing.
+    in_parts = any(row.family == family for row in section.pooled)
+    tests = [] if in_parts else [row.test for row in section.tests if row.family == family]
     for test in tests:
         # What decides is the corrected p where there is one.
         yield from filter(None, [results_disagree(test.paper.name, test.paper, test.clustered)])
     yield from rough_guides(test.clustered for test in tests)
     yield from _pattern_remarks(section.patterns, family)
     for strength in section.strengths:
-        if strength.family == family and strength.strength.ci_low is None:
+        if not in_parts and strength.family == family and strength.strength.ci_low is None:
             yield from (f"strengths: {note.removesuffix('.')}." for note in strength.notes)
     for combo in section.combos:
         if combo.family == family:
@@ -1258,6 +1300,16 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
             "were picked say nothing of strengths.",
             source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Cameron & Miller 2015",
         )
+    if section.pooled:
+        yield Method(
+            name="One ranking",
+            text="Where not all models stood side by side, shares depend on who stood beside whom; so one Plackett–Luce "
+            "model of all turns ranks them. All pairs of strengths are tested at once: the largest |t| over all pairs when "
+            "the signs of workers' parts are flipped is what a pair has to exceed, pair by pair from the clearest on "
+            "(step-down). A model may be the best unless it is below another one so; at most one study in twenty leaves "
+            "out a best model.",
+            source="Luce 1959; Plackett 1975; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
+        )
     if section.combos:
         yield Method(
             name="PW combo",
@@ -1337,6 +1389,22 @@ LABELS: Labels = {
 }
 OF_PATTERNS: Labels = {**LABELS, "p_value": ("p", "p")}
 """The rows of one table are the paper's tests and clustered ones, each with its p."""
+OF_POOLED: Labels = {
+    **LABELS,
+    "met": ("Others beside it", "count"),
+    "share": ("Chosen", "share"),
+    "chance": ("Chance over the average", "share"),
+    "may_be_best": ("May be the best", "text"),
+    "p_all_equal": ("All equal, p", "p"),
+    "lead_a": ("A ahead by", "points"),
+    "difference": ("A − B, log-odds", "number"),
+    "p_value": ("p, independent", "p"),
+    "p_step_down": ("p, step-down", "p"),
+}
+POOLED_NOTES = (
+    "Strength: Plackett–Luce, log-odds against the mean, free of who stood beside the model, and where; the intervals of "
+    "all models hold together. May be the best: not told from the best at a family-wise 5 %.",
+)
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
     f"rank model n_dialogues {RATE} boot_low boot_high wald_low wald_high wilson_low wilson_high win_rate_from_2 "
@@ -1364,6 +1432,11 @@ BIAS = "name n estimate ci_low ci_high statistic p_value method"
 STRENGTHS = "model strength ci_low ci_high p_clustered n"
 PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
+POOLED_MODELS = "rank model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
+POOLED_PAIRS = (
+    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
+    "p_clustered p_clustered_holm p_step_down"
+)
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.linalg import block_diag
 
 from parlai_humaneval.statistics.strengths.results import (
     Fitted,
@@ -34,7 +34,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 SOURCE = "Luce 1959; Plackett 1975; McFadden 1974; several picks: Chamberlain 1980"
 ASSUMPTIONS = ("how much better one reply is does not depend on which others are shown",)
-_SUBSETS, _CELLS = 5_000, 4_000_000
+_CELLS = 4_000_000
+"""As many numbers are held at once for patterns that are alike."""
 
 
 def plackett_luce(
@@ -59,8 +60,7 @@ def plackett_luce(
         cluster: what ``clusters`` are called.
 
     Raises:
-        ValueError: shapes that do not fit, values other than 0, 1 and nan, a missing cluster, one model only, so many
-            models with several picks that their subsets cannot be listed.
+        ValueError: shapes that do not fit, values other than 0, 1 and nan, a missing cluster, one model only.
 
     Assumes Luce's axiom (above) and independent clusters. A model that was never chosen over another, or always, has no
     finite strength: it says so, and the others are estimated without it. Sources: ``SOURCE``; covariance: Cameron &
@@ -118,9 +118,6 @@ def _checked(
     names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
     if len(names) != table.shape[1] or len(set(names)) < len(names):
         raise ValueError("models must name each column of chosen once.")
-    most = comb(table.shape[1], int(np.nansum(table, axis=1).max(initial=0)))
-    if most > _SUBSETS:
-        raise ValueError("So many models with several picks cannot be fitted: analyse fewer models at a time.")
     return table, owners, places, names
 
 
@@ -135,20 +132,32 @@ def _wins(table: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class _Alike:
+    """Patterns that show equally many replies, of which equally many were picked: arrays are patterns × replies.
+
+    ``rows``: indices of the patterns; ``models`` and ``places`` (index into ``place_values``) of the replies shown.
+    """
+
+    rows: Ints
+    models: Ints
+    places: Ints
+    picks: int
+
+
+@dataclass(frozen=True)
 class _Sets:
     """Choice sets by pattern: what was shown where and how many were picked, which many turns share.
 
-    ``shown`` and ``places`` (index into ``place_values``) are patterns × models, ``picks`` and ``counts`` per pattern;
-    ``pattern`` and ``picked`` (turns × models) belong to the turns.
+    ``counts`` is per pattern; ``pattern``, and ``picked`` and ``places`` (turns × models; ``places`` index into
+    ``place_values``), belong to the turns.
     """
 
-    shown: Bools
-    places: Ints
-    picks: Ints
+    alike: tuple[_Alike, ...]
     counts: Floats
     pattern: Ints
     picked: Floats
-    own_places: Ints
+    shown: Bools
+    places: Ints
     place_values: Floats
 
     @classmethod
@@ -167,15 +176,23 @@ class _Sets:
         code = pd.factorize(code * (table.shape[1] + 1) + picks)[0].astype(np.int64)
         first = np.unique(code, return_index=True)[1]
         return cls(
-            shown=shown[first],
-            places=places[first],
-            picks=picks[first],
+            alike=tuple(_alike(shown[first], places[first], picks[first])),
             counts=np.bincount(code).astype(float),
             pattern=code,
             picked=np.nan_to_num(table),
-            own_places=places,
+            shown=shown,
+            places=places,
             place_values=values,
         )
+
+
+def _alike(shown: Bools, places: Ints, picks: Ints) -> Iterator[_Alike]:
+    sizes = shown.sum(axis=1)
+    for size, picked in sorted({*zip(sizes.tolist(), picks.tolist(), strict=True)}):
+        all_rows = np.flatnonzero((sizes == size) & (picks == picked))
+        for rows in np.array_split(all_rows, 1 + len(all_rows) * size * size // _CELLS):
+            models = np.nonzero(shown[rows])[1].reshape(len(rows), size)
+            yield _Alike(rows, models, np.take_along_axis(places[rows], models, axis=1), picked)
 
 
 def _fit(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...]) -> tuple[Fitted | None, str]:
@@ -197,11 +214,10 @@ def _positions_unknown(sets: _Sets) -> str:
     size = len(sets.place_values)
     chosen, left = np.zeros((len(sets.picked), size)), np.zeros((len(sets.picked), size))
     rows = np.arange(len(sets.picked))
-    shown = sets.shown[sets.pattern]
-    for column, places in enumerate(sets.own_places.T):
+    for column, places in enumerate(sets.places.T):
         picked = sets.picked[:, column] == 1
         chosen[rows[picked], places[picked]] = 1
-        other = shown[:, column] & ~picked
+        other = sets.shown[:, column] & ~picked
         left[rows[other], places[other]] = 1
     over = np.asarray(chosen.T @ left)
     np.fill_diagonal(over, 0)
@@ -211,21 +227,19 @@ def _positions_unknown(sets: _Sets) -> str:
 
 
 def _maximised(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, ...], places: int) -> Fitted | None:
+    """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
     of_models, of_places = contrasts(len(known)), contrasts(places)
-    width = of_models.shape[1]
-    size = width + of_places.shape[1]
-    design = _features(of_models, of_places, sets.places)
-    own = _features(of_models, of_places, sets.own_places)
-    reached = np.einsum("sk,skq->sq", sets.picked, own)
-    total = reached.sum(axis=0)
+    basis = block_diag(of_models, of_places)
+    width, size = of_models.shape[1], basis.shape[1]
+    moments = _Moments(sets, len(known), places)
+    picked = np.hstack([sets.picked, _of_places(sets.picked, sets.places, places)])
+    total = picked.sum(axis=0)
 
     def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
-        value, gradient, information = float(total @ at), total.copy(), np.zeros((size, size))
-        for part, log_sum, mean, spread in _parts(sets, design, at):
-            value -= float(sets.counts[part] @ log_sum)
-            gradient -= sets.counts[part] @ mean
-            information += spread
-        return value, gradient, information
+        effects = basis @ at
+        log_sums, expected, spread = moments.at(effects)
+        value = float(total @ effects) - float(sets.counts @ log_sums)
+        return value, (total - sets.counts @ expected) @ basis, basis.T @ spread @ basis
 
     start = np.zeros(size)
     if np.linalg.matrix_rank(evaluate(start)[2], hermitian=True) < size:
@@ -233,45 +247,92 @@ def _maximised(sets: _Sets, owners: npt.NDArray[np.object_], known: tuple[int, .
     at = maximum(evaluate, start)
     if at is None:
         return None
-    expected = np.zeros((len(sets.shown), size))
-    for part, _, mean, _ in _parts(sets, design, at):
-        expected[part] = mean
-    scores = reached - expected[sets.pattern]
+    _, expected, spread = moments.at(basis @ at)
     codes, _ = pd.factorize(owners)
-    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1).astype(float)
+    scores = picked - expected[sets.pattern]
+    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
     blocks = {"models": np.hstack([of_models, np.zeros((len(known), size - width))])}
     if places:
         blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])
-    return Fitted(at, evaluate(at)[2], sums, blocks, known, len(sets.picked))
+    met = np.stack([np.bincount(codes, weights=column) for column in sets.shown.T], axis=1).astype(float)
+    return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
 
 
-def _features(of_models: Floats, of_places: Floats, places: Ints) -> Floats:
-    """Rows × models × parameters."""
-    model_part = np.broadcast_to(of_models, (*places.shape, of_models.shape[1]))
-    if not of_places.shape[1]:
-        return np.asarray(model_part)
-    return np.concatenate([model_part, of_places[places]], axis=2)
+def _of_places(of_models: Floats, places: Ints, size: int) -> Floats:
+    """What stands at each model of each turn, by place: turns × places."""
+    by_place = np.zeros((len(of_models), size))
+    for place in range(size):
+        by_place[:, place] = (of_models * (places == place)).sum(axis=1)
+    return by_place
 
 
-def _parts(sets: _Sets, design: Floats, at: Floats) -> Iterator[tuple[Ints, Floats, Floats, Floats]]:
-    """Patterns with equally many picks: their indices, log normaliser, expected features, information."""
-    eta = np.where(sets.shown, design @ at, -np.inf)
-    k = design.shape[1]
-    for picks in np.unique(sets.picks):
-        members = np.array(list(combinations(range(k), int(picks))), dtype=np.int64)
-        inside = np.zeros((len(members), k))
-        inside[np.arange(len(members))[:, None], members] = 1
-        together = (inside[:, :, None] * inside[:, None, :]).reshape(len(members), k * k)
-        of_picks = np.flatnonzero(sets.picks == picks)
-        for part in np.array_split(of_picks, 1 + len(of_picks) * len(members) // _CELLS):
-            sums = eta[part][:, members].sum(axis=2)
-            top = sums.max(axis=1, keepdims=True)
-            weights = np.exp(sums - top)
-            whole = weights.sum(axis=1, keepdims=True)
-            shares = weights / whole
-            mean = np.einsum("uk,ukq->uq", shares @ inside, design[part])
-            both = (shares @ together).reshape(-1, k, k)
-            heavy = sets.counts[part]
-            spread = np.einsum("ukq,ukr->qr", design[part] * heavy[:, None, None], both @ design[part], optimize=True)
-            spread -= (mean * heavy[:, None]).T @ mean
-            yield part, (top + np.log(whole))[:, 0], mean, spread
+class _Moments:
+    """What is expected of each pattern at given effects of models and places, given how many replies are picked.
+
+    The chance of a set of picks is the product of its odds over the sum of such products, an elementary symmetric
+    function of the odds: all that is needed follows from those of the odds without one reply, and without two, which a
+    recursion gives in as many steps as replies (Chen & Liu 1997; Gail, Lubin & Rubinstein 1981).
+    """
+
+    def __init__(self, sets: _Sets, models: int, places: int) -> None:
+        self.sets, self.models, self.places = sets, models, places
+
+    def at(self, effects: Floats) -> tuple[Floats, Floats, Floats]:
+        """Per pattern the log normaliser and how often each model and place is picked; their covariance over all turns."""
+        size = self.models + self.places
+        log_sums = np.zeros(len(self.sets.counts))
+        expected = np.zeros((len(log_sums), size))
+        spread = np.zeros(size * size)
+        for alike in self.sets.alike:
+            columns = [alike.models]
+            if self.places:
+                columns.append(self.models + alike.places)
+            odds = sum(effects[column] for column in columns)
+            log_sums[alike.rows], chance, covariance = _inclusion(np.asarray(odds), alike.picks)
+            covariance *= self.sets.counts[alike.rows][:, None, None]
+            for column in columns:  # a place may hold several replies that are equal
+                np.add.at(expected, (alike.rows[:, None], column), chance)
+            for one, other in product(columns, columns):
+                flat = one[:, :, None] * size + other[:, None, :]
+                spread += np.bincount(flat.ravel(), weights=covariance.ravel(), minlength=size * size)
+        return log_sums, expected, spread.reshape(size, size)
+
+
+def _inclusion(odds: Floats, picks: int) -> tuple[Floats, Floats, Floats]:
+    """Of ``odds`` (rows × replies, logarithms): log normaliser, chance that each is picked, covariance of the picks.
+
+    Who is left out is as good as who is picked, so that the smaller number of both is counted.
+    """
+    size = odds.shape[1]
+    if 2 * picks > size:
+        log_sum, chance, covariance = _inclusion(-odds, size - picks)
+        return log_sum + odds.sum(axis=1), 1 - chance, covariance
+    # The largest product becomes 1: nothing underflows.
+    shift = np.sort(odds, axis=1)[:, size - picks :].mean(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # too long a step of Newton's, which will be halved
+        weights = np.exp(odds - shift).T
+        chance = weights * _without_each(weights, picks - 1)
+        whole = chance.sum(axis=0) / picks
+        chance /= whole
+        covariance = -chance[:, None] * chance[None, :]
+        covariance[range(size), range(size)] += chance
+        for i in range(size) if picks > 1 else ():
+            others = [j for j in range(size) if j != i]
+            covariance[i, others] += weights[i] * weights[others] * _without_each(weights[others], picks - 2) / whole
+        return picks * shift[:, 0] + np.log(whole), chance.T, np.moveaxis(covariance, 2, 0)
+
+
+def _without_each(weights: Floats, degree: int) -> Floats:
+    """Elementary symmetric function of ``degree`` of all ``weights`` (replies × rows) but one, for each.
+
+    From the polynomials of those before it and of those after it: only sums and products, which lose no digits.
+    """
+    size, rows = weights.shape
+    before, after = np.zeros((2, size, degree + 1, rows))
+    before[0, 0] = after[-1, 0] = 1
+    for k in range(1, size):
+        before[k] = before[k - 1]
+        before[k, 1:] += weights[k - 1] * before[k - 1, :-1]
+        after[-k - 1] = after[-k]
+        after[-k - 1, 1:] += weights[-k] * after[-k, :-1]
+    return np.asarray(np.einsum("kdr,kdr->kr", before, after[:, ::-1]))

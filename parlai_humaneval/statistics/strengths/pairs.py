@@ -173,7 +173,10 @@ def _maximised(
         blocks["positions"] = _wide(of_places, basis.shape[1], size)
     if ties:
         blocks["tie"] = _wide(np.ones((1, 1)), width, size)
-    return Fitted(at, evaluate(at)[2], sums, blocks, known, len(won))
+    met = np.zeros((len(sums), len(known)))
+    for side in (ones, twos):
+        np.add.at(met, (codes, side), 1)
+    return Fitted(at, evaluate(at)[2], sums, blocks, known, len(won), met)
 
 
 def _wide(block: Floats, start: int, size: int) -> Floats:

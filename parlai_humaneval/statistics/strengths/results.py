@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
 
+from parlai_humaneval.statistics.best_set import BestSet, best_set
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.result import Detail, Result
@@ -22,6 +23,9 @@ Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
 _STEPS, _SMALL = 60, 1e-9
 _LARGEST = 12.0
 """No finite data give such log-odds: the maximum lies at infinity."""
+
+
+BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
 
 
 class Strengths(BaseModel):
@@ -39,6 +43,8 @@ class Strengths(BaseModel):
         equal: are all strengths equal? (joint test)
         no_position_effect: are all positions equal? None where positions are not modelled.
         tie: how easily two models tie (Rao–Kupper's log ν); None for models without ties.
+        best: of three models or more, which leads and which cannot be told from it, with simultaneous intervals. None of
+            two, where the pair says it, and where a model may be the best whose strength cannot be estimated.
         notes: what could not be estimated, and why.
     """
 
@@ -50,6 +56,7 @@ class Strengths(BaseModel):
     equal: Result
     no_position_effect: Result | None = None
     tie: Result | None = None
+    best: BestSet | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -58,7 +65,8 @@ class Fitted:
     """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.
 
     ``names``: of all models; ``blocks``: name of a block → rows that turn the parameters into its effects (models that
-    could be estimated, positions, tie); ``known``: indices of the models in the block ``models``.
+    could be estimated, positions, tie); ``known``: indices of the models in the block ``models``. ``met``: clusters ×
+    known models, how often each cluster saw the model.
     """
 
     parameters: Floats
@@ -67,6 +75,7 @@ class Fitted:
     blocks: Mapping[str, Floats]
     known: tuple[int, ...]
     n: int
+    met: Floats
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ def why_unknown(over: Floats, model: int) -> str:
     if not wins and not losses:
         return "it was never compared with another model"
     if not wins:
-        return "it was never chosen over another model, so that its strength lies below any number"
+        return BELOW_ALL
     if not losses:
         return "no other model was ever chosen over it, so that its strength lies above any number"
     return "no chain of wins links it with the other models in both directions"
@@ -174,6 +183,7 @@ def strengths_of(
         equal=table.joint("all strengths are equal", rows),
         no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
+        best=_best(table, names) if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL} else None,
         notes=tuple(f"The strength of {names[i]} cannot be estimated: {unknown[i]}." for i in unknown),
     )
 
@@ -182,10 +192,23 @@ def nothing_known(
     names: Sequence[str], n: int, unknown: Mapping[int, str], why: str, words: Words, *, clusters: int
 ) -> Strengths:
     """Where no strength at all can be estimated."""
-    empty = Fitted(np.zeros(0), np.zeros((0, 0)), np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}, (), n)
+    nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
+    empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
     reasons = {i: unknown.get(i, why) for i in range(len(names))}
     found = strengths_of(empty, names, (), reasons, words)
     return found.model_copy(update={"notes": (f"No strength can be estimated: {why}.",)})
+
+
+def _best(table: _Inference, names: Sequence[str]) -> BestSet:
+    fit = table.fit
+    estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
+    met, known = np.zeros_like(influence), list(fit.known)
+    rows = fit.blocks["models"]
+    estimates[known] = rows @ fit.parameters
+    influence[:, known] = fit.cluster_scores @ table.independent @ rows.T
+    met[:, known] = fit.met
+    words = table.words
+    return best_set(estimates, influence, met, models=names, n=fit.n, level=words.level, cluster=words.cluster)
 
 
 def _with_chance(result: Result) -> Result:

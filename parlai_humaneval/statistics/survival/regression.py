@@ -7,7 +7,6 @@ baseline Λ is held from falling.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +26,8 @@ SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
 METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
 CONSTANT = "it is the same in all observations: its effect cannot be estimated"
 SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
+_PREDICTORS = (-36.0, 3.6)
+"""Beyond these the chance to be spotted is 0 or 1 to the last digit."""
 _TOO_FAR = 25.0
 """A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
 
@@ -141,26 +142,34 @@ def _with(
 
 
 def _fit(block: Ints, y: Floats, x: Floats) -> Likelihood:
-    """Binomial GLM on the distinct rows, which are few where covariates are answers."""
-    from statsmodels.genmod import families
-    from statsmodels.genmod.generalized_linear_model import GLM
-
+    """Binomial model on the distinct rows, which are few where covariates are answers."""
     design = np.column_stack([x, np.eye(int(block.max()) + 1)[block]])
     frame: pd.DataFrame = pd.DataFrame(design)
     which = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy(dtype=np.int64)
     rows = design[np.unique(which, return_index=True)[1]]
-    found = np.bincount(which, weights=y, minlength=len(rows))
-    total = np.bincount(which, minlength=len(rows))
-    family = families.Binomial(link=families.links.CLogLog())
-    # Here, as importing statsmodels has all its warnings shown, also where the caller ignores them.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of separation, which is told in words
-        fitted = GLM(np.column_stack([found, total - found]), rows, family=family).fit(maxiter=100, tol=1e-12)
-    beta = np.asarray(fitted.params, dtype=float)
+    found, total = (np.bincount(which, weights=w, minlength=len(rows)).astype(float) for w in (y, np.ones(len(y))))
+    beta, inverse = _reweighted(rows, found, total)
     scores, curvature = _derivatives(design @ beta, y)
-    inverse = np.asarray(fitted.normalized_cov_params, dtype=float)
     observed = np.linalg.pinv(design.T @ (curvature[:, None] * design), hermitian=True)
     return Likelihood(beta, inverse, observed, scores, design, np.ones(len(y), dtype=bool))
+
+
+def _reweighted(rows: Floats, found: Floats, total: Floats) -> tuple[Floats, Floats]:
+    """Coefficients and inverse expected information, by iteratively reweighted least squares (Nelder & Wedderburn 1972).
+
+    Where covariates separate who was spotted, the steps go on until no chance changes.
+    """
+    predictor = np.log(-np.log1p(-(found / total + 0.5) / 2))
+    for _ in range(_MOST_STEPS):
+        hazard = np.exp(predictor)
+        root = np.sqrt(total * hazard**2 / np.expm1(hazard))
+        scores = found * hazard / np.expm1(hazard) - (total - found) * hazard
+        solver = np.linalg.pinv(root[:, None] * rows)
+        beta = solver @ (root * predictor + scores / root)
+        before, predictor = predictor, np.clip(rows @ beta, *_PREDICTORS)
+        if np.abs(predictor - before).max() < 1e-10:
+            break
+    return beta, np.asarray(solver @ solver.T, dtype=float)
 
 
 def _derivatives(predictor: Floats, y: Floats) -> tuple[Floats, Floats]:

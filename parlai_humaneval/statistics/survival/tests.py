@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtrc, ndtri
 
+from parlai_humaneval.statistics.crossed import ABOUT, crossed_mean
 from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.survival.curve import Floats, Ints, isotonic_shares, seen_by_length
@@ -226,11 +227,13 @@ def clustered_score_test(
     name: str = "survival",
     level: float = 0.95,
     cluster: str = "worker",
+    dialogues: npt.ArrayLike | None = None,
 ) -> Result:
     """The score test with a variance over clusters: CR1, Student's t with clusters − 1 degrees of freedom.
 
     The score of a judgement is centred on its length, as the survival there is estimated from the same data; the sums
     of each cluster give the variance. ``estimate`` as in :func:`survival_score_test`. None of it below three clusters.
+    ``dialogues`` of the judgements: where several workers judged the same, the test is by worker and dialogue.
 
     Assumes independent clusters.
 
@@ -240,19 +243,23 @@ def clustered_score_test(
     >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
     >>> group = ['ada'] * 9 + ['bob'] * 9
     >>> print(clustered_score_test(k, spotted, group, list('abcdef' * 3)))
-    survival: -1.198, 95% interval -1.684 to -0.711, statistic -6.330, p = .001, n = 18 [score test, CR1 t,
+    survival: -1.198, 95% interval -1.988 to -0.803, statistic -6.330, p = .031, n = 18 [score test, sign-flip test,
     clustered by worker]
     """
     scores = sun_scores(k, spotted, group)
     nothing = scores.why_nothing
     if nothing:
-        base = _chi_square(0.0, 0.0, scores, name, f"score test, CR1 t, clustered by {cluster}")
+        base = _chi_square(0.0, 0.0, scores, name, f"score test, sign-flip test, clustered by {cluster}")
         return base.but(statistic=None, level=level)
     names = np.asarray(clusters, dtype=object).ravel()
     if names.size != scores.score.size:
         raise ValueError(f"{names.size} clusters for {scores.score.size} observations: give one for each.")
     influence = scores.score * (scores.in_second - scores.shares[scores.block])
-    result = clustered_mean(influence, names, name=name, null=0.0, level=level, cluster=cluster)
+    if dialogues is None:
+        result = clustered_mean(influence, names, name=name, null=0.0, level=level, cluster=cluster)
+    else:
+        result = crossed_mean(influence, names, dialogues, name=name, null=0.0, level=level)
+    kept = (f"n_{cluster}s", "n_dialogues", ABOUT, "p_by_worker")
     scale = scores.score.size / scores.v  # from the mean influence U/n to the one-step log hazard ratio U/V
     return result.but(
         estimate=scores.u / scores.v,
@@ -261,7 +268,11 @@ def clustered_score_test(
         method=f"score test, {result.method}",
         assumptions=(*result.assumptions, PROPORTIONAL),
         source=f"Finkelstein 1986; {result.source}",
-        details={"n_" + f"{cluster}s": result.details[f"n_{cluster}s"], "U": scores.u, "V": scores.v},
+        details={
+            **{name: result.details[name] for name in kept if name in result.details},
+            "U": scores.u,
+            "V": scores.v,
+        },
     )
 
 

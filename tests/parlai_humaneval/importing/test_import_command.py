@@ -362,3 +362,51 @@ def test_the_command_is_there_and_teaches():
     shown = CliRunner().invoke(main, ["import", "--help"]).output
     assert "Examples:" in shown
     assert "--rename rater=worker_id" in shown
+
+
+REPEATED = [VOTES[0], "i1,A1VOTERNUMBER1,adam,zoe,d2,d1,adam,9", *VOTES[1:]]
+"""The first worker judged the first pair a second time, with the sides swapped, and changed their mind."""
+
+
+def test_answers_given_again_are_refused_and_the_option_is_named(command, tmp_path: Path):
+    """Nothing is written; who reads the error knows what to type."""
+    done = command("--from", "tables", write(tmp_path, REPEATED), "--table", "comparisons", *RENAMES)
+    assert done.exit_code == 1
+    assert "--repeats keep, first or last" in done.stderr
+    assert not command.out.exists()
+
+
+@pytest.mark.parametrize(("repeats", "winners"), [("keep", ["zoe", "adam"]), ("first", ["zoe"]), ("last", ["adam"])])
+def test_answers_given_again_count_as_asked(command, tmp_path: Path, repeats: str, winners: list[str]):
+    """All, numbered; the first; or the last. The count is told, also over two files."""
+    arguments = ("--table", "comparisons", *RENAMES, "--repeats", repeats)
+    done = command("--from", "tables", write(tmp_path, REPEATED), *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    (told,) = json.loads(done.stdout)["repeats"]
+    assert (told["answers"], told["more_rows"], told["left_out"]) == (1, 1, 0 if repeats == "keep" else 1)
+    read = read_tables(command.out)
+    worker = read.comparisons["worker_id"].iloc[0]
+    own = read.comparisons[(read.comparisons["worker_id"] == worker) & (read.comparisons["dialogue_a"] == "d2")]
+    assert own[own["dialogue_b"] == "d1"]["winner"].tolist() == winners
+    assert len(read.repeats) == (repeats == "keep")
+    parts = []
+    for number, rows in enumerate((REPEATED[:1], REPEATED[1:])):
+        (tmp_path / str(number)).mkdir()
+        parts.append(write(tmp_path / str(number), rows))
+    shown = command("--from", "tables", *parts, *arguments, "--force")
+    assert shown.exit_code == 0, shown.stderr
+    assert "1 answer was given again by the same worker" in shown.stdout
+    pd.testing.assert_frame_equal(read_tables(command.out).comparisons, read.comparisons)
+
+
+def test_a_saved_unit_given_twice_counts_as_asked(command, tmp_path: Path):
+    """ParlAI's own files: the same unit in two files is refused, or counts once."""
+    for number in (1, 2):
+        shutil.copy(SAMPLES / "model_chat.json", tmp_path / f"{number}.json")
+    refused = command("--from", "model_chat", tmp_path)
+    assert "--repeats keep, first or last" in refused.stderr
+    done = command("--from", "model_chat", tmp_path, "--repeats", "first", "--json")
+    assert done.exit_code == 0, done.stderr
+    alone = command("--from", "model_chat", tmp_path / "1.json", "--force", "--json")
+    assert json.loads(done.stdout)["rows"] == json.loads(alone.stdout)["rows"]
+    assert json.loads(done.stdout)["repeats"]

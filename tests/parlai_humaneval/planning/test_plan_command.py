@@ -70,6 +70,7 @@ def test_every_flag_counts() -> None:
         ("--dialogues-per-worker", "3", "n_workers", -1),
         ("--minutes", "20", "hours", 1),
         ("--onboarding", "20", "hours", 1),
+        ("--worker-inequality", "1", "n_turns", 1),
     ):
         changed = plan_json("--technique", "sata", "--gap", "0.1", flag, value)
         assert (changed[key] - base[key]) * sign > 0, flag
@@ -81,6 +82,8 @@ def test_every_flag_counts() -> None:
     held = ["--technique", "pw_dialog", "--gap", "0.1"]
     fewer = plan_json(*held, "--reuse", "10")["n_dialogues"]
     assert fewer < plan_json(*held)["n_dialogues"]
+    for flag, value in (("--dialogue-icc", "0.1"), ("--dialogue-sd", "0.7"), ("--dialogue-pay", "5")):
+        assert plan_json(*held, flag, value)["cost"] > plan_json(*held)["cost"], flag
     assert plan_json(*held, "--setting", "self_chat")["title"] == "PW-Dialog (self-chat)"
 
 
@@ -150,7 +153,14 @@ def test_plan_in_a_file(tmp_path: Path) -> None:
         ("--technique sata --shares a,b", "54,53,48,35"),
         ("--technique telepathy --gap 0.1", "pw_turn"),
         ("--technique sata --gap 0.1 --baseline 0.3", "--baseline is for single_model, not for sata"),
-        ("--technique pw_turn --gap 0.1 --reuse 3", "--reuse is for pw_dialog and self_chat, not for pw_turn"),
+        (
+            "--technique pw_turn --gap 0.1 --reuse 3",
+            "--reuse is for pw_dialog, self_chat and spot_the_bot, not for pw_turn",
+        ),
+        (
+            "--technique pw_turn --gap 0.1 --dialogue-sd 0.7",
+            "--dialogue-sd is for pw_dialog, self_chat and spot_the_bot",
+        ),
         ("--technique pw_turn --gap 0.1 --curve power.gif", ".png"),
         ("--technique pw_turn --gap 0.1 --curve /nowhere/power.png", "cannot be written"),
         ("--technique pw_turn --gap 0.1 --out /nowhere/plan.json", "cannot be written"),

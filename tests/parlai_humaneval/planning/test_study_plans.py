@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning.assumptions import plannable
+from parlai_humaneval.planning.assumptions import LEAST_DIALOGUES, plannable
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_words
-from parlai_humaneval.planning.designs import MIN_WORKERS, TOLERANCE, clustered_power, clustered_size
+from parlai_humaneval.planning.designs import (
+    JOINT_SPARE,
+    MIN_WORKERS,
+    SHORT,
+    SPARE_WORKERS,
+    TOLERANCE,
+    clustered_power,
+    clustered_size,
+)
 from parlai_humaneval.planning.inputs import PlanError, ask
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.statistics.crossed import FEW_DIALOGUES
 
 
 def plan(**question: Any) -> Plan:
@@ -92,7 +101,9 @@ def test_arithmetic_of_finished_dialogues() -> None:
     assert (chats.n_judgements, chats.n_dialogues) == (n, held.n_dialogues)
     assert chats.hours == pytest.approx(n / 60, abs=0.01)
     # no two dialogues are compared twice: N of each model make N² pairs, however often they may be reused
-    assert plan(technique="self_chat", exclusion=0, reuse=10_000).n_dialogues == 2 * math.ceil(math.sqrt(n))
+    often = plan(technique="self_chat", exclusion=0, reuse=10_000)
+    assert often.n_dialogues == 2 * math.ceil(math.sqrt(often.n_judgements))
+    assert often.n_judgements == plan(technique="self_chat", exclusion=0, reuse=40).n_judgements
 
 
 def test_arithmetic_of_direct_assessment() -> None:
@@ -103,6 +114,64 @@ def test_arithmetic_of_direct_assessment() -> None:
     assert found.n_workers == found.n_per_sample
     assert found.tests == 10
     assert found.alpha_per_test == pytest.approx(0.005)
+
+
+def test_unequal_workers_cost_more() -> None:
+    """Guards the effective number: m becomes m(1 + cv²), degrees of freedom and the floor are of effective workers."""
+    equal, unequal = plan(dialogues_per_worker=2), plan(dialogues_per_worker=2, worker_inequality=1.0)
+    assert unequal.design_effect == pytest.approx(1 + (12 * 2 - 1) * 0.05)
+    assert unequal.n_turns >= equal.n_turns * unequal.design_effect / equal.design_effect
+    assert unequal.effective_workers == pytest.approx(unequal.n_per_sample / 12 / 2)
+    assert plan(gap=0.9, worker_inequality=1.0).n_turns == 2 * plan(gap=0.9).n_turns
+    assert any("100 weigh like 50 equal ones" in note for note in unequal.notes)
+    alone = plan(technique="arena", worker_inequality=1.0)
+    assert alone.n_judgements == plan(technique="arena").n_judgements, (
+        "who gives one answer cannot give more than others"
+    )
+
+
+def test_dialogues_that_differ_cost_more() -> None:
+    """Guards the design effect of reused dialogues: both sides of PW-Dialog, one of Spot The Bot, of what is kept."""
+    pw = plan(technique="pw_dialog", dialogue_icc=0.1, exclusion=0)
+    assert pw.design_effect == pytest.approx(1 + 4 * 0.05 + 2 * 4 * 0.1)
+    spot = plan(technique="spot_the_bot", dialogue_icc=0.1, exclusion=0.5)
+    assert spot.design_effect == pytest.approx(1 + 19 * 0.05 + 2 * 0.1)
+    assert plan(technique="pw_turn", dialogue_icc=0.1).n_turns == plan().n_turns, "its dialogues have one rater"
+    (told,) = [note for note in plan(technique="pw_dialog").notes if "equally good" in note]
+    assert "the power would be 0.67" in told
+    lost = plan(technique="pw_dialog", dialogue_sd=0.7)
+    assert lost.n_judgements > plan(technique="pw_dialog").n_judgements
+    assert lost.power >= 0.795
+
+
+def test_the_best_reuse_is_the_cheapest() -> None:
+    """Guards the advice: no other number of judgements costs less; dear dialogues are used more, free ones once."""
+    for pay in (0.2, 1.0, 10.0):
+        found = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay)
+        best = found.best_reuse
+        assert best is not None
+        for reuse in range(1, 30):
+            other = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay, reuse=reuse)
+            assert other.cost >= 0.99 * best["cost"] or other.n_dialogues < 2 * LEAST_DIALOGUES
+        assert any("For the money" in note or "No other" in note for note in found.notes)
+    free = plan(technique="self_chat", dialogue_icc=0.08)
+    assert free.best_reuse is not None
+    assert free.best_reuse["reuse"] == 1
+    dear = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=10.0).best_reuse
+    assert dear is not None
+    assert dear["reuse"] > 10
+    assert plan(technique="pw_dialog").best_reuse is None, "of equal dialogues the fewest cost least"
+
+
+def test_few_dialogues_are_told() -> None:
+    """Guards the words for an answer that is about the dialogues at hand, by the report's own number; none is advised."""
+    assert LEAST_DIALOGUES == FEW_DIALOGUES
+    few = plan(technique="pw_dialog", gap=0.4, reuse=20, dialogue_icc=0.01)
+    assert any(
+        "dialogues of a model are judged again and again: the answer is about these" in note for note in few.notes
+    )
+    assert few.best_reuse is not None
+    assert few.best_reuse["reuse"] < 20
 
 
 def test_spot_the_bot_counts_ties() -> None:
@@ -153,7 +222,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
         assert f"{found.n_workers:,} workers" in found.headline
         assert len(found.sources) >= 2
         used = {name for name, value in found.inputs.items() if value is None}
-        assert used <= {"shares"}
+        assert used <= {"shares", "dialogue_sd"}
 
 
 SENSIBLE = {
@@ -179,7 +248,8 @@ def test_monotone(question: dict[str, Any]) -> None:
     assert costs(gap=question["gap"] * 1.1) <= own
     for other in ({"power": 0.9}, {"alpha": 0.01}, {"icc": question["icc"] * 1.2}, {"exclusion": 0.5}):
         more = costs(**other)
-        assert more[0] >= own[0]
+        # Of what checks leave, fewer share a dialogue the more they drop.
+        assert more[0] >= own[0] or "exclusion" in other
         assert more[1] >= own[1]
 
 
@@ -198,20 +268,21 @@ def test_smallest_size(question: dict[str, Any]) -> None:
     """Guards the search: one judgement fewer would break one of the rules that make the size."""
     filled = ask(**question).filled()
     found = layout(filled)
-    keep = {"per_worker": found.per_worker, "icc": question["icc"]}
-    n = clustered_size(found.design, found.alpha, 0.8, **keep)
+    keep = found.likeness
+    n = clustered_size(found.design, found.alpha, 0.8, keep)
     effect = 1 + (found.per_worker - 1) * question["icc"]
     floor = math.ceil(found.design.mean_size(found.alpha, 0.8) * effect - 1e-9)
+    spared = SPARE_WORKERS + (JOINT_SPARE * question["icc"] if found.design.df > 1 else 0)
     workers = MIN_WORKERS / found.design.groups(1, found.per_worker)
-    spare = round(2 / found.design.groups(1, found.per_worker))
+    spare = round(spared / found.design.groups(1, found.per_worker))
     fewer = n - 1 - spare
     assert n >= floor
     assert (
         n == floor
         or n == math.ceil(workers - 1e-9)
         or fewer < 1
-        or clustered_power(found.design, fewer, found.alpha, **keep) < 0.8 - TOLERANCE
-        or clustered_power(found.design, n - 1, found.alpha, **keep) < 0.8
+        or clustered_power(found.design, fewer, found.alpha, keep) < 0.8 - TOLERANCE
+        or clustered_power(found.design, n - 1, found.alpha, keep) < 0.8 - SHORT
     )
 
 
@@ -257,6 +328,11 @@ def test_comparison() -> None:
         ({"models": 0}, "from 2 to 20"),
         ({"icc": 1}, "all answers of a worker"),
         ({"icc": -0.1}, "at least 0"),
+        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "give one of them"),
+        ({"dialogue_sd": -1}, "log-odds"),
+        ({"worker_inequality": -1}, "coefficient of variation"),
+        ({"dialogues_per_worker": 0.5}, "a number from 1"),
+        ({"dialogue_pay": -1}, "dialogue-pay -1: expected dollars"),
         ({"power": 0.05}, "not above alpha"),
         ({"power": 1}, "power 1: expected"),
         ({"alpha": 0}, "alpha 0: expected"),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from parlai_humaneval.report.answers import verdict_of
 from parlai_humaneval.report.cells import cell_text
-from parlai_humaneval.report.deciding import ahead_of_all, apart_words, clearness, rough_guides
+from parlai_humaneval.report.deciding import (
+    ahead_of_all,
+    apart_words,
+    best_of_pairs,
+    clearness,
+    leader_words,
+    rough_guides,
+    told_leader,
+)
 from parlai_humaneval.report.section import PairLine, Summary
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.wording import hours_words
@@ -98,3 +106,46 @@ def test_small_numbers_in_words():
     assert cell_text(-0.0001, "points") == "0.0"
     assert cell_text(-0.001, "share") == "0 %"
     assert [hours_words(hours) for hours in (0.0, 0.001, 0.005, 1.25)] == ["0", "under 0.01", "0.01", "1.25"]
+
+
+def test_who_leads_and_who_may_be_as_good():
+    """Of three models by their pairs: alone, together with some, together with all; nothing of two."""
+    names = ["retrieval", "dull", "eliza"]
+    assert leader_words(best_of_pairs(names, AHEAD)) == "retrieval leads alone (family-wise 5 %)."
+    unsure = [line("retrieval", "dull", 0.1, 0.2), *AHEAD[::2]]
+    assert leader_words(best_of_pairs(names, unsure)) == (
+        "retrieval leads; dull cannot be told from it (family-wise 5 %)."
+    )
+    equal = [line(*pair, 0.1, 0.5) for pair in (names[:2], names[1:], names[::2])]
+    assert leader_words(best_of_pairs(names, equal)) == (
+        "retrieval leads, but no other model can be told from it (family-wise 5 %)."
+    )
+    assert leader_words(best_of_pairs(names[:2], AHEAD[1:2])) == ""
+    assert best_of_pairs(names, []) is None
+    circle = [line("a", "b", 0.1, 0.01), line("b", "c", 0.1, 0.01), line("c", "a", 0.1, 0.01)]
+    assert best_of_pairs(list("abc"), circle) is None
+
+
+def test_a_larger_share_does_not_lead_where_another_is_significantly_ahead():
+    """Of models by share the first is below another: the leader is the first that may be the best."""
+    pairs = [line("b", "a", 0.1, 0.01), line("b", "c", 0.3, 0.01), line("a", "c", 0.2, 0.3)]
+    best = best_of_pairs(["a", "b", "c", "d"], pairs)
+    assert (best.leader, best.together, best.told, best.untested) == ("b", ["b"], ["a", "c"], ["d"])
+
+
+def test_ahead_of_all_needs_to_have_met_all():
+    """A pair that only a model of all choices tells of, or that is missing, makes no winner over all others."""
+    apart = [one.model_copy(update={"met": False}) if one.second == "eliza" else one for one in AHEAD]
+    assert ahead_of_all(apart) is None
+    assert ahead_of_all(AHEAD[:2]) is None
+
+
+def test_the_verdict_is_told_who_leads_once():
+    """Words of the pairs stand in the verdict, unless it says the same already."""
+    unsure = [line("retrieval", "dull", 0.1, 0.2), *AHEAD[::2]]
+    told = told_leader(summary(unsure))
+    assert told.verdict == "sata retrieval leads; dull cannot be told from it (family-wise 5 %)."
+    assert told_leader(told).verdict == told.verdict
+    won = summary(AHEAD).model_copy(update={"verdict": "retrieval is ahead of both others."})
+    assert told_leader(won).verdict == won.verdict
+    assert told_leader(won).best.together == ["retrieval"]

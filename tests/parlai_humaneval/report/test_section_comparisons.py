@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import METRICS, make_pair, make_pairs
@@ -132,7 +133,7 @@ def test_independent_and_clustered_answers_that_disagree(tmp_path):
 
 
 def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
-    """Many workers agree on three dialogues a model: the section warns that other dialogues might say otherwise."""
+    """Many workers agree on three dialogues a model: the headline counts the dialogues too, and the section says why."""
     frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=30, tie=0.0)
     frame["dialogue_a"] = [f"{model}{i % 3}" for i, model in enumerate(frame["model_a"])]
     frame["dialogue_b"] = [f"{model}{i // 3 % 3}" for i, model in enumerate(frame["model_b"])]
@@ -140,9 +141,13 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     frame["winner"] = ["a" if name in ("a0", "a1") else "b" for name in of_a]
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
-    assert pair["p_clustered"] < 0.05 < pair["p_dialogue"] == pair["p_dialogue_holm"]
-    assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"], "the interval says what its p says"
-    assert any("might come out differently" in remark for remark in section.remarks)
+    assert pair["p_worker"] == pair["p_worker_holm"] < 0.05 < pair["p_clustered"]
+    assert pair["ci_low"] < 0.5 < pair["ci_high"], "the interval says what its p says"
+    assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"]
+    assert any("significant of these very dialogues" in remark for remark in section.remarks)
+    assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
+    assert "they cannot be told apart" in section.headline
+    assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
 
 
 def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
@@ -413,3 +418,27 @@ def test_a_gap_that_proves_nothing_is_told_as_such():
     assert "(1 tie left out)" in summary.verdict
     assert "Fewer than 10 workers: take the interval as a rough guide." in summary.remarks
     assert not [figure for figure in section.figures() if "pw_dialog" in figure.title], "there is but one group"
+
+
+def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path):
+    """a wins most often, but met the weak ones only; b met mostly c, the next best: strengths lead, and it is said why."""
+    often = {("a", "x"): 0.75, ("a", "y"): 0.75, ("b", "c"): 0.6, ("x", "y"): 0.5}
+    seldom = {("b", "x"): 0.93, ("c", "x"): 0.9}
+    only = pd.concat([comparisons_frame(often, n=240), comparisons_frame(seldom, n=30, seed=1)])
+    section = build(exchange_tables(tmp_path, {"comparisons": only}), Options())
+    rates = {row.model: row.win_rate.estimate for row in section.models}
+    assert rates["a"] > rates["b"]
+    assert [row.model for row in section.models][:2] == ["b", "c"]
+    (answer,) = section.summary()
+    assert answer.best.leader == answer.models[0].model == "b"
+    assert "all others:" not in answer.verdict
+    assert "Won against those they met, not all others" in answer.verdict
+    (why,) = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
+    assert why.startswith("a won ")
+    assert "the former met weaker models" in why
+
+
+def test_all_others_is_said_where_all_met(exchanged):
+    """Three fruits, every two compared."""
+    section = build(exchanged, Options())
+    assert "Won against all others, of what was decided" in section.summary()[0].verdict

@@ -16,7 +16,7 @@ from make_records import START
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
 from parlai_humaneval.statistics.crowd_time import collection_time, time_to_difference, time_to_significance
-from parlai_humaneval.statistics.rater_time import answers_in_time
+from parlai_humaneval.statistics.rater_time import answers_in_time, left_open, spent_by_unit
 from parlai_humaneval.tables.columns import typed
 from parlai_humaneval.tables.from_records import Tables, tables
 
@@ -279,3 +279,60 @@ def test_dialogues_that_nobody_finished_have_no_time_to_significance():
     choices = [record.model_copy(update={"status": "partial"}) for record in make_choices({"a": 0.7, "b": 0.4})]
     ticks = [record.model_copy(update={"status": "partial"}) for record in tick_study([1, 1])]
     assert [one for one in answers_in_time(tables([*choices, *ticks])) if one.kind in ("turn", "ticks")] == []
+
+
+def test_a_page_that_was_left_open_is_no_work():
+    """One comparison of 10,000 minutes: means, hours and curves are those of the others, and it is told."""
+    frame = comparisons_frame({("a", "b"): 0.8}, n=80, tie=0.2)
+    usual = build(replace(tables([]), comparisons=typed("comparisons", frame)), Options())
+    seconds = frame["seconds"].astype(float)
+    others = seconds.drop(index=7)
+    open_tab = frame.assign(seconds=seconds.where(seconds.index != 7, 600_000.0))
+    given = replace(tables([]), comparisons=typed("comparisons", open_tab))
+    section = build(given, Options())
+    (spent,) = section.spent
+    assert (spent.n_cut, usual.spent[0].n_cut) == (1, 0)
+    assert spent["trimmed_mean_seconds"] == pytest.approx(others.mean())
+    assert spent.trimmed_hours == pytest.approx((others.sum() + others.median()) / 3600)
+    assert spent.hours == pytest.approx((others.sum() + 600_000) / 3600)
+    assert spent.median_seconds == pytest.approx(usual.spent[0].median_seconds, rel=0.1)
+    assert section.pairs[0].hours == pytest.approx(spent.trimmed_hours)
+    assert section.pairs[0].n_chunks == usual.pairs[0].n_chunks
+    assert section.headline.startswith(f"Raters spent {spent.trimmed_hours:.1f} hours, in the median")
+    assert any("1 of 80 comparisons took longer than an hour" in remark for remark in section.remarks)
+    assert not any("longer than an hour" in remark for remark in usual.remarks)
+    (row,) = spent_by_unit(given)
+    assert {name: row[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")} == {
+        name: spent[name] for name in ("n_cut", "trimmed_hours", "hours", "trimmed_mean_low", "mean_low")
+    }
+    (table,) = [table for table in section.data_tables() if table.key == "crowd_time_spent"]
+    keys = [column.key for column in table.columns]
+    assert keys.index("median_seconds") < keys.index("trimmed_hours") < keys.index("hours")
+    assert given.comparisons["seconds"].max() == 600_000
+
+
+def test_a_conversation_that_was_left_open_takes_the_time_of_its_turns():
+    """Its turns were timed one by one; without them it counts as the median."""
+    records = [make_choices({"a": 0.7, "b": 0.4}, workers=4, turns=4, seed=i)[i] for i in range(4)]
+    given = tables(records)
+    dialogues = given.dialogues.assign(seconds=[60.0, 70.0, 80.0, 500_000.0])
+    answers = next(one for one in answers_in_time(replace(given, dialogues=dialogues)) if one.kind == "turn")
+    own = answers.seconds[answers.workers == dialogues["worker_id"].iloc[3]]
+    assert own.sum() == pytest.approx(
+        given.turns[given.turns["dialogue_id"] == dialogues["dialogue_id"].iloc[3]]
+        .drop_duplicates("turn")["seconds"]
+        .sum()
+    )
+    assert answers.seconds.max() < 3_600
+
+
+def test_which_pages_were_left_open():
+    """Beyond an hour and ten medians of their kind; the median of two is the lower one; an unknown time is no fault."""
+    assert left_open([20, 600_000]).tolist() == [False, True]
+    assert left_open([20, 30, 3_600]).tolist() == [False] * 3, "an hour is never cut"
+    assert left_open([600, 700, 5_900]).tolist() == [False] * 3, "nor are ten medians"
+    assert left_open([np.nan, 20, 30, 3_601]).tolist() == [False, False, False, True]
+    kinds = ["slow", "slow", "slow", "quick", "quick", "quick"]
+    assert left_open([4_000, 5_000, 6_000, 10, 12, 6_000], kinds).tolist() == [False] * 5 + [True]
+    assert left_open([]).tolist() == left_open([], []).tolist() == []
+    assert left_open([600_000]).tolist() == [False], "one alone has nothing to be told by"

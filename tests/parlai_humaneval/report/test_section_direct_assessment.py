@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -423,3 +424,19 @@ def test_the_highest_mean_is_the_best_only_if_it_differs():
     assert not any(pair.differs for pair in section.pairs)
     assert " has the highest mean as rated by " in section.headline
     assert ", but no pair of 3 can be told apart" in section.headline
+
+
+def test_a_dialogue_that_was_left_open_is_left_out_of_mean_times():
+    """As measured and trimmed stand in the JSON; the table shows the trimmed mean, and says what was cut."""
+    given = tables(make_assessment({"a": 70, "b": 50, "qc": 20}, workers=6))
+    models = given.ratings.drop_duplicates("dialogue_id").set_index("dialogue_id")["model"]
+    at = int((given.dialogues["dialogue_id"].map(models) == "a").to_numpy().argmax())
+    seconds = [600.0] * len(given.dialogues)
+    seconds[at] = 600_000.0
+    section = section_of(replace(given, dialogues=given.dialogues.assign(seconds=seconds)))
+    times = section.dialogues
+    assert (times.n_cut, times.trimmed_minutes, times.trimmed_minutes_passed) == (1, 10.0, 10.0)
+    assert times.minutes == pytest.approx((11 * 600 + 600_000) / 12 / 60)
+    (table,) = [table for table in section.data_tables() if table.key == "direct_assessment_workers"]
+    assert table.rows[0]["seconds"] == 600
+    assert "1 dialogue whose page was left open" in table.notes[0]

@@ -91,7 +91,16 @@ def test_numbers_are_those_of_the_rows(spotted, section):
         own = rows[(rows["model"] == row.model).to_numpy(dtype=bool)]
         seen = own["label"] == "bot"
         assert {int(k): share for k, share in row["survival"].items()} == pytest.approx(survival_curve(own["k"], seen))
-        assert row.win_rate.estimate == pytest.approx(row.wins / (row.wins + row.losses))
+        assert row.win_rate_pooled.estimate == pytest.approx(row.wins / (row.wins + row.losses))
+        met = {
+            pair.model_b if pair.model_a == row.model else pair.model_a: pair
+            for pair in section.pairs
+            if row.model in (pair.model_a, pair.model_b)
+        }
+        rates = [
+            pair.win_rate.estimate if pair.model_a == row.model else 1 - pair.win_rate.estimate for pair in met.values()
+        ]
+        assert row.win_rate.estimate == pytest.approx(np.mean(rates))
         assert row.wins + row.losses + row.ties == row.n == len(own)
         for point in row.curve.values():
             assert point.ci_low is None or point.ci_low <= point.estimate <= point.ci_high
@@ -305,7 +314,7 @@ def test_lengths_below_one_are_refused():
 def test_what_people_were_taken_for_says_how_many_judged(section):
     """An interval wider than its cases would have it: it is clustered."""
     (remark,) = [text for text in section.remarks if text.startswith("People were taken for bots")]
-    assert remark.endswith("clustered by 12 workers.")
+    assert remark.endswith("clustered by 12 workers and 10 dialogues.")
     alone = section_of([segment(n, ["human", "human"], ("human", "human")) for n in range(10)])
     assert "clustered by 5 workers" in alone.headline
 
@@ -443,3 +452,66 @@ def test_the_summary_is_the_rows(section):
         assert line.gap >= 0
     assert {summary.model_table, summary.pair_table} <= {table.key for table in section.data_tables()}
     assert summary.verdict == section.headline
+
+
+def lopsided():
+    """“a” meets “b” in 16 segments and wins 12; it meets “c” in 4 and wins 1; “c” and “b” only tie."""
+    met = [("b", 12, 4), ("c", 1, 3)]
+    outcomes = [(other, won) for other, wins, losses in met for won in [True] * wins + [False] * losses]
+    won = [
+        segment(i, ("human", "bot") if w else ("bot", "human"), ("a", other)) for i, (other, w) in enumerate(outcomes)
+    ]
+    return [*won, *(segment(100 + i, ("bot", "bot"), ("b", "c")) for i in range(3))]
+
+
+def test_win_rates_are_told_both_ways():
+    """The paper's is the mean over opponents, (12/16 + 1/4) / 2; pooled it is 13/20. An opponent of ties only is none."""
+    section = section_of(lopsided())
+    rows = {row["model"]: row for row in json.loads(section.model_dump_json())["models"]}
+    assert (rows["a"]["win_rate"], rows["a"]["win_rate_pooled"]) == (pytest.approx(0.5), pytest.approx(13 / 20))
+    for name in ("b", "c"):
+        assert rows[name]["win_rate"] == pytest.approx(rows[name]["win_rate_pooled"])
+    for row in rows.values():
+        for end in ("low", "high"):
+            assert row[f"ci_{end}"] is not None
+            assert row[f"win_rate_pooled_{end}"] is not None
+    (table,) = [table for table in section.data_tables() if table.key == "segments_models"]
+    labels = {column.key: column.label for column in table.columns}
+    assert (labels["win_rate"], labels["win_rate_pooled"]) == ("Win rate, mean over opponents", "Win rate, pooled")
+    assert "mean over" in table.notes[0]
+    assert section.headline.startswith("c wins 75 %")
+    assert "in the mean over the other bots (pooled 75 %" in section.headline
+    assert any("pooled" in method.text for method in section.methods() if method.name == "Win rate")
+
+
+def test_ties_only_have_no_rate_of_either_kind():
+    """Nothing is decided: no estimate, and p = 1."""
+    section = section_of([segment(i, ("bot", "bot")) for i in range(8)])
+    for row in section.models:
+        assert (row.win_rate.estimate, row.win_rate_pooled.estimate, row.win_rate.p_value) == (None, None, 1)
+
+
+def test_a_release_in_which_workers_annotated_twice(spotted, tmp_path):
+    """The second annotation of a segment is another answer of its worker about the same dialogue."""
+    again = spotted.segments[spotted.segments["worker_id"] == spotted.segments["worker_id"].iloc[0]]
+    more = len(again) // 2
+    rows = pd.concat([spotted.segments, again.assign(seconds=again["seconds"] + 9)])[MUST]
+    rows.to_csv(tmp_path / "segments.csv", index=False)
+    kept = build(read_tables(tmp_path, repeats="keep"), QUICK)
+    first = build(read_tables(tmp_path, repeats="first"), QUICK)
+    once = build(read_tables(folder_of(spotted, tmp_path)), QUICK)
+    assert numbers(first) == numbers(once)
+    assert kept.n_segments == once.n_segments + more
+    assert (kept.n_dialogues, kept.n_workers) == (once.n_dialogues, once.n_workers)
+    assert [row.agreement for row in kept.labels] == [row.agreement for row in once.labels], (
+        "nobody agrees with himself"
+    )
+    assert sum(pair.n for pair in kept.pairs) > sum(pair.n for pair in once.pairs)
+
+
+def folder_of(tables, path):
+    """The exchange columns of the segments, in a folder of their own."""
+    folder = path / "once"
+    folder.mkdir()
+    tables.segments[MUST].to_csv(folder / "segments.csv", index=False)
+    return folder

@@ -318,9 +318,11 @@ def test_several_pairs_of_a_question_have_one_answer():
     section = section_of(records)
     (answer,) = section.summary()
     assert {row["family"] for row in section.tests if row.test.of_pair} == {"sata, sata_user, preference"}
-    assert {line.family_tests for line in answer.pairs} == {4}
+    assert {row["family_tests"] for row in section.tests if row.test.of_pair} == {4}
+    assert {line.family_tests for line in answer.pairs} == {3}, "each pair once, by its strengths over all turns"
     rows = {row.model: row for row in section.ranking}
-    assert [line.model for line in answer.models] == [row.model for row in section.ranking] == ["a", "b", "c"]
+    assert [line.model for line in answer.models] == [row.model for row in section.pooled] == ["a", "b", "c"]
+    assert [row.model for row in section.ranking] == ["a", "b", "c"]
     assert rows["a"].n == sum(row.n for row in section.models if row.model == "a")
     assert rows["a"].selected == sum(row.selected for row in section.models if row.model == "a")
     assert "pairs of models differ after Holm's correction" in answer.verdict

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,13 +16,19 @@ from parlai_humaneval.statistics.design import (
     design_effect,
     detectable_gap,
     effective_number,
-    icc_for_planning,
     intraclass_correlation,
     observations_per_cluster,
     power_of_gaps,
 )
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.measures import Answers, paired_gaps, separate_gaps
+from parlai_humaneval.statistics.measures import (
+    Answers,
+    GapData,
+    paired_gaps,
+    planning_dialogue_icc,
+    planning_icc,
+    separate_gaps,
+)
 
 GROUPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=3, max_size=60)
 
@@ -229,12 +237,64 @@ def test_answers_of_a_worker_to_each_sample():
     assert (paired.judged_both, alike.levels, together.levels) == (1, True, False)
 
 
-@pytest.mark.parametrize("ratio", [0.4, 1.0, 1.25, 3.0])
-def test_icc_for_planning_undoes_the_design_effect(ratio):
-    """It gives the ratio back; without two answers a worker, or beyond ±1, there is none."""
-    assert design_effect(6, icc_for_planning(ratio, 6)) == pytest.approx(ratio)
-    assert icc_for_planning(ratio, 1) is None
-    assert icc_for_planning(5, 2) is None
+def leads(workers, each, spread, seed, *, reuse=None):
+    """±1 of workers who lean to a model, and (``reuse``) of dialogues that differ; a gap of two models."""
+    rng = np.random.default_rng(seed)
+    worker = np.repeat(np.arange(workers), each)
+    lean = rng.normal(0, spread, workers)[worker]
+    pair = np.arange(worker.size) if reuse is None else rng.permutation(worker.size) // reuse
+    lean = lean if reuse is None else lean + rng.normal(0, 1.0, worker.size)[pair]
+    values = np.where(rng.random(worker.size) < 1 / (1 + np.exp(-lean)), 1.0, -1.0)
+    return GapData("a", "b", values, worker.astype(object), pair.astype(object))
+
+
+@pytest.mark.parametrize("sizes", [np.full(60, 6), np.arange(1, 61) // 5 + 1])
+def test_planning_icc_is_on_the_scale_of_the_plan(sizes):
+    """The design effect of a plan with it is the variance of a clustered mean, over many studies; the interval covers."""
+    found = [leads(60, sizes, 0.8, seed) for seed in range(200)]
+    icc = [planning_icc(gap) for gap in found]
+    m = found[0].per_worker
+    assert m == pytest.approx((sizes**2).sum() / sizes.sum())
+    effect = np.var([gap.values.mean() for gap in found], ddof=1) * sizes.sum()
+    assert design_effect(m, np.mean([one.estimate for one in icc])) == pytest.approx(effect, rel=0.35)
+    true = np.mean([planning_icc(leads(3_000, 6, 0.8, 99)).estimate])
+    assert np.mean([one.ci_low <= true <= one.ci_high for one in icc]) > 0.88
+    assert found[0].effective_workers == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def test_planning_icc_of_one_answer_a_worker():
+    """Any ICC gives the same plan: there is none, and a note says why."""
+    found = planning_icc(leads(20, 1, 0.5, 0))
+    assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer a worker and sample",))
+
+
+def test_planning_icc_of_models_judged_alone_counts_both_samples():
+    """Levels of workers who judge both models cancel: below 0, by as much as the variance of the difference is less."""
+    rng = np.random.default_rng(3)
+    worker = np.tile(np.repeat(np.arange(300), 4), 2)
+    values = rng.normal(0, 1, 300)[worker] + rng.normal(0, 1, worker.size)
+    half = worker.size // 2
+    ((gap,), _) = separate_gaps(
+        [
+            Answers("a", values[:half], objects(worker[:half]), objects(worker[:half])),
+            Answers("b", values[half:], objects(worker[half:]), objects(worker[half:])),
+        ]
+    )
+    # Of the variance 2 a difference of means keeps 1, within workers: 1 + (4 − 1)·ICC = ½.
+    assert planning_icc(gap).estimate == pytest.approx(-0.5 / 3, abs=0.02)
+
+
+def test_dialogue_icc_of_leads():
+    """Found where several workers judge a dialogue, None where none is shared; half of it where dialogues come in pairs."""
+    shared = leads(400, 5, 0.0, 1, reuse=5)
+    found = planning_dialogue_icc(shared)
+    assert found.ci_low < 0.17 < found.ci_high  # of 0/1 answers with log-odds of SD 1: .174
+    assert (found.details["per_dialogue"], found.details["n_dialogues"]) == (5, 400)
+    pairs = planning_dialogue_icc(replace(shared, dialogues_b=shared.dialogues))
+    assert pairs.estimate == pytest.approx(found.estimate / 2)
+    crossed = planning_dialogue_icc(replace(shared, dialogues_b=np.roll(shared.dialogues, 2)))
+    assert crossed.estimate != pytest.approx(found.estimate / 2)
+    assert planning_dialogue_icc(leads(20, 3, 0.5, 0)) is None
 
 
 @pytest.mark.parametrize("df", [None, 5, 40])

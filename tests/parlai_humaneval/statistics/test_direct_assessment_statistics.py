@@ -76,11 +76,37 @@ def test_rank_sums_of_many_groups_are_those_of_scipy(x, y):
     found = rank_sums(values[order], np.array(first)[order], np.array(groups)[order], 3)
     for group, (a, b) in {0: (x, y), 2: (y, x)}.items():
         alike = len({*x, *y}) == 1
-        expected = 1.0 if alike else mannwhitneyu(a, b, alternative="less", method="asymptotic").pvalue
+        untied = len({*a, *b}) == len(a) + len(b) and max(len(a), len(b)) <= 20
+        method = "exact" if untied else "asymptotic"
+        expected = 1.0 if alike else mannwhitneyu(a, b, alternative="less", method=method).pvalue
         assert found.p_less[group] == pytest.approx(expected, abs=1e-12)
         assert found.u[group] == mannwhitneyu(a, b, method="asymptotic").statistic
         assert found.p_less[group] == pytest.approx(degraded_rated_lower(a, b).p, abs=1e-12)
     assert (found.n_first[1], found.n_second[1], found.p_less[1]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 20), (2, 3), (7, 5), (20, 20)])
+def test_small_untied_samples_are_exact(n, m):
+    """One sample and many groups of one size or another agree with scipy's exact p."""
+    shuffles = [np.random.default_rng(seed).permutation(n + m) for seed in range(8)]
+    groups = np.repeat(np.arange(8), n + m)
+    found = rank_sums(np.concatenate(shuffles), np.tile([True] * n + [False] * m, 8), groups, 8)
+    expected = [mannwhitneyu(x[:n], x[n:], alternative="less", method="exact").pvalue for x in shuffles]
+    assert found.p_less == pytest.approx(expected, abs=1e-12)
+    assert [rank_sum_test(x[:n], x[n:], "less").p_value for x in shuffles] == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_is_exact_and_what_is_not():
+    """1 of 20 orders puts three values below three others; a tie, or a 21st value, and p is an approximation."""
+    small = rank_sum_test([3, 1, 2], [4, 6, 5], "less")
+    assert (small.p_value, small.method.endswith("exact")) == (pytest.approx(1 / 20), True)
+    assert rank_sum_test([3, 1, 2], [4, 6, 5]).p_value == pytest.approx(1 / 10)
+    assert rank_sums([3, 1, 2, 4, 6, 5], [1, 1, 1, 0, 0, 0], [0] * 6, 1).p_less[0] == pytest.approx(1 / 20)
+    assert degraded_rated_lower([3, 1, 2], [4, 6, 5]) == (False, pytest.approx(1 / 20))
+    for x, y in (([3, 1, 2], [4, 6, 3]), (range(21), range(30, 33))):
+        found = rank_sum_test(x, y, "less")
+        assert "corrected for ties" in found.method
+        assert found.p_value == mannwhitneyu(x, y, alternative="less", method="asymptotic").pvalue
 
 
 @settings(max_examples=60, deadline=None)
@@ -133,7 +159,7 @@ def test_the_worker_check_leaves_reversed_criteria_out():
     assert (
         both["p"]
         == alone["p"]
-        == mannwhitneyu(range(10, 15), range(60, 65), alternative="less", method="asymptotic").pvalue
+        == pytest.approx(mannwhitneyu(range(10, 15), range(60, 65), alternative="less", method="exact").pvalue)
     )
 
 
@@ -204,7 +230,7 @@ def test_pairs_of_models_have_both_tests():
     gaps = score_gaps(data, ["a", "b", "c"])
     assert [(gap.model_a, gap.model_b) for gap in gaps] == [("a", "b"), ("a", "c"), ("b", "c")]
     means = data.groupby(["model", "dialogue_id"])["z"].mean()
-    expected = mannwhitneyu(means["a"], means["b"], alternative="greater", method="asymptotic").pvalue
+    expected = mannwhitneyu(means["a"], means["b"], alternative="greater", method="exact").pvalue
     assert gaps[0].a_higher.p_value == pytest.approx(expected)
     assert gaps[0].paper.p_value == pytest.approx(min(1, 2 * gaps[0].b_higher.p_value))
     assert gaps[0].difference.estimate == pytest.approx(means["a"].mean() - means["b"].mean())

@@ -349,3 +349,16 @@ def test_variance_with_lengths_apart():
     pooled = survival_score_test(k, spotted, group)
     assert pooled.details["V"] == pytest.approx(information * 8 * (3 / 8) * (5 / 8))
     assert pooled.details["U"] == result.details["U"]
+
+
+def test_dialogues_that_several_workers_judged_count():
+    """Bots that are told by which dialogue was shown: by worker they differ, by worker and dialogue they do not."""
+    rng = np.random.default_rng(12)
+    group, dialogue = np.tile([0, 1], 300), np.tile(np.arange(10), 60)
+    spotted = (rng.random(600) < np.where(np.isin(dialogue, (0, 2)), 0.1, 0.5)).astype(int)
+    seen, workers = (np.tile([2, 3, 5], 200), spotted, group), np.repeat(np.arange(60), 10)
+    alone = clustered_score_test(*seen, workers)
+    both = clustered_score_test(*seen, workers, dialogues=dialogue)
+    assert alone.p_value < 0.05 < both.p_value
+    assert both.details["p_by_worker"] == alone.p_value
+    assert clustered_score_test(*seen, workers, dialogues=np.arange(600)) == alone

@@ -1,0 +1,312 @@
+"""What a pilot's tables say for the plan of another study, so that nobody types numbers from one screen into another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+from parlai_humaneval.planning.assumptions import plannable
+from parlai_humaneval.planning.inputs import PlanError, PlanInputs
+from parlai_humaneval.planning.notes import times
+from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.techniques import Habits, recorded_as, technique
+
+if TYPE_CHECKING:
+    from parlai_humaneval.statistics.measures import GapData, Measure
+    from parlai_humaneval.statistics.result import Result
+    from parlai_humaneval.tables.columns import Tables
+
+Sizes = npt.NDArray[np.float64]
+_SOURCES: dict[str, tuple[str, ...]] = {
+    "choice": ("turns", "comparisons", "segments"),
+    "share": ("turns",),
+    "score": ("ratings",),
+}
+"""What a technique's judgements say → which measures are of them."""
+_MOST_ICC = 0.99
+_COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost", "best_reuse")
+
+
+class Pilot(BaseModel):
+    """One technique of a pilot; None where its tables do not say. Of several pairs of models numbers are medians.
+
+    Attributes:
+        technique, setting, metric, models, n_workers: what the pilot was.
+        n_judgements: of one pair.
+        icc, icc_low, icc_high: how alike judgements of one worker are, on the scale of the plan; can be negative.
+        dialogue_icc, dialogue_icc_low, dialogue_icc_high: the same of judgements that share a finished dialogue.
+        judgements_per_dialogue: that share one, Σn²/Σn.
+        effective_workers: (Σn)²/Σn² of a pair.
+        worker_inequality: coefficient of variation of a worker's number of judgements.
+        discordance: share of judgements that tell two models apart, where ties are possible.
+        baseline: share of good turns, of models that are rated one at a time.
+        turns: of a dialogue, that count.
+        dialogues_per_worker: held; of finished ones, judgements.
+        minutes: the median of a dialogue (of finished dialogues, of a judgement), which tabs that are left open do not move.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    technique: str
+    setting: str
+    metric: str
+    models: tuple[str, ...]
+    n_workers: int
+    n_judgements: float
+    icc: float | None = None
+    icc_low: float | None = None
+    icc_high: float | None = None
+    dialogue_icc: float | None = None
+    dialogue_icc_low: float | None = None
+    dialogue_icc_high: float | None = None
+    judgements_per_dialogue: float | None = None
+    effective_workers: float
+    worker_inequality: float
+    discordance: float | None = None
+    baseline: float | None = None
+    turns: int | None = None
+    dialogues_per_worker: float
+    minutes: float | None = None
+
+    def question(self) -> dict[str, Any]:
+        """What a plan takes from it: arguments of :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
+        taken = ("discordance", "baseline", "turns", "dialogues_per_worker", "worker_inequality", "minutes")
+        values = {
+            "technique": self.technique,
+            "setting": self.setting or None,
+            "models": len(self.models) if plannable()[self.technique].at_once else None,
+            **{name: getattr(self, name) for name in taken},
+            "icc": _counted_on(self.icc),
+            "dialogue_icc": _counted_on(self.dialogue_icc),
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def read_pilot(path: Path, technique: str | None = None, setting: str | None = None) -> Pilot:
+    """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`.
+
+    Raises:
+        PlanError: the tables cannot be read, or hold nothing to plan with.
+    """
+    from parlai_humaneval.tables.columns import TableError
+    from parlai_humaneval.tables.files import read_tables
+
+    if not path.exists():
+        raise PlanError(f"--pilot {path}: there is no such folder or table; export --out writes one")
+    try:
+        tables = read_tables(path)
+    except (TableError, OSError) as error:
+        raise PlanError(f"--pilot {path}: {error}") from error
+    return pilot_of(tables, technique, setting)
+
+
+def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None) -> Pilot:
+    """What ``tables`` say of ``name``; without it, of the only one that is there and can be planned.
+
+    Of several questions (or settings) the one whose workers are most alike. Tables that name no technique are taken to be
+    of the one that is asked for.
+
+    Raises:
+        PlanError: nothing of it is there; or, without ``name``, several techniques are, or none is named.
+    """
+    from parlai_humaneval.statistics.measures import measures_of
+
+    measures = measures_of(tables)
+    there = sorted({one.technique for one in measures if _planned(one, one.technique)})
+    if name is None and len(there) != 1:
+        found = f"the pilot holds {', '.join(there)}" if there else "the pilot names no technique that can be planned"
+        raise PlanError(f"{found}: say what to plan with --technique ({', '.join(there or plannable())})")
+    wanted = name or there[0]
+    recorded = recorded_as(wanted)
+    own = [
+        one
+        for one in measures
+        if one.technique in (recorded, "") and _planned(one, wanted) and setting in (None, one.setting or setting)
+    ]
+    if not own:
+        named = f"{wanted} {setting or ''}".strip()
+        raise PlanError(
+            f"the pilot holds no judgements of two models by {named} ({', '.join(there) or 'nothing'} is there); name what "
+            "it holds with --technique and --setting, or leave --pilot out"
+        )
+    pilots = [_pilot(tables, measure, wanted) for measure in own]
+    return max(pilots, key=lambda pilot: -1.0 if pilot.icc is None else pilot.icc)
+
+
+def _planned(measure: Measure, name: str) -> bool:
+    """Is it what a plan of that technique counts? Of direct assessment the standardised score is, the raw one is not."""
+    habits = plannable().get(name)
+    if habits is None or measure.source not in _SOURCES[habits.measures] or not measure.of_plan:
+        return False
+    return habits.measures != "score" or measure.unit == "z"
+
+
+def _pilot(tables: Tables, measure: Measure, name: str) -> Pilot:
+    from parlai_humaneval.statistics.measures import planning_dialogue_icc, planning_icc
+
+    habits, gaps = plannable()[name], measure.of_plan
+    by_worker = [planning_icc(gap) for gap in gaps]
+    by_dialogue = [] if habits.held else [found for gap in gaps if (found := planning_dialogue_icc(gap)) is not None]
+    models = tuple(sorted({model for gap in gaps for model in (gap.model_a, gap.model_b)}))
+    turns = max(1, round(_median([_mean_size(gap.dialogues) for gap in gaps]) or 1)) if habits.of_turns else None
+    samples = _samples(gaps, habits)
+    each = _median([float(sizes.mean()) for sizes in samples]) or 1.0
+    ties = habits.discordance < 1 and not (habits.chooses_among_all and technique(name).picks_one(measure.setting))
+    return Pilot(
+        technique=name,
+        setting=measure.setting if measure.setting in habits.settings else "",
+        metric=measure.metric,
+        models=models,
+        n_workers=len({worker for gap in gaps for worker in gap.workers}),
+        n_judgements=_median([gap.values.size for gap in gaps]) or 0.0,
+        **_ends("icc", by_worker),
+        **_ends("dialogue_icc", by_dialogue),
+        judgements_per_dialogue=_median([_number(one.details.get("per_dialogue")) for one in by_dialogue]),
+        effective_workers=_median([gap.effective_workers for gap in gaps]) or 0.0,
+        worker_inequality=_median([float(sizes.std() / sizes.mean()) for sizes in samples]) or 0.0,
+        discordance=_median([float((gap.values != 0).mean()) for gap in gaps]) if ties else None,
+        baseline=_share_of_good(tables, measure) if habits.measures == "share" else None,
+        turns=turns,
+        dialogues_per_worker=each * (len(models) + 1) if habits.degraded_model else max(1.0, each / (turns or 1)),
+        minutes=_minutes(tables, measure, habits),
+    )
+
+
+def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
+    """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
+    if habits.held:
+        return [gap.worker_sizes for gap in gaps]
+    workers = np.concatenate([gap.workers for gap in gaps])
+    return [np.unique(workers.astype(str), return_counts=True)[1].astype(float)]
+
+
+def _mean_size(groups: npt.NDArray[np.object_]) -> float:
+    return len(groups) / len(set(groups))
+
+
+def _ends(name: str, found: Sequence[Result]) -> dict[str, Any]:
+    parts = {name: "estimate", f"{name}_low": "ci_low", f"{name}_high": "ci_high"}
+    return {key: _median([getattr(one, part) for one in found]) for key, part in parts.items()}
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _counted_on(icc: float | None) -> float | None:
+    """No gain by workers who differ more than chance is counted on."""
+    from parlai_humaneval.statistics.measures import LEAST_ICC
+
+    return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)
+
+
+def _share_of_good(tables: Tables, measure: Measure) -> float | None:
+    """Of turns with single models, as a mean over models; None where all or none are good."""
+    from parlai_humaneval.tables.choices import choice_groups
+
+    own = (measure.technique, measure.setting, measure.metric)
+    shares = [
+        float(np.nanmean(group.turns.chosen, axis=0).mean())
+        for group in choice_groups(tables)
+        if group.kind == "single" and group.family == own
+    ]
+    share = _median(shares)
+    return share if share is not None and 0 < share < 1 else None
+
+
+def _minutes(tables: Tables, measure: Measure, habits: Habits) -> float | None:
+    """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed."""
+    if habits.held:
+        rows = tables.dialogues[(tables.dialogues["complete"] == 1).to_numpy(dtype=bool)]
+    else:
+        rows = tables.judgements[tables.judgements["status"].eq("complete").to_numpy(dtype=bool)]
+        rows = rows[rows["gold"].fillna(0).eq(0).to_numpy(dtype=bool)]
+        if not rows["seconds"].notna().any():
+            rows = getattr(tables, measure.source).drop_duplicates(["item_id", "worker_id"])
+    rows = rows[rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool)]
+    seconds = rows["seconds"].dropna()
+    return float(seconds.median()) / 60 if len(seconds) and seconds.median() > 0 else None
+
+
+def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str, Any]) -> Plan:
+    """The plan, with what it has from the pilot, what was typed instead, and what it takes at the upper end of the ICC.
+
+    ``inputs``: those of ``plan``; ``typed``: what was asked for beside the pilot.
+    """
+    upper = {
+        name: _counted_on(high)
+        for name, high in (("icc", pilot.icc_high), ("dialogue_icc", pilot.dialogue_icc_high))
+        if high is not None and name not in typed and not (name == "dialogue_icc" and "dialogue_sd" in typed)
+    }
+    dearer = plan_study(inputs.model_copy(update=upper)) if upper else None
+    compared = None if dearer is None else {**upper, **{name: getattr(dearer, name) for name in _COMPARED}}
+    notes = (*_pilot_notes(plan, pilot, typed), *_upper_notes(plan, compared), *plan.notes)
+    return plan.model_copy(update={"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": notes})
+
+
+_WORDS = {
+    "icc": "ICC of workers",
+    "dialogue_icc": "ICC of dialogues",
+    "discordance": "discordance",
+    "baseline": "baseline",
+    "turns": "turns a dialogue",
+    "dialogues_per_worker": "dialogues a worker",
+    "worker_inequality": "inequality of workers",
+    "minutes": "minutes",
+    "models": "models",
+}
+
+
+def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str]:
+    taken = pilot.question()
+    if "dialogue_sd" in typed:
+        taken.pop("dialogue_icc", None)
+    parts = [f"{words} {_value(pilot, name)}" for name, words in _WORDS.items() if name in taken and name not in typed]
+    who = f"{pilot.n_workers} workers, as good as {pilot.effective_workers:.0f} equal ones"
+    notes = [
+        f"From the pilot ({pilot.metric}, {pilot.n_judgements:.0f} judgements of a pair, {who}): {', '.join(parts)}."
+    ]
+    over = [
+        f"{_WORDS[name]} {typed[name]:g} (the pilot has {_value(pilot, name)})"
+        for name in _WORDS
+        if name in taken and name in typed
+    ]
+    if over:
+        notes.append(f"Typed, and taken instead of the pilot's: {', '.join(over)}.")
+    if pilot.icc is None and plan.per_worker > 1 and "icc" not in typed:
+        notes.append("The pilot does not say how alike answers of one worker are: the ICC is an assumption.")
+    if pilot.icc is not None and pilot.icc < 0 and "icc" not in typed:
+        notes.append(
+            f"The pilot's ICC, {pilot.icc:.3f}, is negative: {taken['icc']:g} is taken, no gain is counted on."
+        )
+    return notes
+
+
+def _value(pilot: Pilot, name: str) -> str:
+    value = pilot.question()[name]
+    low, high = getattr(pilot, f"{name}_low", None), getattr(pilot, f"{name}_high", None)
+    interval = f" ({low:.3f} to {high:.3f})" if low is not None and high is not None else ""
+    return f"{value:.3g}{interval}"
+
+
+def _upper_notes(plan: Plan, upper: Mapping[str, Any] | None) -> list[str]:
+    if upper is None:
+        return []
+    at = " and ".join(f"{_WORDS[name]} {upper[name]:.3g}" for name in ("icc", "dialogue_icc") if name in upper)
+    best = upper["best_reuse"]
+    reuse = f" Then it is best to judge a dialogue {times(best['reuse'])}." if best is not None else ""
+    return [
+        f"At the upper end of the pilot's interval ({at}) it takes {upper['n_judgements']:,} {plan.judgement}s, "
+        f"{upper['n_dialogues']:,} dialogues, {upper['n_workers']:,} workers, {upper['hours']:,.1f} hours and "
+        f"${upper['cost']:,.0f}: have that much in hand, or pilot with more workers.{reuse}"
+    ]

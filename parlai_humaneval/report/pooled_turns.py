@@ -1,0 +1,242 @@
+"""One ranking of models that were never all shown side by side: rows, words, and why it may differ from shares.
+
+A share of turns depends on who stood beside the model; strengths of one model of all choices do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from parlai_humaneval.report.deciding import apart_words, best_of_set, clearness, deciding_p, order_words
+from parlai_humaneval.report.rows import Row, ends, published
+from parlai_humaneval.report.section import Best, ModelLine, PairLine
+from parlai_humaneval.statistics.best_set import METHOD, BestSet
+from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.tables import Strengths, turn_strengths
+from parlai_humaneval.statistics.wording import counted, percent, percent_range
+from parlai_humaneval.tables.choices import ChoiceGroup, merged
+
+Floats = npt.NDArray[np.float64]
+AXIS = "chance of being chosen over the average model (Plackett–Luce)"
+ALWAYS = 0.9
+"""Models that are shown in at least this share of the turns of their group count as always shown."""
+NAMED = 8
+"""As many models are named in their order."""
+
+
+class PooledRow(Row):
+    """One question that was asked of models that were not all shown side by side."""
+
+    technique: str
+    setting: str
+    metric: str
+
+    @property
+    def family(self) -> Family:
+        """What is corrected for, and answered, together."""
+        return Family(self.technique, self.setting, self.metric)
+
+
+class PooledModel(PooledRow):
+    """A model in the one ranking. ``strength``: log-odds against the mean; ``chance``: the same, as the chance of being
+    chosen over a model of mean strength. The intervals of all models hold together. ``met``: with how many others it
+    was shown; ``n``: turns that showed it, ``share``: of these it was chosen in. ``may_be_best``: it cannot be told from
+    the best, family-wise; None where nothing could be tested."""
+
+    FROM = published(ends("strength", "strength"), ends("chance", "chance", "chance"), p_all_equal="equal.p_value")
+
+    rank: int
+    model: str
+    n: int
+    met: int
+    share: float
+    strength: Result
+    equal: Result
+    may_be_best: bool | None
+
+    @property
+    def chance(self) -> Result:
+        return _as_chance(self.strength)
+
+
+class PooledPair(PooledRow):
+    """Two models: the difference of their strengths with its own interval, and one that holds together with those of all
+    pairs. ``lead_a``: in how many more turns with only these two the first would be chosen, as a share. ``n``: turns that
+    showed both."""
+
+    FROM = published(
+        ends("test", "difference"),
+        ends("lead", "lead_a", "lead"),
+        simultaneous_low="together.ci_low",
+        simultaneous_high="together.ci_high",
+        p_value="test.details.p_independent",
+        p_clustered="test.p_value",
+        p_clustered_holm="test.p_decides",
+        p_step_down="together.p_holm",
+    )
+
+    model_a: str
+    model_b: str
+    n: int
+    test: Result
+    together: Result | None
+
+    @property
+    def lead(self) -> Result:
+        chance = _as_chance(self.test)
+        estimate, low, high = (
+            None if share is None else 2 * share - 1 for share in (chance.estimate, chance.ci_low, chance.ci_high)
+        )
+        return chance.but(estimate=estimate, ci_low=low, ci_high=high)
+
+    def line(self) -> PairLine:
+        """The pair in a summary, the stronger first."""
+        p = self.test.details.get("p_independent")
+        line = PairLine.of(self.model_a, self.model_b, self.lead, None if p is None else float(p), share=True)
+        return line.model_copy(update={"met": self.n > 0})
+
+
+def _as_chance(log_odds: Result) -> Result:
+    estimate, low, high = (
+        None if value is None else float(expit(value))
+        for value in (log_odds.estimate, log_odds.ci_low, log_odds.ci_high)
+    )
+    return log_odds.but(estimate=estimate, ci_low=low, ci_high=high)
+
+
+@dataclass(frozen=True)
+class PooledAnswer:
+    """The models, strongest first, and their pairs; ``beside``: mean strength of those that stood beside each."""
+
+    models: list[PooledModel]
+    pairs: list[PooledPair]
+    beside: dict[str, float]
+    n_turns: int
+    n_workers: int
+    set: BestSet
+    notes: tuple[str, ...]
+
+    @property
+    def family(self) -> Family:
+        return self.models[0].family
+
+    @property
+    def best(self) -> Best | None:
+        """Who leads, and who cannot be told from it."""
+        return best_of_set(self.set, f"Plackett–Luce strengths, {METHOD} by worker")
+
+    def lines(self) -> list[ModelLine]:
+        return [ModelLine.of(row.model, row.chance, "turns", share=True, n=row.n) for row in self.models]
+
+    def verdict(self, level: float) -> str:
+        """The order, how many pairs differ, and the clearest of them."""
+        names = [row.model for row in self.models]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        order = f"{', '.join(names[:NAMED])}{more}"
+        basis = f"one ranking over {counted(self.n_turns, 'turn')} of {counted(self.n_workers, 'worker')}"
+        told = f"Best first: {order} ({basis}, Plackett–Luce)"
+        lines = [pair.line() for pair in self.pairs if pair.line().differs is not None]
+        if not lines:
+            return f"{told}; whether they differ cannot be tested."
+        line = min(lines, key=clearness)
+        chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
+        interval = f"{percent(level)} interval {percent_range(chances[1], chances[2])}"
+        return (
+            f"{told}. {apart_words(lines, 'models')}; the clearest: beside {line.second} alone, {line.first} would "
+            f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
+            f"{deciding_p(line.p_clustered, line.p_decides)})."
+        )
+
+    def remarks(self) -> Iterator[str]:
+        """Why the order is not that of the shares, in one sentence; and what could not be estimated."""
+        swapped = [
+            (above, below)
+            for above, below in combinations([row for row in self.models if row.strength.estimate is not None], 2)
+            if above.share < below.share
+        ]
+        if swapped:
+            above, below = max(swapped, key=lambda two: two[1].share - two[0].share)
+            weaker = self.beside[below.model] < self.beside[above.model]
+            shares = f"{below.model} was chosen in {percent(below.share)} of its turns"
+            shares += f", {above.model} in {percent(above.share)}"
+            yield order_words(shares, above.model, "stood beside weaker models" if weaker else "")
+        yield from self.notes
+
+
+def pooled_answer(groups: Sequence[ChoiceGroup], level: float) -> PooledAnswer | None:
+    """The one ranking of a question's ``groups``; None where all models always stood side by side, and their shares say
+    it, where single replies were rated, or where a model may be the best whose strength is not finite."""
+    if groups[0].kind == "single" or not _incomplete(groups):
+        return None
+    whole = merged(groups)
+    strengths = turn_strengths(whole, level=level)
+    if strengths is None or strengths.best is None:
+        return None
+    return _answer(whole.family, whole.models, whole.turns.chosen, strengths, len(set(whole.turns.workers)))
+
+
+def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
+    shown = [~np.isnan(group.turns.chosen) for group in groups]
+    return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
+
+
+def _answer(
+    question: tuple[str, str, str], names: Sequence[str], chosen: Floats, strengths: Strengths, n_workers: int
+) -> PooledAnswer:
+    technique, setting, metric = question
+    where = {"technique": technique, "setting": setting, "metric": metric}
+    shown = (~np.isnan(chosen)).astype(float)
+    together = shown.T @ shown
+    best, family = strengths.best, Family(*question)
+    assert best is not None
+    known = [i for i, result in enumerate(strengths.models) if result.estimate is not None]
+    intervals = dict(zip(known, best.models, strict=False))
+    of_pairs = dict(zip(combinations(known, 2), best.pairs, strict=False))
+    order = sorted(range(len(names)), key=lambda i: (-_or_last(strengths.models[i].estimate), names[i]))
+    values = np.array([result.estimate or 0.0 for result in strengths.models])
+    others = together - np.diag(np.diag(together))
+    beside = others @ values / np.maximum(others.sum(axis=1), 1)
+    pairs = corrected(strengths.pairs, [family] * len(strengths.pairs))
+    return PooledAnswer(
+        models=[
+            PooledModel(
+                **where,
+                rank=rank,
+                model=names[i],
+                n=int(together[i, i]),
+                met=int((others[i] > 0).sum()),
+                share=float(np.nansum(chosen[:, i]) / together[i, i]) if together[i, i] else 0.0,
+                strength=intervals.get(i, strengths.models[i].but(ci_low=None, ci_high=None)),
+                equal=strengths.equal,
+                may_be_best=names[i] in best.together if i in known and best.pairs else None,
+            )
+            for rank, i in enumerate(order, start=1)
+        ],
+        pairs=[
+            PooledPair(
+                **where,
+                model_a=names[i],
+                model_b=names[j],
+                n=int(together[i, j]),
+                test=test,
+                together=of_pairs.get((i, j)),
+            )
+            for (i, j), test in zip(combinations(range(len(names)), 2), pairs, strict=True)
+        ],
+        beside=dict(zip(names, beside.tolist(), strict=True)),
+        n_turns=len(chosen),
+        n_workers=n_workers,
+        set=best,
+        notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in best.notes)),
+    )
+
+
+def _or_last(estimate: float | None) -> float:
+    return -np.inf if estimate is None else estimate

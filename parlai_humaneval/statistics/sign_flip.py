@@ -1,0 +1,243 @@
+"""The sign-flip test of cluster sums, and the interval of all hypotheses that it does not reject.
+
+Under a hypothesis each cluster (a worker) deviates from it by some sum, as likely to the one side as to the other: all
+assignments of signs to the sums are equally likely, however different the clusters are in size and however alike the
+answers within one are. The p-value is the share of assignments whose sum is at least as far from 0 as the observed one.
+Up to ``EXACT_CLUSTERS`` clusters all of them are tried. Beyond, their distribution is that of a saddlepoint
+approximation (Lugannani & Rice 1980), which needs no random draws, has no smallest p-value of its own, and counts half of
+what is exactly as far, as mid-p does: an exact count of sums that are whole numbers would lose power to no gain.
+
+An estimate whose clusters add ``parts`` to its error (they sum to 0) and have the ``weights`` (they sum to 1) deviates
+from a hypothesis h by parts + (estimate − h)·weights. Testing all h, and keeping those that are not rejected, gives the
+interval; so p is below .05 exactly where the 95 % interval leaves the hypothesis out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+Floats = npt.NDArray[np.float64]
+
+EXACT_CLUSTERS = 12
+"""Up to so many all assignments of signs are tried."""
+JOINT_DRAWS = 9_999
+SOURCE = "Canay, Romano & Shaikh 2017 (sign-flip test of cluster sums); Lugannani & Rice 1980 (its distribution)"
+_LARGE_CLUSTERS, _LARGE_SHARE = 8, 0.04
+"""Beside clusters of more than such a share of the variance no sum is nearly normal: of so many all signs are tried."""
+_NEWTON_STEPS, _SMALL = 50, 1e-12
+_CELLS_AT_ONCE = 4_000_000
+
+
+def sign_flip_p_value(deviations: npt.ArrayLike) -> float:
+    """Two-sided p-value that the clusters' ``deviations`` (one a cluster) are as likely up as down.
+
+    A small p says that so large a sum would be rare if every deviation could as well have the other sign. Assumes
+    independent clusters whose deviations are symmetric about 0, of whatever sizes. 1 where there is no deviation.
+
+    Source: Canay, Romano & Shaikh 2017; Lugannani & Rice 1980.
+
+    >>> sign_flip_p_value([0.5, 0.5, 0.5, 0.5, -0.5])
+    0.375
+    """
+    d = np.asarray(deviations, dtype=float)
+    return _p_value(np.abs(d), abs(float(d.sum())))
+
+
+def _p_value(sizes: Floats, reached: float) -> float:
+    """``sizes`` and ``reached``, the sum, both without signs."""
+    total = float(sizes.sum())
+    if reached <= _SMALL * total:
+        return 1.0
+    if len(sizes) <= EXACT_CLUSTERS:
+        return float((np.abs(all_signs(len(sizes)) @ sizes) >= reached - 1e-9 * total).mean())
+    flipping = sizes[sizes > _SMALL * total] / total
+    least = 2.0 ** (1 - len(flipping))
+    if reached >= total * (1 - _SMALL):
+        return least
+    return min(1.0, max(least, 2 * _tail(flipping, reached / total)))
+
+
+def _tail(sizes: Floats, reached: float) -> float:
+    """P(Σ ± sizes ≥ reached), with all signs of the few large clusters tried, and an approximation for the others."""
+    shares = sizes**2 / (sizes**2).sum()
+    large = np.zeros(len(sizes), dtype=bool)
+    large[shares.argsort()[-_LARGE_CLUSTERS:]] = True
+    large &= shares > _LARGE_SHARE
+    if not large.any():
+        return float(_saddlepoint(sizes, np.array([reached]))[0])
+    beyond = reached - all_signs(int(large.sum())) @ sizes[large]
+    beyond[np.abs(beyond) < 1e-9 * reached] = 0.0  # exactly as far, but for rounding: counts half
+    upper = _saddlepoint(sizes[~large], np.abs(beyond))
+    return float(np.where(beyond > 0, upper, 1 - upper).mean())
+
+
+def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
+    """P(Σ ± sizes ≥ each of ``reached``, none below 0) by the saddlepoint of K(t) = Σ log cosh(t·size)."""
+    total = float(sizes.sum())
+    possible = reached < total * (1 - _SMALL)
+    wanted = np.where(possible, reached, 0.0)
+    # Sums of clusters that are close to normal: where z is small, or there is nothing left to flip.
+    z = wanted / max(float(np.sqrt((sizes**2).sum())), 1e-300)
+    normal = ndtr(-z)
+    t = _saddles(sizes, wanted)
+    exponent = t[:, None] * sizes
+    cumulant = (exponent + np.log1p(np.exp(-2 * exponent)) - np.log(2)).sum(axis=1)
+    root = np.sqrt(np.maximum(2 * (t * wanted - cumulant), 0.0))
+    standardised = t * np.sqrt((sizes**2 * (1 - np.tanh(exponent) ** 2)).sum(axis=1))
+    usable = (root > 1e-3) & (standardised > 1e-9)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correction = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi) * (1 / standardised - 1 / root)
+    tails = np.where(usable, ndtr(-root) + np.where(usable, correction, 0.0), normal)
+    return np.asarray(np.where(possible, np.clip(tails, 0.0, 1.0), 0.0))
+
+
+def _saddles(sizes: Floats, reached: Floats) -> Floats:
+    """The t at which Σ size·tanh(t·size) is each of ``reached``, which are below Σ sizes."""
+    t = reached / max(float((sizes**2).sum()), 1e-300)
+    for _ in range(_NEWTON_STEPS):
+        tanh = np.tanh(t[:, None] * sizes)
+        spread = ((1 - tanh**2) * sizes**2).sum(axis=1)
+        step = (reached - tanh @ sizes) / np.maximum(spread, 1e-300)
+        # From below the root Newton's step may overshoot into where all is flat: it at most doubles t.
+        step = np.minimum(step, t)
+        t = t + step
+        if (np.abs(step) <= 1e-9 * t).all():
+            break
+    return t
+
+
+def all_signs(groups: int) -> Floats:
+    """Every assignment of signs to ``groups`` clusters: 2^groups × groups of −1 and 1."""
+    flips = (np.arange(2**groups)[:, None] >> np.arange(groups)) & 1
+    return np.asarray(1.0 - 2 * flips)
+
+
+def sign_flip_interval(
+    estimate: float, parts: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
+) -> tuple[float, float]:
+    """Ends of all hypotheses whose p-value is not below 1 − ``level``; infinite where no value can be excluded.
+
+    ``parts``: what each cluster adds to the error of the ``estimate``, summing to 0; ``weights``: its share of what the
+    estimate rests on, not negative and summing to 1. Few clusters, or one of more than half of the weight, can exclude
+    nothing.
+
+    The interval holds what is in keeping with the data. Assumes, at the true value, independent clusters whose
+    deviations are symmetric.
+
+    Source: Canay, Romano & Shaikh 2017, by inversion.
+
+    >>> low, high = sign_flip_interval(0.6, [0.02, -0.02, 0, 0.01, -0.01, 0.01, -0.01, 0], [0.125] * 8)
+    >>> round(low, 3), round(high, 3)
+    (0.52, 0.68)
+    """
+    psi, w = np.asarray(parts, dtype=float), np.asarray(weights, dtype=float)
+    if len(psi) <= EXACT_CLUSTERS:
+        return _exact_interval(estimate, psi, w, 1 - level)
+    # The observed sum of the deviations from a hypothesis that lies h above the estimate is −h.
+    return estimate - _reach(-psi, w, 1 - level), estimate + _reach(psi, w, 1 - level)
+
+
+def _exact_interval(estimate: float, parts: Floats, weights: Floats, alpha: float) -> tuple[float, float]:
+    """Each assignment of signs s is at least as far as the observed sum for the hypotheses between two ends.
+
+    With A = Σ s·parts and B = Σ s·weights, |A + hB| ≥ |h| (h counted from the estimate, downwards) holds between
+    −A/(1 + B) and A/(1 − B). A hypothesis is kept while the share of assignments that hold it is at least alpha.
+    """
+    signs = all_signs(len(parts))
+    a, b = signs @ parts, signs @ weights
+    # Where B is 1 or −1 all signs are equal, A is 0, and the assignment is as far as the observed sum for every h.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([-a / (1 + b), a / (1 - b)])
+    whole = np.abs(b) > 1 - 1e-12
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    low[whole], high[whole] = -np.inf, np.inf
+    kept = int(np.ceil(alpha * len(signs) - 1e-9))
+    return (
+        estimate - float(np.partition(high, -kept)[-kept]),
+        estimate - float(np.partition(low, kept - 1)[kept - 1]),
+    )
+
+
+def _reach(parts: Floats, weights: Floats, alpha: float) -> float:
+    """How far from the estimate hypotheses are still kept, upwards for positive ``weights``."""
+    error = float(np.sqrt((parts**2).sum()))
+    beyond = float(ndtri(alpha / 2))
+
+    def rejects(distance: float) -> float:
+        """Above 0 where the hypothesis is rejected; on the scale of z, on which it is nearly a line."""
+        return beyond - float(ndtri(_p_value(np.abs(parts - distance * weights), distance) / 2))
+
+    if _p_value(weights, 1.0) >= alpha:
+        return np.inf  # even a hypothesis without end is kept
+    return root_beyond(rejects, -beyond * error or 1.0)
+
+
+def root_beyond(rejects: Callable[[float], float], start: float) -> float:
+    """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``.
+
+    False position that halves the weight of an end that stays (Dowell & Jarratt 1971): for functions that are nearly a
+    line; infinite where it stays below 0.
+    """
+    low, high = 0.0, start
+    below, above = rejects(0.0), rejects(high)
+    while above < 0:
+        if high > 1e12 * start:
+            return np.inf
+        low, below, high = high, above, 2 * high
+        above = rejects(high)
+    if not np.isfinite(below):
+        low, below = 1e-9 * high, rejects(1e-9 * high)
+    for _ in range(80):
+        middle = high - above * (high - low) / (above - below) if above > below else (low + high) / 2
+        if not low < middle < high:
+            middle = (low + high) / 2
+        value = rejects(middle)
+        if value > 0:
+            high, above, below = middle, value, below / 2
+        else:
+            low, below, above = middle, value, above / 2
+        if high - low <= 1e-10 * high or abs(value) < 1e-8:
+            return middle
+    return high
+
+
+def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:
+    """p-value that several sums are all 0: do the clusters' vectors of deviations add up to a longer one than by chance?
+
+    ``deviations``: clusters × values. The statistic is Σ over values of (Σ over clusters)², under flips of the sign of
+    whole clusters: exact up to ``EXACT_CLUSTERS``, else from ``draws`` assignments of ``seed``. Of two models whose
+    deviations mirror each other it is :func:`sign_flip_p_value`.
+
+    A small p says that not all sums are 0, not which. Assumes independent clusters whose deviations are symmetric.
+
+    Source: Canay, Romano & Shaikh 2017.
+
+    >>> joint_sign_flip_p([[2, -1, -1], [1, 0, -1], [1, 1, -2], [2, -2, 0], [1, -1, 0]])
+    0.0625
+    """
+    d = np.asarray(deviations, dtype=float)
+    d = d[(d != 0).any(axis=1)]
+    # In one order whatever that of clusters and values was, so that the drawn signs give one answer.
+    d = d[:, np.lexsort(((d**2).sum(axis=0), d.sum(axis=0)))]
+    d = d[np.lexsort(d.T)]
+    sums = d.sum(axis=0)
+    reached = float(sums @ sums) * (1 - 1e-9)
+    if reached <= 0:
+        return 1.0
+    if np.linalg.matrix_rank(d) == 1:
+        return sign_flip_p_value(d[:, int(np.abs(sums).argmax())])
+    groups = len(d)
+    if groups <= EXACT_CLUSTERS:
+        return float((((all_signs(groups) @ d) ** 2).sum(axis=1) >= reached).mean())
+    rng, further, left = np.random.default_rng(seed), 0, draws
+    while left > 0:
+        size = min(left, max(1, _CELLS_AT_ONCE // groups))
+        bits = np.unpackbits(rng.integers(0, 256, (size, -(-groups // 8)), dtype=np.uint8), axis=1)[:, :groups]
+        signs = 1.0 - 2.0 * bits
+        further += int((((signs @ d) ** 2).sum(axis=1) >= reached).sum())
+        left -= size
+    return (further + 1) / (draws + 1)

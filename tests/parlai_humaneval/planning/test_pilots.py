@@ -1,0 +1,166 @@
+"""What a plan takes from the tables of a pilot, and what is typed instead."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from parlai_humaneval.cli import main
+from parlai_humaneval.planning.inputs import PlanError, ask
+from parlai_humaneval.planning.likeness import dialogue_icc
+from parlai_humaneval.planning.pilot import pilot_of
+from parlai_humaneval.planning.study_plan import plan_study
+from parlai_humaneval.tables.columns import Tables, from_rows, typed
+from parlai_humaneval.tables.example import example_tables
+from parlai_humaneval.tables.files import write_tables
+
+NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+
+
+def compared(
+    workers: int = 60, each: int = 10, reuse: int = 6, sd: float = 1.0, lean: float = 0.5, seed: int = 0
+) -> Tables:
+    """Finished dialogues of two models in pairs, of whose qualities and of whose judges' leanings the answers are made."""
+    rng = np.random.default_rng(seed)
+    sizes = np.where(np.arange(workers) % 3 == 0, 2 * each, each // 2)
+    worker = np.repeat(np.arange(workers), sizes)
+    n = len(worker)
+    a, b = (rng.permutation(np.arange(n) // reuse) for _ in range(2))
+    quality = rng.normal(0, sd, (2, n))
+    odds = rng.normal(0, lean, workers)[worker] + quality[0][a] - quality[1][b]
+    rows = pd.DataFrame(
+        {
+            "item_id": [f"i{i}" for i in range(n)],
+            "worker_id": [f"w{i}" for i in worker],
+            "metric": "preference",
+            "model_a": "x",
+            "model_b": "y",
+            "dialogue_a": [f"x{i}" for i in a],
+            "dialogue_b": [f"y{i}" for i in b],
+            "winner": np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "x", "y"),
+            "seconds": np.where(np.arange(n) == 0, 600_000.0, 45.0),
+            "technique": "pw_dialog",
+        }
+    )
+    return Tables(**{**NOTHING, "comparisons": typed("comparisons", rows)})
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner(mix_stderr=False).invoke(main, ["plan", *arguments])
+
+
+def test_all_of_a_pilot_is_read() -> None:
+    """Guards each number of a pilot against what its answers were made of; an open tab does not move the time."""
+    pilot = pilot_of(compared(workers=600))
+    assert (pilot.technique, pilot.models, pilot.metric, pilot.n_workers) == (
+        "pw_dialog",
+        ("x", "y"),
+        "preference",
+        600,
+    )
+    assert pilot.icc_low is not None
+    assert pilot.icc_high is not None
+    assert pilot.icc == pytest.approx(0.04, abs=0.02)
+    assert pilot.icc_low < pilot.icc < pilot.icc_high
+    assert pilot.dialogue_icc == pytest.approx(dialogue_icc(1.0), abs=0.02)
+    assert pilot.judgements_per_dialogue == pytest.approx(6)
+    assert pilot.dialogues_per_worker == pytest.approx(10)
+    sizes = np.where(np.arange(600) % 3 == 0, 20, 5)
+    assert pilot.worker_inequality == pytest.approx(sizes.std() / sizes.mean())
+    assert pilot.effective_workers == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
+    assert pilot.minutes == pytest.approx(0.75)
+    assert pilot.discordance is None, "a choice is asked for"
+
+
+def test_the_plan_is_the_one_that_typing_would_give(tmp_path: Path) -> None:
+    """Guards that nobody has to type: the same study as with every number of the pilot given by hand."""
+    write_tables(compared(), tmp_path)
+    result = call("--pilot", str(tmp_path), "--gap", "0.2", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    by_hand = plan_study(ask(gap=0.2, **pilot_of(compared()).question()))
+    assert (found["n_judgements"], found["cost"]) == (by_hand.n_judgements, by_hand.cost)
+    assert found["pilot"]["icc"] == found["inputs"]["icc"]
+    upper = found["at_upper_icc"]
+    assert upper["icc"] == found["pilot"]["icc_high"]
+    assert upper["n_judgements"] > found["n_judgements"]
+    text = call("--pilot", str(tmp_path / "comparisons.csv"), "--gap", "0.2").stdout.replace("\n  ", " ")
+    assert f"{upper['n_judgements']:,} comparisons" in text
+    assert "From the pilot (preference," in text
+
+
+def test_what_is_typed_wins(tmp_path: Path) -> None:
+    """Guards that a typed number is planned with, and told beside the pilot's; then nothing is said of an upper end."""
+    write_tables(compared(), tmp_path)
+    typed_in = ["--icc", "0.1", "--dialogue-sd", "0.3", "--dialogues-per-worker", "4"]
+    result = call("--pilot", str(tmp_path), "--gap", "0.2", "--json", *typed_in)
+    found = json.loads(result.stdout)
+    assert (found["inputs"]["icc"], found["inputs"]["dialogues_per_worker"]) == (0.1, 4)
+    assert found["inputs"]["dialogue_icc"] == pytest.approx(dialogue_icc(0.3))
+    assert found["at_upper_icc"] is None
+    (told,) = [note for note in found["notes"] if note.startswith("Typed")]
+    assert "ICC of workers 0.1 (the pilot has" in told
+    assert "dialogues a worker 4 (the pilot has 10)" in told
+
+
+@pytest.mark.parametrize("technique", ["sata", "single_model", "direct_assessment", "pw_dialog", "spot_the_bot"])
+def test_every_technique_of_a_pilot(technique: str) -> None:
+    """Guards what belongs to a technique alone: ties, a baseline, turns; and that a plan can be made of it."""
+    pilot = pilot_of(example_tables(), technique)
+    planned = plan_study(ask(gap=0.1, **pilot.question()))
+    assert planned.technique == technique
+    assert (pilot.discordance is not None) == (technique in ("sata", "spot_the_bot"))
+    assert (pilot.baseline is not None) == (technique == "single_model")
+    assert pilot.turns == (4 if technique in ("sata", "single_model") else None)
+    assert pilot.models == (("ada", "bob") if technique == "pw_dialog" else ("ada", "bob", "cyd"))
+    assert pilot.worker_inequality == pytest.approx(0, abs=1e-9)
+
+
+def test_spot_the_bot_is_planned_on_the_scale_of_leads() -> None:
+    """Guards the scale: the pilot's ICC is of which bot got the better label, ties among them, as the plan counts."""
+    tables = example_tables()
+    pilot = pilot_of(tables, "spot_the_bot")
+    assert pilot.metric == "better label"
+    assert pilot.n_judgements == 24
+    assert pilot.discordance == 0.5
+
+
+def test_pilots_that_say_too_little() -> None:
+    """Guards the errors: no such technique, several without a choice, none named."""
+    with pytest.raises(PlanError, match="say what to plan with --technique"):
+        pilot_of(example_tables())
+    with pytest.raises(PlanError, match="no judgements of two models by arena"):
+        pilot_of(example_tables(), "arena")
+    with pytest.raises(PlanError, match="names no technique"):
+        pilot_of(Tables(**NOTHING))
+    unnamed = compared()
+    unnamed = replace(unnamed, comparisons=unnamed.comparisons.assign(technique=None))
+    with pytest.raises(PlanError, match="names no technique"):
+        pilot_of(unnamed)
+    assert pilot_of(unnamed, "pw_dialog").technique == "pw_dialog"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--pilot", "nowhere"], "there is no such folder or table"),
+        (["--pilot", "nowhere", "--compare"], "leave --compare out"),
+    ],
+)
+def test_wrong_use_of_a_pilot(arguments: list[str], words: str) -> None:
+    """Guards exit code 2 with a sentence that says what to do."""
+    result = call("--gap", "0.1", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_an_icc_below_0_is_no_gain() -> None:
+    """Guards that workers who differ more than chance are not counted on."""
+    pilot = pilot_of(compared()).model_copy(update={"icc": -0.2, "dialogue_icc": -0.1})
+    assert (pilot.question()["icc"], pilot.question()["dialogue_icc"]) == (0.001, 0.001)

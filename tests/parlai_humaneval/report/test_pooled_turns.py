@@ -1,0 +1,157 @@
+"""Models that were not all shown side by side: one ranking of them, in every form of a report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from parlai_humaneval.report.draw.files import write_document
+from parlai_humaneval.report.draw.terminal import print_summary
+from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.turns import build
+from parlai_humaneval.tables.files import read_tables
+
+OPTIONS = Options(draws=20)
+
+
+def study(folder, quality, sets, *, dialogues=120, workers=30, turns=5, seed=0):
+    """Tables of picks of one reply a turn: ``quality`` of each model, and who is shown in each dialogue, in turn."""
+    rng, rows, names = np.random.default_rng(seed), [], list(quality)
+    for dialogue in range(dialogues):
+        shown = sets[dialogue % len(sets)]
+        for turn in range(1, turns + 1):
+            order = [names[i] for i in rng.permutation([names.index(name) for name in shown])]
+            liked = [quality[name] + rng.gumbel() for name in order]
+            rows += [
+                {
+                    "dialogue_id": f"d{dialogue}",
+                    "worker_id": f"w{dialogue % workers}",
+                    "technique": "sata",
+                    "setting": "soba",
+                    "metric": "preference",
+                    "turn": turn,
+                    "model": name,
+                    "position": place,
+                    "selected": int(like == max(liked)),
+                    "continued": int(like == max(liked)),
+                    "written": 0,
+                    "seconds": 5.0,
+                }
+                for place, (name, like) in enumerate(zip(order, liked, strict=True), start=1)
+            ]
+    folder.mkdir(exist_ok=True)
+    pd.DataFrame(rows).to_csv(folder / "turns.csv", index=False)
+    return read_tables(folder)
+
+
+SIX = dict(zip(["tie", "1", "human", "d", "e", "f"], [1.2, 0.7, 0.3, -0.2, -0.6, -1.2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
+    """Six models, three in each dialogue, every three of them."""
+    folder = tmp_path_factory.mktemp("six") / "tables"
+    return study(folder, SIX, list(combinations(SIX, 3)), dialogues=200)
+
+
+def test_six_models_three_a_dialogue_have_one_ranking(six):
+    """The true order comes back, over all turns, with simultaneous intervals; each pair is tested once."""
+    section = build(six, OPTIONS)
+    (answer,) = section.summary()
+    assert [row.model for row in section.pooled] == list(SIX)
+    assert [line.model for line in answer.models] == list(SIX)
+    assert answer.best.leader == "tie"
+    assert {row.met for row in section.pooled} == {5}
+    assert len(section.pooled_pairs) == len(answer.pairs) == 15
+    assert {line.family_tests for line in answer.pairs} == {15}
+    truth = np.array([*SIX.values()]) - np.mean([*SIX.values()])
+    for row, value in zip(section.pooled, truth, strict=True):
+        assert row["ci_low"] <= value <= row["ci_high"]
+    for row in section.pooled_pairs:
+        assert row["simultaneous_low"] < row["ci_low"] < row["ci_high"] < row["simultaneous_high"]
+        assert np.tanh(row["difference"] / 2) == pytest.approx(row["lead_a"])
+
+
+def test_every_form_names_who_leads(six, tmp_path):
+    """The same words on the screen and the page, the same names in JSON and CSV."""
+    document = make_document(six, OPTIONS)
+    page = tmp_path / "report.html"
+    write_document(document, page, six)
+    stream = StringIO()
+    print_summary(document, Console(file=stream, width=200, highlight=False))
+    (summary,) = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summaries"]
+    assert summary["best"]["leader"] == "tie"
+    assert {*summary["best"]["together"], *summary["best"]["told"]} == set(SIX)
+    assert "tie" in summary["verdict"]
+    assert summary["verdict"] in " ".join(stream.getvalue().split())
+    with (tmp_path / "report" / "leaders.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["leader"] == "tie"
+    assert row["together"] == ", ".join(summary["best"]["together"])
+    with (tmp_path / "report" / "turns_pooled.csv").open(encoding="utf-8", newline="") as file:
+        strengths = {row["model"]: row for row in csv.DictReader(file)}
+    for line in summary["models"]:
+        found = [float(strengths[line["model"]][name]) for name in ("chance", "chance_low", "chance_high")]
+        assert [line["estimate"], line["low"], line["high"]] == pytest.approx(found)
+
+
+def test_strengths_lead_where_shares_mislead(tmp_path):
+    """The best two meet each other and strong models, the third only weak ones: it has the larger share, not the lead."""
+    quality = {"a": 1.4, "b": 1.1, "c": 0.8, "d": 0.5, "x": -1.2, "y": -1.5}
+    sets = [("c", "x", "y"), ("c", "x", "y"), ("a", "b", "d"), ("a", "b", "d"), ("b", "d", "x"), ("a", "c", "d")]
+    section = build(study(tmp_path / "tables", quality, sets, dialogues=240), OPTIONS)
+    shares = {row.model: row.share for row in section.pooled}
+    assert shares["c"] > shares["a"]
+    (answer,) = section.summary()
+    assert answer.models[0].model == answer.best.leader == "a"
+    assert answer.verdict.startswith("Best first: a, b")
+    told = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
+    assert len(told) == 1
+    assert told[0].startswith("c was chosen in")
+    assert "the former stood beside weaker models" in told[0]
+
+
+def test_nobody_is_ahead_of_all_others_without_having_met_them(tmp_path):
+    """a meets b and c only: it may be told from d and e by strengths, but it has not won against them."""
+    quality = {"a": 2.5, "b": 0.2, "c": 0.1, "d": -0.4, "e": -0.5}
+    sets = [("a", "b", "c"), ("b", "d", "e"), ("c", "d", "e")]
+    data = study(tmp_path / "tables", quality, sets, dialogues=240)
+    section = build(data, OPTIONS)
+    assert {row.model: row.met for row in section.pooled} == {"a": 2, "b": 4, "c": 4, "d": 3, "e": 3}
+    verdict = make_document(data, OPTIONS).headline()
+    assert "a leads alone (family-wise 5 %)" in verdict
+    assert "all 4 others" not in verdict
+    assert {(line.first, line.second) for line in section.summary()[0].pairs if not line.met} == {
+        ("a", "d"),
+        ("a", "e"),
+    }
+
+
+def test_many_sets_of_models_are_one_group(tmp_path):
+    """Eight of twelve drawn for each dialogue: hardly a set comes twice, and the turns are told together."""
+    names = [f"m{number:02d}" for number in range(12)]
+    rng = np.random.default_rng(1)
+    sets = [tuple(rng.choice(names, 8, replace=False)) for _ in range(60)]
+    quality = dict(zip(names, np.linspace(1, -1, 12), strict=True))
+    section = build(study(tmp_path / "tables", quality, sets, dialogues=60, turns=3), OPTIONS)
+    assert {row.group for row in section.models} == {" – ".join(names)}
+    assert {row.n for row in section.models} != {180}
+    assert len(section.pooled) == 12
+    assert section.summary()[0].best.leader in names[:4]
+
+
+def test_models_that_always_stand_side_by_side_are_told_by_shares(tmp_path):
+    """No second analysis of what shares say; who leads is by the pairs."""
+    data = study(tmp_path / "tables", {"a": 1.0, "b": 0.2, "c": 0.1}, [("a", "b", "c")])
+    assert build(data, OPTIONS).pooled == []
+    (summary,) = make_document(data, OPTIONS).to_json()["summaries"]
+    assert summary["best"]["leader"] == "a"
+    assert summary["best"]["by"] == "Holm's correction over the pairs"

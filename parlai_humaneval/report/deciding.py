@@ -7,8 +7,12 @@ from collections.abc import Iterable, Sequence
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.statistics.best_set import BestSet
+from parlai_humaneval.statistics.clustered import FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
+from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS
+from parlai_humaneval.statistics.sign_flip import SOURCE as FLIP_SOURCE
 from parlai_humaneval.statistics.wording import counted, p_words
 
 SMALLEST = 0.0001
@@ -169,6 +173,19 @@ def pair_p(pair: PairLine) -> str:
         f"{p_words(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
         f"{p_words(pair.p_clustered)}{' without' if holm else ''})"
     )
+
+
+BY_WORKER = Method(
+    name="Intervals and tests by worker",
+    text="Answers of a worker are taken together. The test flips the signs of the workers' deviations from the hypothesis: "
+    "p is the share of all assignments of signs whose sum is at least as far from 0; so it holds its level also where a few "
+    f"workers gave most answers. Of up to {EXACT_CLUSTERS} workers all assignments are tried, of more their distribution is "
+    f"approximated (saddlepoint); of fewer than {FLIPPED_CLUSTERS} it is Student's t of the CR1 variance. The interval "
+    "holds the values that this test does not reject. Rates near 0 and 1 (below 20 %, above 80 %) are tested by a binomial "
+    "distribution of the number of independent answers that weigh as much. Intervals are cut where more is not possible.",
+    source=f"{FLIP_SOURCE}; {RATES_SOURCE}",
+)
+"""Said by each section whose intervals are by worker."""
 
 
 def reuse_methods(results: Iterable[Result]) -> list[Method]:

@@ -37,7 +37,7 @@ def percent_agreement(
     cluster: str,
     level: float = 0.95,
 ) -> Result:
-    """Share of answers that are the same, with a CR1 t interval; tested against nothing.
+    """Share of answers that are the same, with an interval; tested against nothing.
 
     1 is full agreement. Chance alone makes people agree, too: read it beside κ, which takes that out.
 
@@ -59,7 +59,7 @@ def percent_agreement(
 def pair_agreement(
     counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
 ) -> Result:
-    """Share of pairs of raters of the same item who said the same, with a CR1 t interval. ``counts`` as for κ.
+    """Share of pairs of raters of the same item who said the same, with an interval. ``counts`` as for κ.
 
     1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
 
@@ -95,7 +95,7 @@ def label_agreement(
         raters: of each item, how many rated it.
         clusters: of each item, the dialogue that it stems from.
         name: of the result.
-        level: coverage of the CR1 t interval.
+        level: coverage of the interval.
 
     Returns:
         an estimate that is tested against nothing; ``details`` hold ``both`` and ``either``, as numbers of pairs.

@@ -54,11 +54,10 @@ def pair_combo(
         won_dialogs: the same of comparisons of whole dialogues.
         turn_workers, dialog_workers: whose they are; one who gave both counts as one cluster.
 
-    The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its variance is CR1 of the workers' weighted
-    deviations from both win rates, which holds for workers who gave both, too; t has the smaller number of workers of
-    the two − 1 degrees of freedom. Tested against one half. p = 1 and no estimate where one of the two is empty.
+    The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its test is by the workers' weighted
+    deviations from both win rates against one half, which holds for workers who gave both, too. p = 1 and no estimate where one of the two is empty.
 
-    Assumes that workers are independent, and not too few.
+    Assumes that workers are independent.
 
     Source: Smith et al. 2022, §5 and Table 3.
 

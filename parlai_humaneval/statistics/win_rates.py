@@ -302,7 +302,7 @@ def effective_win_test(
     """Chance that a score of A is higher than one of B, equal ones counting half, clustered, tested against ½.
 
     The share of B that each score of A beats, and of A that beats each score of B, are what an observation adds to
-    the estimate; their sums by cluster give the CR1 variance, t with clusters − 1 degrees of freedom. A cluster may
+    the estimate; the signs of their sums by cluster are flipped. A cluster may
     hold scores of both. p = 1 with no scores of one of them, and no estimate. ``dialogues``, those of the scores of A and
     of B: where several workers judged the same, the test is by worker and dialogue.
 

@@ -130,7 +130,7 @@ class Agreement(Section):
         return [
             Method(
                 name="Agreement",
-                text="Share of pairs of raters of the same thing who said the same, with a CR1 t interval clustered by "
+                text="Share of pairs of raters of the same thing who said the same, with an interval clustered by "
                 "dialogue; of ratings, who gave the same number. Of turns reply by reply: chosen or not, and each tick.",
                 source="Liu et al. 2023, “Experiments”; Deriu et al. 2020, Table 3",
             ),

@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import (
+    BY_WORKER,
     about_dialogues,
     apart_words,
     best_of_set,
@@ -552,13 +553,7 @@ _METHODS = (
         "ties count half they are kept. Turns, verdicts and finished dialogues are not taken together.",
         source="Smith et al. 2022, §3.1.3 and §4.3",
     ),
-    Method(
-        name="Intervals and clustered p",
-        text="CR1 variance of each worker's sums, Student's t with workers − 1 degrees of freedom, against one half; "
-        "beside it a test that flips the signs of workers' deviations. By dialogue: two-way clustering, as each "
-        "dialogue of A and of B is compared several times.",
-        source="Cameron & Miller 2015; Canay, Romano & Shaikh 2017; Cameron, Gelbach & Miller 2011",
-    ),
+    BY_WORKER,
     Method(
         name="Binomial p",
         text="The paper's two-sided exact test of the decided comparisons; takes all as independent.",

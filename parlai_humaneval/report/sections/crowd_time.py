@@ -404,9 +404,9 @@ def _methods(section: CrowdTime) -> list[Method]:
             name="Rater time",
             text="From beginning to end of a dialogue or judgement; what has no end has no time. What took longer than an "
             "hour and ten times the median of its kind is taken for a page that was left open (an own rule; cut-offs: "
-            "Ratcliff 1993): it is left out of means, and counts as the median in hours. Means with CR1 intervals clustered "
-            "by worker.",
-            source="Cameron & Miller 2015; Ratcliff 1993",
+            "Ratcliff 1993): it is left out of means, and counts as the median in hours. Means with intervals by "
+            "worker.",
+            source="Ratcliff 1993",
         )
     ]
     if section.pairs:

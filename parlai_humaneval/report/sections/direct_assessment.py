@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import about_dialogues, holm_methods, pair_p, reuse_methods
+from parlai_humaneval.report.deciding import BY_WORKER, about_dialogues, holm_methods, pair_p, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
@@ -42,7 +42,6 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     Method,
 )
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.correlation import criteria_correlations, rater_pairs
 from parlai_humaneval.statistics.crossed import ABOUT_THESE, crossed_mean, is_by_both
@@ -899,12 +898,7 @@ _SCORES = (
         "ratings of a criterion; overall is the mean of the criteria. The degraded model is left out.",
         source=f"{PAPER}, §3.3",
     ),
-    Method(
-        name="Intervals",
-        text="Intervals and clustered p: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees of "
-        f"freedom; cut where more is not possible, and none from fewer than {MIN_CLUSTERS} workers.",
-        source="Cameron & Miller 2015",
-    ),
+    BY_WORKER,
 )
 _SIGNIFICANCE = Method(
     name="Significance",

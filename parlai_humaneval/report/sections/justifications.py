@@ -95,7 +95,7 @@ class Justifications(Section):
         return [
             Method(
                 name="Words a reason",
-                text="Words between blanks; means with CR1 intervals clustered by worker.",
+                text="Words between blanks; means with intervals clustered by worker.",
                 source="Smith et al. 2022, App. C.5 (Table 6)",
             ),
             Method(

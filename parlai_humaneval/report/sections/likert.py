@@ -443,9 +443,8 @@ def _remarks(section: Likert, left_out: int) -> list[str]:
 
 MEANS = Method(
     name="Mean ratings",
-    text="Means of the ratings at the end, as given, with CR1 intervals clustered by worker (Student's t with "
-    "workers − 1 degrees of freedom).",
-    source="Smith et al. 2022, §3.1.4; Cameron & Miller 2015",
+    text="Means of the ratings at the end, as given, with intervals by worker.",
+    source="Smith et al. 2022, §3.1.4",
 )
 OF_PAIRS = (
     Method(

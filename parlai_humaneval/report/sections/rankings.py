@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.deciding import apart_words, clusters_words, holm_methods, reuse_methods
+from parlai_humaneval.report.deciding import BY_WORKER, apart_words, clusters_words, holm_methods, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
@@ -263,11 +263,12 @@ _PAIRS = columns(
 )
 _TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)
 _METHODS = (
+    BY_WORKER,
     Method(
         name="Places",
-        text="Place 1 is the best. Of two replies the better place wins; ties are left out of win rates. Clustered: CR1 t "
-        "over workers. The binomial p takes all rankings as independent.",
-        source=f"{PAPER}, App. A; Cameron & Miller 2015",
+        text="Place 1 is the best. Of two replies the better place wins; ties are left out of win rates. The binomial "
+        "p takes all rankings as independent.",
+        source=f"{PAPER}, App. A",
     ),
     Method(
         name="Kendall's τ-b",

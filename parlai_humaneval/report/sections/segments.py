@@ -13,7 +13,14 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.protocol.records.judgement import HUMAN
-from parlai_humaneval.report.deciding import about_dialogues, clusters_words, holm_methods, reuse_methods, rough_guides
+from parlai_humaneval.report.deciding import (
+    BY_WORKER,
+    about_dialogues,
+    clusters_words,
+    holm_methods,
+    reuse_methods,
+    rough_guides,
+)
 from parlai_humaneval.report.plotted import p_matrix
 from parlai_humaneval.report.rows import (
     Columns,
@@ -1112,9 +1119,10 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
         "unsure > bot; ties are left out, and counted beside. A bot's win rate is the mean of these rates over its "
         "opponents, as in the paper (Table 1), each of them with the same weight; pooled, all its segments have the same "
         "weight, so that opponents whom it met more often count more. χ² of wins against losses is the paper's and takes "
-        f"all segments for independent; intervals ({section.level:.0%}) and clustered p are CR1 t over workers.",
+        f"all segments for independent; intervals ({section.level:.0%}) and clustered p are by worker.",
         source=f"{PAPER}, §3.2",
     )
+    yield BY_WORKER
     if section.resamples:
         yield Method(
             name="Ranks and clusters",
@@ -1133,8 +1141,8 @@ def _methods(section: SegmentsSection) -> Iterator[Method]:
     )
     yield Method(
         name="Comparison of survival",
-        text="Score test of equal hazards, which also holds where bots were shown at different lengths; with a CR1 "
-        f"variance over workers; Zhao & Sun's generalised log-rank test, the paper's (1,000 imputations, seed "
+        text="Score test of equal hazards, which also holds where bots were shown at different lengths; also by "
+        f"worker; Zhao & Sun's generalised log-rank test, the paper's (1,000 imputations, seed "
         f"{section.seed}), and Sun's permutation test beside it.",
         source=f"{PAPER}, §3.3; Finkelstein 1986; Zhao & Sun 2004; Sun 1996",
     )

@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.deciding import (
+    BY_WORKER,
     apart_words,
     clearness,
     deciding_p,
@@ -146,7 +147,7 @@ class ModelRow(OfGroup):
     """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good (or marked with a
     ``problem``: then all that is said of dialogues is of turns without it).
 
-    ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
+    ``ci_low``, ``ci_high``: clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
     ``wilson_…``: all turns taken as independent. ``win_rate_adjusted``: with all places counting alike, where the effect of
     the place outweighs a difference of models; then it is told first. ``rank``: by what is told, 1 best, equal ones share
     the better rank.
@@ -1393,11 +1394,11 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
     yield Method(
         name="Win rate",
         text="Turns in which the reply was chosen (a single reply: found good, or marked with a problem), of those in "
-        "which it was shown and the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with "
-        "workers − 1 degrees of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson "
-        "intervals, which take all turns as independent.",
-        source=f"{LIU}, “Metrics” and Table 6; Cameron & Miller 2015; Cameron, Gelbach & Miller 2008",
+        "which it was shown and the turn answered. Intervals: by worker. Beside them percentiles over resampled workers "
+        "(Boot), and Wald and Wilson intervals, which take all turns as independent.",
+        source=f"{LIU}, “Metrics” and Table 6; Cameron, Gelbach & Miller 2008",
     )
+    yield BY_WORKER
     if "one" in kinds:
         yield _test_method("one reply picked a turn", "two-sided binomial test of two models, Pearson's χ² of more")
     if "any" in kinds:
@@ -1451,7 +1452,7 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
         yield Method(
             name="PW combo",
             text="(1 · Lin over turns 2–6 + 5 · win rate of self-chats) / 6, ties left out of both. Interval and test "
-            "against one half: CR1 t of the workers' weighted deviations from both; one who gave both counts as one.",
+            "against one half: by the workers' weighted deviations from both; one who gave both counts as one.",
             source=PAIR_SOURCE,
         )
     if any(row.adjusted for row in section.tests):
@@ -1471,8 +1472,9 @@ def _test_method(what: str, tests: str) -> Method:
     return Method(
         name=f"Tests, {what}",
         text=f"As the paper, which takes all turns as independent: {tests}, then each pair. Clustered beside them: the "
-        "difference of the two selected rates turn by turn, CR1 t by worker; of all models Hotelling's T² by worker.",
-        source=f"{LIU}, “Sample Size for Different Evaluations”; Cameron & Miller 2015",
+        "difference of the two selected rates turn by turn, by worker; of all models the statistic of Cochran's Q under "
+        "flips of the signs of workers.",
+        source=f"{LIU}, “Sample Size for Different Evaluations”; Canay, Romano & Shaikh 2017",
     )
 
 

@@ -229,7 +229,7 @@ def clustered_score_test(
     cluster: str = "worker",
     dialogues: npt.ArrayLike | None = None,
 ) -> Result:
-    """The score test with a variance over clusters: CR1, Student's t with clusters − 1 degrees of freedom.
+    """The score test by clusters, the signs of whose parts of the score are flipped.
 
     The score of a judgement is centred on its length, as the survival there is estimated from the same data; the sums
     of each cluster give the variance. ``estimate`` as in :func:`survival_score_test`. None of it below three clusters.

@@ -130,6 +130,7 @@ from parlai_humaneval.statistics.strengths.tables import (
     pooled_turn_strengths,
     turn_strengths,
 )
+from parlai_humaneval.statistics.superiority import paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.survival.curve import survival_curve, survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import (
     LogRank,
@@ -308,6 +309,7 @@ __all__ = [
     "overall_score",
     "pair_agreement",
     "pair_combo",
+    "paired_superiority",
     "percent_agreement",
     "permutation_logrank_test",
     "pilot_of",
@@ -350,6 +352,7 @@ __all__ = [
     "standardise",
     "standardised",
     "success_rate",
+    "superiority_of_difference",
     "survival_curve",
     "survival_score_test",
     "survival_with_bands",

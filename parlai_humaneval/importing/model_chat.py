@@ -23,6 +23,7 @@ from parlai_humaneval.importing.chats import (
 from parlai_humaneval.importing.units import Plan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.importing.wordings import criterion_of
 from parlai_humaneval.protocol.asked.criteria import RANGES
+from parlai_humaneval.tables.problems import is_problem
 
 TECHNIQUE = "single_model"
 METRIC = "annotations"
@@ -93,6 +94,8 @@ def _reply(exchange: Exchange, model: str, choices: Sequence[str], seconds: floa
         "seconds": seconds,
         "ticks": ";".join(ticks),
         "tick_choices": ";".join(choices),
+        # ParlAI takes every bucket beside this one for a problem; some studies ask for what is good in its place.
+        "tick_problems": ";".join(name for name in choices if is_problem(name, otherwise=NONE in buckets)),
         "none_said": int(nothing and not ticks),
         "reason": buckets[OTHER] if isinstance(buckets.get(OTHER), str) else None,
     }

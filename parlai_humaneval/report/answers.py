@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report.deciding import ahead_of_all, winner_words
 from parlai_humaneval.report.section import ModelLine, PairLine, Summary
-from parlai_humaneval.report.views import Cell, CellKind, DataTable, IntervalFigure, IntervalPoint, TableColumn
+from parlai_humaneval.report.views import (
+    Cell,
+    CellKind,
+    DataTable,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    TableColumn,
+)
+from parlai_humaneval.statistics.superiority import SOURCE
 from parlai_humaneval.statistics.wording import counted, p_words
 
 NAMED = 3
@@ -14,6 +24,23 @@ NAMED = 3
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
 GAPS = "How far the first is ahead of the second"
+SUPERIORITY = "Probability of superiority across techniques"
+HOW_TO_READ = (
+    "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
+    "better; an interval (by worker, not corrected) without 50 %: they differ. About 56, 64 and 71 % are small, medium and "
+    "large differences.",
+    "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
+    "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
+    "picked, it lies nearer to 50 %.",
+)
+SUPERIORITY_METHOD = Method(
+    name="Probability of superiority",
+    text="How often the first of two models does better than the second in one judgement, ties counting half. Two replies, "
+    "verdicts, segments and dialogues: (wins + ½ ties) / n. Turns with picks: only the first chosen, plus ½ both or "
+    "neither. Models rated one at a time: over all pairs of a rating of each. Free-for-alls: more points in a dialogue. "
+    "Clustered by worker.",
+    source=SOURCE,
+)
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
     "comparisons": ("free_for_all", "turns"),
@@ -136,6 +163,7 @@ def pairs_table(answer: Summary) -> DataTable:
     shares = _shares(answer.pairs)
     kind: CellKind = "points" if shares else "number"
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
+    decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
     columns = (
         TableColumn(key="pair", label="Pair"),
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
@@ -143,7 +171,10 @@ def pairs_table(answer: Summary) -> DataTable:
         TableColumn(key="high", label="95 % to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
         TableColumn(key="p_clustered", label="p, by worker", kind="p"),
-        *([TableColumn(key="p_decides", label="Holm", kind="p")] if corrected else []),
+        *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
+        TableColumn(key="superiority", label="Superiority", kind="share"),
+        TableColumn(key="superiority_low", label="from, superiority", kind="share"),
+        TableColumn(key="superiority_high", label="to, superiority", kind="share"),
     )
     rows: list[dict[str, Cell]] = [
         {
@@ -154,12 +185,83 @@ def pairs_table(answer: Summary) -> DataTable:
             "p_paper": pair.p_paper,
             "p_clustered": pair.p_clustered,
             "p_decides": pair.p_decides,
+            "superiority": pair.superiority,
+            "superiority_low": pair.superiority_low,
+            "superiority_high": pair.superiority_high,
         }
         for pair in answer.pairs
     ]
-    families = list(dict.fromkeys((pair.family, pair.family_tests) for pair in answer.pairs if pair.family_tests > 1))
-    notes = tuple(f"Corrected (Holm): {counted(tests, 'test')}, {family}." for family, tests in families)
+    notes = tuple(_notes_of_pairs(answer.pairs))
     return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+
+
+def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
+    """How they were corrected, and of which the p by worker does not decide."""
+    for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
+        yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
+    papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
+    if papers:
+        yield f"The paper's p, as the larger, decides of {', '.join(papers)}."
+
+
+def superiority_table(answers: Sequence[Summary]) -> DataTable:
+    """A row for each two models that met in several answers, and a column for each of these; no rows otherwise.
+
+    Only where the answers are of several techniques or settings. The model named first is the one that is ahead in the
+    first answer that has the pair.
+    """
+    met: dict[frozenset[str], dict[int, PairLine]] = {}
+    for place, answer in enumerate(answers):
+        for pair in answer.pairs:
+            if pair.superiority is not None:
+                met.setdefault(frozenset((pair.first, pair.second)), {})[place] = pair
+    several = [lines for lines in met.values() if len({_parts(answers[place])[:2] for place in lines}) > 1]
+    places = sorted({place for lines in several for place in lines})
+    names = _short_names([answers[place] for place in places])
+    keys = dict(zip(places, _keys(names), strict=True))
+    labels = dict(zip(places, names, strict=True))
+    columns = [TableColumn(key="first", label="Model"), TableColumn(key="second", label="against")]
+    for place, key in keys.items():
+        columns += [
+            TableColumn(key=key, label=labels[place], kind="share"),
+            TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
+            TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
+        ]
+    return DataTable(
+        key="superiority",
+        title=SUPERIORITY,
+        columns=tuple(columns),
+        rows=tuple(_superiority_row(lines, keys) for lines in several),
+        notes=HOW_TO_READ,
+    )
+
+
+def _parts(answer: Summary) -> tuple[str, str, str, str]:
+    return answer.technique, answer.setting, answer.metric, answer.question
+
+
+def _short_names(answers: Sequence[Summary]) -> list[str]:
+    """“sata”; with setting, metric and question as far as they tell the answers apart."""
+    for size in range(1, 4):
+        names = [", ".join(filter(None, _parts(answer)[:size])) for answer in answers]
+        if len(set(names)) == len(names) and all(names):
+            return names
+    return [name_of(answer) for answer in answers]
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Names of columns in files, each once."""
+    plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
+    return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
+
+
+def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> dict[str, Cell]:
+    first = lines[min(lines)].first
+    row: dict[str, Cell] = {"first": first, "second": lines[min(lines)].second}
+    for place, line in lines.items():
+        names = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
+        row |= dict(zip(names, line.superiority_of(first), strict=True))
+    return row
 
 
 def _without_empty(table: DataTable) -> DataTable:
@@ -199,7 +301,7 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
 
 def _names_apart(answers: Sequence[Summary]) -> list[str]:
     """Of each answer only what not all have in common: “sata_user”; empty where there is but one."""
-    parts = [(answer.technique, answer.setting, answer.metric, answer.question) for answer in answers]
+    parts = list(map(_parts, answers))
     differing = [place for place, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     short = [", ".join(filter(None, (names[place] for place in differing[:3]))) for names in parts]
     return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]

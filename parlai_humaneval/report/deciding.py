@@ -160,6 +160,17 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
     return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
 
 
+def pair_p(pair: PairLine) -> str:
+    """The p that decides of a pair, and how it came about: whether it was corrected, and where it is not that by worker."""
+    if pair.decided_by == "clustered":
+        return deciding_p(pair.p_clustered, pair.p_decides)
+    holm = " after Holm's correction" if pair.family_tests > 1 else ""
+    return (
+        f"{p_words(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
+        f"{p_words(pair.p_clustered)}{' without' if holm else ''})"
+    )
+
+
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
     """How dialogues that several workers judged were allowed for; nothing where none was."""
     if not any(is_by_both(result) for result in results):

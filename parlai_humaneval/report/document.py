@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from parlai_humaneval.quality.exclusion import Exclusions
-from parlai_humaneval.report.answers import leading, verdict_of
+from parlai_humaneval.report.answers import SUPERIORITY_METHOD, leading, verdict_of
 from parlai_humaneval.report.deciding import told_leader
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.views import Method
@@ -330,7 +330,9 @@ class Document(BaseModel):
     def methods(self) -> list[Method]:
         """How the numbers of all sections were made, each once."""
         found = {method.name: method for section in self.sections.values() for method in section.methods()}
-        return list(found.values())
+        pairs = (pair for summary in self.summaries() for pair in summary.pairs)
+        effect = [SUPERIORITY_METHOD] if any(pair.superiority is not None for pair in pairs) else []
+        return [*found.values(), *effect]
 
     def to_json(self) -> dict[str, Any]:
         """What ``report --json`` prints: what people read first, then ``facts``, each section by its key, ``examples``."""

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from parlai_humaneval.report.deciding import apart_words, best_of_set, clearness, deciding_p, order_words
-from parlai_humaneval.report.rows import Row, ends, published
+from parlai_humaneval.report.deciding import apart_words, best_of_set, clearness, order_words, pair_p
+from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
 from parlai_humaneval.statistics.best_set import METHOD, BestSet
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.results import if_independent
 from parlai_humaneval.statistics.strengths.tables import Strengths, turn_strengths
+from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.wording import counted, percent, percent_range
 from parlai_humaneval.tables.choices import ChoiceGroup, merged
 
@@ -69,14 +71,16 @@ class PooledModel(PooledRow):
 class PooledPair(PooledRow):
     """Two models: the difference of their strengths with its own interval, and one that holds together with those of all
     pairs. ``lead_a``: in how many more turns with only these two the first would be chosen, as a share. ``n``: turns that
-    showed both."""
+    showed both; ``superiority``: in these, None where there are none. ``independent``: the test if all turns were
+    independent."""
 
     FROM = published(
         ends("test", "difference"),
         ends("lead", "lead_a", "lead"),
+        whole("superiority"),
         simultaneous_low="together.ci_low",
         simultaneous_high="together.ci_high",
-        p_value="test.details.p_independent",
+        p_value="independent.p_value",
         p_clustered="test.p_value",
         p_clustered_holm="test.p_decides",
         p_step_down="together.p_holm",
@@ -86,6 +90,8 @@ class PooledPair(PooledRow):
     model_b: str
     n: int
     test: Result
+    independent: Result
+    superiority: Result | None
     together: Result | None
 
     @property
@@ -98,8 +104,15 @@ class PooledPair(PooledRow):
 
     def line(self) -> PairLine:
         """The pair in a summary, the stronger first."""
-        p = self.test.details.get("p_independent")
-        line = PairLine.of(self.model_a, self.model_b, self.lead, None if p is None else float(p), share=True)
+        line = PairLine.of(
+            self.model_a,
+            self.model_b,
+            self.lead,
+            self.independent.p_value,
+            share=True,
+            paper=self.independent,
+            superiority=self.superiority,
+        )
         return line.model_copy(update={"met": self.n > 0})
 
 
@@ -151,7 +164,7 @@ class PooledAnswer:
         return (
             f"{told}. {apart_words(lines, 'models')}; the clearest: beside {line.second} alone, {line.first} would "
             f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
-            f"{deciding_p(line.p_clustered, line.p_decides)})."
+            f"{pair_p(line)})."
         )
 
     def remarks(self) -> Iterator[str]:
@@ -175,11 +188,11 @@ def pooled_answer(groups: Sequence[ChoiceGroup], level: float) -> PooledAnswer |
     it, where single replies were rated, or where a model may be the best whose strength is not finite."""
     if groups[0].kind == "single" or not _incomplete(groups):
         return None
-    whole = merged(groups)
-    strengths = turn_strengths(whole, level=level)
+    together = merged(groups)
+    strengths = turn_strengths(together, level=level)
     if strengths is None or strengths.best is None:
         return None
-    return _answer(whole.family, whole.models, whole.turns.chosen, strengths, len(set(whole.turns.workers)))
+    return _answer(together, strengths, level)
 
 
 def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
@@ -187,14 +200,13 @@ def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
     return len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
 
 
-def _answer(
-    question: tuple[str, str, str], names: Sequence[str], chosen: Floats, strengths: Strengths, n_workers: int
-) -> PooledAnswer:
-    technique, setting, metric = question
+def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAnswer:
+    (technique, setting, metric), names = group.family, group.models
+    chosen, workers = group.turns.chosen, group.turns.workers
     where = {"technique": technique, "setting": setting, "metric": metric}
     shown = (~np.isnan(chosen)).astype(float)
     together = shown.T @ shown
-    best, family = strengths.best, Family(*question)
+    best, family = strengths.best, Family(*group.family)
     assert best is not None
     known = [i for i, result in enumerate(strengths.models) if result.estimate is not None]
     intervals = dict(zip(known, best.models, strict=False))
@@ -203,7 +215,8 @@ def _answer(
     values = np.array([result.estimate or 0.0 for result in strengths.models])
     others = together - np.diag(np.diag(together))
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
-    pairs = corrected(strengths.pairs, [family] * len(strengths.pairs))
+    families = [family] * len(strengths.pairs)
+    tests = corrected(strengths.pairs, families), corrected(list(map(if_independent, strengths.pairs)), families)
     return PooledAnswer(
         models=[
             PooledModel(
@@ -226,13 +239,17 @@ def _answer(
                 model_b=names[j],
                 n=int(together[i, j]),
                 test=test,
+                independent=independent,
+                superiority=paired_superiority(chosen[:, i] - chosen[:, j], workers, level=level)
+                if together[i, j]
+                else None,
                 together=of_pairs.get((i, j)),
             )
-            for (i, j), test in zip(combinations(range(len(names)), 2), pairs, strict=True)
+            for (i, j), test, independent in zip(combinations(range(len(names)), 2), *tests, strict=True)
         ],
         beside=dict(zip(names, beside.tolist(), strict=True)),
         n_turns=len(chosen),
-        n_workers=n_workers,
+        n_workers=len(set(workers)),
         set=best,
         notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in best.notes)),
     )

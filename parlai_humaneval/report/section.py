@@ -5,17 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.statistics.crossed import is_by_both
+from parlai_humaneval.statistics.dispersion import RATIO, agreement_shown
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.superiority import complement
 from parlai_humaneval.statistics.wording import p_words
 from parlai_humaneval.tables.from_records import Tables
 
 ALPHA = 0.05
+DecidedBy = Literal["clustered", "paper"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,11 @@ class PairLine(Part):
     Attributes:
         first, second: the models, of which ``first`` is ahead or equal.
         gap, low, high: how far it is ahead, and the interval of that; ``share``: in percentage points.
+        superiority: how often ``first`` does better than ``second``, ties counting half, with its interval: the one
+            effect size that all techniques have (see :mod:`~parlai_humaneval.statistics.superiority`).
         p_paper: of the test of the paper; it takes every answer for independent.
-        p_clustered: of the test by worker; ``p_decides``: that p, corrected where ``family`` has several tests.
+        p_clustered: of the test by worker.
+        p_decides: what :func:`deciding` goes by, corrected where ``family`` has several tests; ``decided_by``: whose.
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
         met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
@@ -85,21 +91,50 @@ class PairLine(Part):
     low: float | None
     high: float | None
     share: bool
+    superiority: float | None = None
+    superiority_low: float | None = None
+    superiority_high: float | None = None
     p_paper: float | None
     p_clustered: float | None
     p_decides: float | None
+    decided_by: DecidedBy = "clustered"
     differs: bool | None
     family: str
     family_tests: int
     met: bool = True
 
     @classmethod
-    def of(cls, a: str, b: str, clustered: Result, p_paper: float | None, *, share: bool) -> PairLine:
-        """The line of ``clustered``, the difference a − b, corrected as its details say; turned round where b is ahead."""
+    def of(
+        cls,
+        a: str,
+        b: str,
+        clustered: Result,
+        p_paper: float | None,
+        *,
+        share: bool,
+        paper: Result | None = None,
+        superiority: Result | None = None,
+        fewer_is_better: bool = False,
+    ) -> PairLine:
+        """The line of ``clustered``, the difference a − b, corrected as its details say; turned round where b is ahead.
+
+        Args:
+            a, b: names of the models.
+            clustered: the difference, tested by worker.
+            p_paper: of the paper's test, as it is shown.
+            share: the difference is one of two shares.
+            paper: the paper's test, two-sided and corrected, which may decide; None: it may not.
+            superiority: of a over b.
+            fewer_is_better: the model with the lower value is ahead.
+        """
         gap, low, high = clustered.estimate, clustered.ci_low, clustered.ci_high
+        ahead = gap if gap is None or not fewer_is_better else -gap
+        if ahead is not None and ahead < 0:
+            a, b, superiority = b, a, None if superiority is None else complement(superiority)
         if gap is not None and gap < 0:
-            a, b, gap, low, high = b, a, -gap, None if high is None else -high, None if low is None else -low
-        p_decides = clustered.p_decides if clustered.estimate is not None else None
+            gap, low, high = -gap, None if high is None else -high, None if low is None else -low
+        p_decides, decided_by = deciding(paper, clustered)
+        p_decides = p_decides if clustered.estimate is not None else None
         return cls(
             first=a,
             second=b,
@@ -107,13 +142,39 @@ class PairLine(Part):
             low=low,
             high=high,
             share=share,
+            superiority=None if superiority is None else superiority.estimate,
+            superiority_low=None if superiority is None else superiority.ci_low,
+            superiority_high=None if superiority is None else superiority.ci_high,
             p_paper=p_paper,
             p_clustered=clustered.p_value,
             p_decides=p_decides,
+            decided_by=decided_by,
             differs=None if p_decides is None else p_decides < ALPHA,
             family=str(clustered.details.get("family", "")),
             family_tests=int(clustered.details.get("family_tests") or 0),
         )
+
+    def superiority_of(self, model: str) -> tuple[float | None, float | None, float | None]:
+        """The probability of superiority of either model over the other, with its interval."""
+        share, low, high = self.superiority, self.superiority_low, self.superiority_high
+        return (share, low, high) if model == self.first else (_rest(share), _rest(high), _rest(low))
+
+
+def _rest(share: float | None) -> float | None:
+    return None if share is None else 1 - share
+
+
+def deciding(paper: Result | None, clustered: Result) -> tuple[float | None, DecidedBy]:
+    """The p to go by, corrected where there are several tests, and whose it is: the clustered one, as a rule.
+
+    Where only that one is below .05, the larger of the two decides, the paper's: that workers agree with each other more
+    than chance would have it, which makes the clustered p the smaller one, has to be shown
+    (:func:`~parlai_humaneval.statistics.dispersion.with_dispersion`) before it may tell models apart.
+    """
+    p, independent = clustered.p_decides, None if paper is None else paper.p_decides
+    if p is None or independent is None or p >= ALPHA or independent < ALPHA or agreement_shown(clustered):
+        return p, "clustered"
+    return independent, "paper"
 
 
 class Best(Part):
@@ -212,41 +273,36 @@ Builder = Callable[[Tables, Options], "Section | None"]
 """Makes a section; None where the tables hold nothing for it."""
 
 
-def disagreement(
-    what: str,
-    p_independent: float | None,
-    p_clustered: float | None,
-    *,
-    corrected: bool = False,
-    together: str = "the answers of a worker",
-) -> str | None:
+def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     """A sentence where the test that takes every observation for independent and the clustered one disagree.
 
-    ``what`` begins the sentence: "A against B (preference)"; ``corrected``: both p-values are corrected ones; ``together``:
-    what the clustered test takes together. None where they agree, or one of them cannot be made.
+    ``what`` begins the sentence: "A against B (preference)". The p-values are those to go by: corrected ones where there
+    are. None where they agree, or one of them cannot be made.
     """
+    p_independent, p_clustered = paper.p_decides, clustered.p_decides
     if p_independent is None or p_clustered is None or (p_independent < ALPHA) == (p_clustered < ALPHA):
         return None
-    holm = ", corrected" if corrected else ""
+    holm = ", corrected" if clustered.p_decides != clustered.p_value else ""
+    together = (
+        "the answers of a worker, and those on a dialogue," if is_by_both(clustered) else "the answers of a worker"
+    )
     first, second = f"{p_words(p_independent)}{holm}", f"{p_words(p_clustered)}{holm}"
     if p_independent < ALPHA:
         return (
             f"{what}: significant if every answer were independent ({first}), but not once {together} "
             f"are taken together ({second}). Believe the second."
         )
-    return (
-        f"{what}: not significant if every answer were independent ({first}), but significant once {together} "
-        f"are taken together ({second}): workers agree with each other more than chance would have it."
+    begins = (
+        f"{what}: not significant if every answer were independent ({first}), but significant once {together} are taken "
+        f"together ({second})"
     )
-
-
-def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
-    """The sentence of :func:`disagreement` on two results, by the p-values to go by: corrected ones where there are."""
-    both = "the answers of a worker, and those on a dialogue,"
-    return disagreement(
-        what,
-        paper.p_decides,
-        clustered.p_decides,
-        corrected=clustered.p_decides != clustered.p_value,
-        together=both if is_by_both(clustered) else "the answers of a worker",
+    if not agreement_shown(clustered):
+        return (
+            f"{begins}. The larger p decides, against what the interval beside it says: nothing shows that workers differ "
+            "less from each other than chance would have it."
+        )
+    ratio = clustered.details[RATIO]
+    return (
+        f"{begins}: workers agree with each other more than chance would have it (their sums vary {float(ratio or 0):.2f} "
+        "times as much as those of independent answers). Believe the second."
     )

@@ -130,12 +130,13 @@ def single_combos(
     [('ada', 0.77), ('bob', 0.64), ('cyd', 0.24)]
     """
     scale = rated.limits or _PAPERS_SCALE
-    part = turns.at_turns(*SINGLE_TURNS).turns
+    chosen = turns.at_turns(*SINGLE_TURNS)
+    part = chosen.turns
     if not len(part.turns):
         return []
     keys = pd.MultiIndex.from_arrays([part.dialogues, part.workers])
     codes, conversations = pd.factorize(keys)
-    good = np.bincount(codes, weights=np.nansum(part.chosen, axis=1), minlength=len(conversations)).astype(float)
+    good = np.bincount(codes, weights=np.nansum(chosen.good, axis=1), minlength=len(conversations)).astype(float)
     asked = np.bincount(codes, minlength=len(conversations)).astype(float)
     scores = sm_wta_scores(good, asked)
     found = []

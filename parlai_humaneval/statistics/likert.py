@@ -13,6 +13,7 @@ import pandas as pd
 from parlai_humaneval.statistics.clustered import Limits
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
+from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.means import t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.slider_scores import is_reversed
@@ -182,8 +183,19 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
     return RatedPair(
         model_a=a,
         model_b=b,
-        difference=crossed_difference(
-            a.values, a.workers, a.dialogues, b.values, b.workers, b.dialogues, name=name, limits=limits, level=level
+        difference=with_dispersion(
+            crossed_difference(
+                a.values,
+                a.workers,
+                a.dialogues,
+                b.values,
+                b.workers,
+                b.dialogues,
+                name=name,
+                limits=limits,
+                level=level,
+            ),
+            *(a.values, a.workers, b.values, b.workers),
         ),
         paper=t_test(a.values, b.values, name=name),
         effective=effective_win_test(

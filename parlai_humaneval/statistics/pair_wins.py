@@ -14,6 +14,8 @@ import pandas as pd
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share, sign_flip_p
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_share, two_way_share
+from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
+from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
 from parlai_humaneval.tables.columns import TableError, Tables
@@ -131,7 +133,9 @@ class PairWins:
 
     ``win_rate``: clustered by worker, and by dialogue where several workers judged the same. ``by_worker``: by worker
     alone, as if there were no other dialogues. ``by_dialogue``: by the dialogues of A and those of B. ``paper``: the
-    binomial test. ``score``: ties count half, clustered as ``win_rate``. ``p_sign_flip``: of workers.
+    binomial test. ``score``: ties count half, clustered as ``win_rate``. ``p_sign_flip``: of workers. ``adjusted``,
+    ``adjusted_score``: win rate and score with both places counting alike, where the one shown first wins so much more (or
+    less) often that this outweighs the difference of the two models; else None.
     """
 
     model_a: str
@@ -148,6 +152,8 @@ class PairWins:
     paper: Result
     score: Result
     p_sign_flip: float | None
+    adjusted: Result | None = None
+    adjusted_score: Result | None = None
 
 
 def wins_of_pairs(
@@ -177,15 +183,54 @@ def wins_of_pairs(
     >>> pair.wins_a, pair.wins_b, round(pair.win_rate.estimate, 3)
     (22, 10, 0.688)
     """
-    pairs = [_pair(own, str(a), str(b), level, seed) for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)]
+    habit = first_shown(rows, level=level)
+    pairs = [
+        _adjusted(_pair(own, str(a), str(b), level, seed), own, habit)
+        for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)
+    ]
     tests = [
         corrected([getattr(pair, name) for pair in pairs], [family] * len(pairs))
         for name in ("win_rate", "by_worker", "by_dialogue", "paper")
     ]
+    leading = corrected([pair.adjusted or pair.win_rate for pair in pairs], [family] * len(pairs))
     return [
-        replace(pair, win_rate=win_rate, by_worker=by_worker, by_dialogue=by_dialogue, paper=paper)
-        for pair, win_rate, by_worker, by_dialogue, paper in zip(pairs, *tests, strict=True)
+        replace(
+            pair,
+            win_rate=win_rate,
+            by_worker=by_worker,
+            by_dialogue=by_dialogue,
+            paper=paper,
+            adjusted=pair.adjusted and leads,
+        )
+        for pair, win_rate, by_worker, by_dialogue, paper, leads in zip(pairs, *tests, leading, strict=True)
     ]
+
+
+def _adjusted(pair: PairWins, rows: pd.DataFrame, habit: Result) -> PairWins:
+    """The pair with both places counting alike, where ``habit``, what the one shown first wins, outweighs its gap."""
+    by_place = None if habit.estimate is None else habit.estimate - 0.5
+    gap = None if pair.win_rate.estimate is None else pair.win_rate.estimate - 0.5
+    if not place_outweighs(habit, by_place, gap):
+        return pair
+    outcome, first = (rows[name].to_numpy(dtype=float) for name in ("outcome", "first_a"))
+    won = np.where(outcome == 0, np.nan, outcome > 0)
+    rate, score = (
+        _with_places(values, first, rows, result)
+        for values, result in ((won, pair.win_rate), ((outcome + 1) / 2, pair.score))
+    )
+    return pair if rate is None or score is None else replace(pair, adjusted=rate, adjusted_score=score)
+
+
+def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: Result) -> Result | None:
+    """The mean of ``values`` with both places counting alike; None where places are not known, or were alike."""
+    balanced = place_balanced(values, first)
+    if balanced is None:
+        return None
+    known = (~np.isnan(balanced)).astype(float)
+    workers, *shown = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
+    parts = (np.nan_to_num(balanced), known, workers, shown)
+    result = crossed_share(*parts, name=unadjusted.name, level=unadjusted.level)
+    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
 def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: int) -> PairWins:
@@ -205,7 +250,9 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: in
         both_bad=int(is_set(rows, "both_bad").sum()),
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
-        win_rate=crossed_share(won, decided, workers, shown, name=name, level=level),
+        win_rate=with_dispersion(
+            crossed_share(won, decided, workers, shown, name=name, level=level), *decided_wins(outcome, workers)
+        ),
         by_worker=clustered_share(sums, name=name, level=level),
         by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
         paper=binomial_test(wins, wins + losses, name=name, level=level),

@@ -57,13 +57,16 @@ class ScoreRange(BaseModel):
     """Ranges of a model's score μ − 3σ; None with ``notes`` where they cannot be given.
 
     ``order_low`` to ``order_high``: over random orders of the same dialogues, no sampling interval.
-    ``bootstrap_low`` to ``bootstrap_high``: over resamples of workers, each in a random order.
+    ``bootstrap_low`` to ``bootstrap_high``: over resamples of workers, each in a random order. ``…_middle``: medians of the
+    same, so that each lies in its range; the score of one order, such as that of the data, need not.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    order_middle: float
     order_low: float
     order_high: float
+    bootstrap_middle: float | None = None
     bootstrap_low: float | None = None
     bootstrap_high: float | None = None
     rank_low: int | None = None
@@ -72,6 +75,11 @@ class ScoreRange(BaseModel):
     dialogues_played: int
     seed: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def middle(self) -> float:
+        """The score that goes with the interval: over resamples, or over orders where there are too few workers."""
+        return self.order_middle if self.bootstrap_middle is None else self.bootstrap_middle
 
 
 def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> float | None:
@@ -140,7 +148,7 @@ def ranking_agreement(
 def score_ranges(
     points: npt.ArrayLike, workers: npt.ArrayLike, *, seed: int = 0, draws: int = 1_000, level: float = 0.95
 ) -> list[ScoreRange]:
-    """Per model: how much its TrueSkill score varies with the order of dialogues, and over bootstrap resamples.
+    """Per model: its TrueSkill score over orders of the dialogues and over bootstrap resamples, and how much it varies.
 
     Args:
         points: dialogues × models, nan for a model that did not take part.
@@ -180,13 +188,17 @@ def score_ranges(
     scores = np.asarray(mu - 3 * sigma)
     orders = shuffle_interval(scores[:number], level)
     unknown: list[tuple[None, None]] = [(None, None)] * table.shape[1]
+    middles = np.median(scores[:number], axis=0).tolist()
+    centres = np.median(scores[number:], axis=0).tolist() if several else [None] * table.shape[1]
     ranges = shuffle_interval(scores[number:], level) if several else unknown
     places = _rank_ranges(scores[number:], level) if several else unknown
     notes = () if several else (too_few(),)
     return [
         ScoreRange(
+            order_middle=middle,
             order_low=order[0],
             order_high=order[1],
+            bootstrap_middle=centre,
             bootstrap_low=low,
             bootstrap_high=high,
             rank_low=best,
@@ -196,7 +208,9 @@ def score_ranges(
             seed=seed,
             notes=notes,
         )
-        for order, (low, high), (best, worst) in zip(orders, ranges, places, strict=True)
+        for middle, order, centre, (low, high), (best, worst) in zip(
+            middles, orders, centres, ranges, places, strict=True
+        )
     ]
 
 

@@ -245,7 +245,7 @@ def turn_rates(groups: Sequence[ChoiceGroup]) -> pd.DataFrame:
                 "dialogue_id": group.turns.dialogues,
                 "worker_id": group.turns.workers,
                 "turn": group.turns.turns.astype(int),
-                "good": np.nansum(group.turns.chosen, axis=1),
+                "good": np.nansum(group.good, axis=1),
             }
         )
         for group in groups

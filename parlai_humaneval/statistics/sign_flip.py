@@ -85,9 +85,11 @@ def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
     normal = ndtr(-z)
     t = _saddles(sizes, wanted)
     exponent = t[:, None] * sizes
-    cumulant = (exponent + np.log1p(np.exp(-2 * exponent)) - np.log(2)).sum(axis=1)
+    # log cosh and 1 − tanh² of each, from one exponential.
+    shrunk = np.exp(-2 * exponent)
+    cumulant = (exponent + np.log1p(shrunk) - np.log(2)).sum(axis=1)
     root = np.sqrt(np.maximum(2 * (t * wanted - cumulant), 0.0))
-    standardised = t * np.sqrt((sizes**2 * (1 - np.tanh(exponent) ** 2)).sum(axis=1))
+    standardised = t * np.sqrt((4 * shrunk / (1 + shrunk) ** 2) @ sizes**2)
     usable = (root > 1e-3) & (standardised > 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         correction = np.exp(-(root**2) / 2) / np.sqrt(2 * np.pi) * (1 / standardised - 1 / root)
@@ -97,15 +99,19 @@ def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
 
 def _saddles(sizes: Floats, reached: Floats) -> Floats:
     """The t at which Σ size·tanh(t·size) is each of ``reached``, which are below Σ sizes."""
-    t = reached / max(float((sizes**2).sum()), 1e-300)
+    squares = sizes**2
+    t = reached / max(float(squares.sum()), 1e-300)
+    moving = np.arange(len(t))
     for _ in range(_NEWTON_STEPS):
-        tanh = np.tanh(t[:, None] * sizes)
-        spread = ((1 - tanh**2) * sizes**2).sum(axis=1)
-        step = (reached - tanh @ sizes) / np.maximum(spread, 1e-300)
+        shrunk = np.exp(-2 * t[moving, None] * sizes)
+        tanh = (1 - shrunk) / (1 + shrunk)
+        spread = (1 - tanh**2) @ squares
+        step = (reached[moving] - tanh @ sizes) / np.maximum(spread, 1e-300)
         # From below the root Newton's step may overshoot into where all is flat: it at most doubles t.
-        step = np.minimum(step, t)
-        t = t + step
-        if (np.abs(step) <= 1e-9 * t).all():
+        step = np.minimum(step, t[moving])
+        t[moving] += step
+        moving = moving[np.abs(step) > 1e-9 * t[moving]]
+        if not moving.size:
             break
     return t
 
@@ -191,15 +197,18 @@ def root_beyond(rejects: Callable[[float], float], start: float) -> float:
         above = rejects(high)
     if not np.isfinite(below):
         low, below = 1e-9 * high, rejects(1e-9 * high)
+    moved = 0  # the end that moved last: its value stands, that of an end that stays a second time is halved
     for _ in range(80):
-        middle = high - above * (high - low) / (above - below) if above > below else (low + high) / 2
+        middle = high - above * (high - low) / (above - below)
         if not low < middle < high:
             middle = (low + high) / 2
         value = rejects(middle)
         if value > 0:
-            high, above, below = middle, value, below / 2
+            below = below / 2 if moved == 1 else below
+            high, above, moved = middle, value, 1
         else:
-            low, below, above = middle, value, above / 2
+            above = above / 2 if moved == -1 else above
+            low, below, moved = middle, value, -1
         if high - low <= 1e-10 * high or abs(value) < 1e-8:
             return middle
     return high
@@ -233,11 +242,21 @@ def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = 
     groups = len(d)
     if groups <= EXACT_CLUSTERS:
         return float((((all_signs(groups) @ d) ** 2).sum(axis=1) >= reached).mean())
+    by_byte = _sums_of_bytes(d)
     rng, further, left = np.random.default_rng(seed), 0, draws
     while left > 0:
         size = min(left, max(1, _CELLS_AT_ONCE // groups))
-        bits = np.unpackbits(rng.integers(0, 256, (size, -(-groups // 8)), dtype=np.uint8), axis=1)[:, :groups]
-        signs = 1.0 - 2.0 * bits
-        further += int((((signs @ d) ** 2).sum(axis=1) >= reached).sum())
+        drawn = rng.integers(0, 256, (size, len(by_byte)), dtype=np.uint8)
+        added = np.zeros((size, d.shape[1]))
+        for table, byte in zip(by_byte, drawn.T, strict=True):
+            added += table[byte]
+        further += int(((added**2).sum(axis=1) >= reached).sum())
         left -= size
     return (further + 1) / (draws + 1)
+
+
+def _sums_of_bytes(deviations: Floats) -> Floats:
+    """For each eight clusters, the sum of their deviations under each of 256 assignments of signs, as the bits of a byte."""
+    padded = np.pad(deviations, ((0, -len(deviations) % 8), (0, 0)))
+    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    return np.asarray(signs @ padded.reshape(-1, 8, deviations.shape[1]))

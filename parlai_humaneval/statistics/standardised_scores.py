@@ -17,8 +17,11 @@ import pandas as pd
 
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_difference, crossed_mean
+from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.rank_tests import rank_sum_test
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.superiority import NAME
+from parlai_humaneval.statistics.win_rates import effective_win_test
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
@@ -44,7 +47,8 @@ class ScoreGap:
 
     ``difference``: A minus B, clustered as scores are, tested against 0. ``a_higher``, ``b_higher``: the paper's one-sided
     rank-sum tests on the scores of dialogues, taken as independent; ``paper``: two-sided, of both. ``difference`` and
-    ``paper`` have Holm's correction over all pairs.
+    ``paper`` have Holm's correction over all pairs. ``superiority``: chance that a dialogue of A is rated higher than one
+    of B, by its mean z, equal ones counting half; clustered likewise.
     """
 
     model_a: str
@@ -53,6 +57,7 @@ class ScoreGap:
     a_higher: Result
     b_higher: Result
     paper: Result
+    superiority: Result
 
 
 def overall_score(criteria: Sequence[float | None]) -> float | None:
@@ -166,15 +171,25 @@ def score_gaps(
     known = ratings[ratings["z"].notna().to_numpy(dtype=bool)]
     parts = {str(model): overall_parts(own, "z") for model, own in known.groupby("model", sort=False)}
     means = known.groupby(["model", "dialogue_id", "worker_id"], sort=False)["z"].mean()
-    of_dialogue = {str(model): own.to_numpy(dtype=float) for model, own in means.groupby(level="model", sort=False)}
+    of_dialogue = {
+        str(model): (
+            own.to_numpy(dtype=float),
+            *(own.index.get_level_values(name).to_numpy(dtype=object) for name in ("worker_id", "dialogue_id")),
+        )
+        for model, own in means.groupby(level="model", sort=False)
+    }
     nothing, nobody = np.zeros(0), np.zeros(0, dtype=object)
     gaps = []
     for a, b in combinations(models, 2):
         of_a, of_b = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
         difference = crossed_difference(*of_a, *of_b, name=f"overall z of {a} − {b}", level=level)
-        first, second = (of_dialogue.get(name, nothing) for name in (a, b))
+        difference = with_dispersion(difference, *of_a[:2], *of_b[:2])
+        (first, raters, talks), (second, others, more) = (
+            of_dialogue.get(name, (nothing, nobody, nobody)) for name in (a, b)
+        )
         a_higher, b_higher = (rank_sum_test(*both, "greater") for both in ((first, second), (second, first)))
-        gaps.append(ScoreGap(a, b, difference, a_higher, b_higher, _two_sided(a_higher, b_higher)))
+        both = effective_win_test(first, raters, second, others, name=NAME, level=level, dialogues=(talks, more))
+        gaps.append(ScoreGap(a, b, difference, a_higher, b_higher, _two_sided(a_higher, b_higher), both))
     differences, papers = (
         corrected([getattr(gap, name) for gap in gaps], [family] * len(gaps)) for name in ("difference", "paper")
     )

@@ -23,6 +23,7 @@ from parlai_humaneval.statistics.clustered import (
 )
 from parlai_humaneval.statistics.clustered import too_few as too_few_words
 from parlai_humaneval.statistics.correction import Family, corrected
+from parlai_humaneval.statistics.dispersion import with_dispersion
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test
@@ -110,8 +111,11 @@ def compare_singles(
         TurnTest(
             models=(models[a], models[b]),
             paper=t_test(*(values[~np.isnan(values)] for values in matrix[:, [a, b]].T), name=name),
-            clustered=clustered_difference(
-                matrix[:, a], who, matrix[:, b], who, name=name, limits=DIFFERENCE_LIMITS, level=level
+            clustered=with_dispersion(
+                clustered_difference(
+                    matrix[:, a], who, matrix[:, b], who, name=name, limits=DIFFERENCE_LIMITS, level=level
+                ),
+                *(matrix[:, a], who, matrix[:, b], who),
             ),
         )
         for a, b in combinations(range(len(models)), 2)
@@ -281,7 +285,7 @@ def _pair(
     return TurnTest(
         models=(models[a], models[b]),
         paper=paper,
-        clustered=clustered,
+        clustered=with_dispersion(clustered, gaps, who),
         sign_flip_p=sign_flip_p(sums, null=0) if few else None,
     )
 

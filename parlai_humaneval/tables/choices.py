@@ -14,6 +14,7 @@ import pandas as pd
 from parlai_humaneval.tables.checking import picks_one
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.counting import Mask, finished, is_set
+from parlai_humaneval.tables.problems import is_problem
 from parlai_humaneval.techniques import picking
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,7 @@ _ANSWERS = [
     "complete",
     "ticks",
     "tick_choices",
+    "tick_problems",
     "same_as",
     "dialogue_status",
 ]
@@ -105,7 +107,8 @@ class ChoiceGroup:
 
     ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not, nan where the model was not shown.
     ``positions``: of the same shape, the place at which each reply stood, from 1; nan where that is not known.
-    Beside them what does not count: turns with equal replies only, replies that failed, unfinished dialogues.
+    ``problem``: of a single model 1 is a mark that speaks against the reply, so that fewer is better. Beside them what does
+    not count: turns with equal replies only, replies that failed, unfinished dialogues.
     """
 
     technique: str
@@ -118,6 +121,12 @@ class ChoiceGroup:
     failed_replies: int = 0
     unfinished_dialogues: int = 0
     unfinished_turns: int = 0
+    problem: bool = False
+
+    @property
+    def good(self) -> Floats:
+        """Which replies were found good: chosen, or marked as such, or not marked with a problem."""
+        return 1 - self.turns.chosen if self.problem else self.turns.chosen
 
     @property
     def models(self) -> list[str]:
@@ -344,10 +353,17 @@ def _of_single(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
         asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
         marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
-        yield _single(technique, str(criterion), rows[asked], marks[asked])
+        problem = _is_problem(criterion, rows[asked])
+        yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
-def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats) -> ChoiceGroup:
+def _is_problem(criterion: str, rows: pd.DataFrame) -> bool:
+    """As the rows say where they say anything, else by its name."""
+    said = rows["tick_problems"].dropna().drop_duplicates()
+    return any(criterion in names.split(";") for names in said) if len(said) else is_problem(criterion)
+
+
+def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False) -> ChoiceGroup:
     counts = finished(rows)
     left = rows[~counts]
     rows, marks = rows[counts], marks[counts]
@@ -373,4 +389,5 @@ def _single(technique: str, metric: str, rows: pd.DataFrame, marks: Floats) -> C
         positions=np.full(chosen.shape, np.nan),
         unfinished_dialogues=int(left["dialogue_id"].nunique()),
         unfinished_turns=len(left),
+        problem=problem,
     )

@@ -10,6 +10,7 @@ from typing import Any
 from parlai_humaneval.protocol.records.dialogue import Candidate, CriterionRecord, DialogueRecord, Turn
 from parlai_humaneval.protocol.records.points import points, ranks
 from parlai_humaneval.tables.columns import Row, iso_time
+from parlai_humaneval.tables.problems import is_problem
 from parlai_humaneval.tables.schema import TIE
 
 PRACTICE = "practice"
@@ -83,6 +84,7 @@ def turn_rows(record: DialogueRecord) -> Iterator[Row]:
             "none_said": int(turn.none_said),
             "ticks": ";".join(turn.ticks or ()),
             "tick_choices": "" if turn.ticks is None else ";".join(c.name for c in record.turn_criteria),
+            "tick_problems": "" if turn.ticks is None else tick_problems(record.turn_criteria),
             "automatic": int(turn.automatic),
             "continued_each": int(turn.continued_each),
             "question": record.question,
@@ -97,6 +99,11 @@ def turn_rows(record: DialogueRecord) -> Iterator[Row]:
                 **usage_columns([candidate]),
                 **server_columns(candidate),
             }
+
+
+def tick_problems(criteria: Sequence[CriterionRecord]) -> str:
+    """Names of those that a good reply does not get, joined by ;."""
+    return ";".join(one.name for one in criteria if one.reversed or is_problem(one.name))
 
 
 def dialogue_row(record: DialogueRecord) -> Row:

@@ -153,6 +153,7 @@ _TURNS = (
     more("none_said", "flag", "1: the rater said that no reply fits, or that none of the ticks applies"),
     more("ticks", "text", "what the rater ticked of this reply, joined by ;"),
     more("tick_choices", "text", "what could be ticked, joined by ;. Empty where ticks were not asked"),
+    more("tick_problems", "text", "which of them are problems, so that fewer is better; empty: by their names"),
     more("automatic", "flag", "1: nothing was asked, as all replies of the turn were the same"),
     more("same_as", "text", "candidate_id under which this reply was shown, where two models said the same"),
     more("failed", "flag", "1: blank or refused replies only; this row was not shown and could not be chosen"),

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pandas as pd
 
-from parlai_humaneval.report.answers import figure_of, leaders_table, leading
+from parlai_humaneval.report.answers import figure_of, leaders_table, leading, superiority_table
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.figures import to_file
 from parlai_humaneval.report.draw.html import Files, references_of, to_html
@@ -165,6 +165,9 @@ def _tables(document: Document) -> dict[str, DataTable]:
 
 def _all_tables(document: Document) -> Iterator[DataTable]:
     yield from facts_tables(document.facts)
+    across = superiority_table(leading(document.summaries()))
+    if across.rows:
+        yield across
     if document.facts.excluded is not None:
         yield excluded_table(document.facts.excluded)
     leaders = leaders_table(leading(document.summaries()))

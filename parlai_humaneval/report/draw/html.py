@@ -20,6 +20,7 @@ from parlai_humaneval.report.answers import (
     name_of,
     pairs_table,
     sentence_of,
+    superiority_table,
 )
 from parlai_humaneval.report.cells import ShownColumn, laid_out
 from parlai_humaneval.report.document import Document
@@ -177,6 +178,7 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
     draw = Drawing(files or Files(), on_figure)
     figure = figure_of(answers)
     references = references_of(document)
+    across = superiority_table(answers)
     page: str = (
         _environment()
         .get_template("report.html.j2")
@@ -186,6 +188,7 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
             headline=document.headline(),
             figure=None if figure is None else draw.figure(figure),
             answers=[_answer(answer, draw) for answer in answers],
+            across=draw.plain(across) if across.rows else None,
             in_sight=len(answers) <= ANSWERS_IN_SIGHT,
             sentence=sentence_for(document),
             qualifying=qualifying(facts, answers, document.in_short()),

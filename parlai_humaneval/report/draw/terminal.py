@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.report.answers import leading, models_table, name_of, pairs_table
+from parlai_humaneval.report.answers import leading, models_table, name_of, pairs_table, superiority_table
 from parlai_humaneval.report.cells import Layout, cell_text, laid_out
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.section import Section, Summary
@@ -42,6 +42,7 @@ def print_summary(document: Document, console: Console) -> None:
         _print_block(answer, console)
     if len(answers) > BLOCKS:
         console.print(Text(f"{len(answers) - BLOCKS:,} more questions: --full shows them.", style="dim"))
+    _print_superiority(answers, console, PAIRS, more="--full")
     remarks = qualifying(document.facts, answers, document.in_short())
     console.print()
     for remark in remarks[:REMARKS]:
@@ -87,6 +88,16 @@ def _print_block(answer: Summary, console: Console) -> None:
         console.print(Padding(Text(f"{answer.what}: {', '.join(models)}", style="dim"), (0, 0, 0, 2)))
 
 
+def _print_superiority(answers: Sequence[Summary], console: Console, most: int = ROWS, *, more: str = "--out") -> None:
+    """The same models in several techniques, and how to read it."""
+    table = superiority_table(answers)
+    if table.rows:
+        console.print()
+        _print_table(table, console, most, more=more)
+        for note in table.notes:
+            console.print(Text(note, style="dim"))
+
+
 def print_document(document: Document, console: Console) -> None:
     """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables."""
     _print_title(document, console)
@@ -94,6 +105,7 @@ def print_document(document: Document, console: Console) -> None:
     console.print(Text(document.headline(), style="bold"))
     for answer in answers if len(answers) > 1 else ():
         _print_block(answer, console)
+    _print_superiority(answers, console)
     console.print()
     for label, words in [*data_words(document.facts), *raters_words(document.facts)]:
         console.print(Text.assemble((f"{label}: ", "dim"), words))

@@ -45,6 +45,7 @@ from parlai_humaneval.statistics.pair_wins import (
     oriented,
     wins_of_pairs,
 )
+from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
@@ -74,14 +75,13 @@ class ComparedRow(Row):
 class ComparedPair(WonPair, ComparedRow):
     """Two models under one metric.
 
-    ``win_rate`` and ``score`` (ties count half) are clustered by worker, and by dialogue where several workers judged the
-    same. ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues
-    of A and of B alone. ``paper``: the binomial test. ``both_bad``: None where raters could not say so.
+    ``win_rate`` and ``score`` are clustered by worker, and by dialogue where several workers judged the same.
+    ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues of A
+    and of B alone. ``paper``: the binomial test. ``both_bad``: None where raters could not say so.
     """
 
     FROM = published(
         WonPair.FROM,
-        ends("score", "score_a", "score"),
         worker_low="by_worker.ci_low",
         worker_high="by_worker.ci_high",
         p_worker="by_worker.p_value",
@@ -101,7 +101,6 @@ class ComparedPair(WonPair, ComparedRow):
     p_sign_flip: float | None
     by_worker: Result
     by_dialogue: Result
-    score: Result
 
 
 class ComparedModel(ComparedRow):
@@ -222,8 +221,9 @@ class Comparisons(Section):
 
     def methods(self) -> list[Method]:
         strengths = any(model.strength is not None for model in self.models)
+        places = [_PLACES] if any(pair.adjusted for pair in self.pairs) else []
         rates = [pair.win_rate for pair in self.pairs]
-        return [*_METHODS, *reuse_methods(rates), *holm_methods(rates), *([_STRENGTH] if strengths else [])]
+        return [*_METHODS, *places, *reuse_methods(rates), *holm_methods(rates), *([_STRENGTH] if strengths else [])]
 
 
 def build(tables: Tables, options: Options) -> Comparisons | None:
@@ -417,14 +417,15 @@ def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iter
     """What a reader must know of one group."""
     where = group_words(pairs[0])
     for pair in pairs:
-        told = results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
+        told = None if pair.adjusted else results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
         yield from (sentence for sentence in (told, _by_worker_alone(pair)) if sentence)
     yield from rough_guides(pair.win_rate for pair in pairs)
     yield from about_dialogues(pair.win_rate for pair in pairs)
     ties = sum(pair.ties for pair in pairs)
     if ties and len(pairs) > 1:
         yield f"{where}: {counted(ties, 'tie')} left out of win rates."
-    yield from filter(None, map(_habit, first))
+    adjusted = [pair.names() for pair in pairs if pair.adjusted]
+    yield from filter(None, (_habit(row, adjusted) for row in first))
     undecided = [pair.names() for pair in pairs if pair.win_rate.estimate is None]
     if undecided:
         yield f"{where}: only ties, so no win rate: {', '.join(undecided)}."
@@ -448,12 +449,18 @@ def _by_worker_alone(pair: ComparedPair) -> str | None:
     )
 
 
-def _habit(row: FirstShown) -> str | None:
+def _habit(row: FirstShown, adjusted: Sequence[str]) -> str | None:
+    """``adjusted``: the pairs that are told with both places counting alike."""
     if row.result.p_value is None or row.result.estimate is None or row.result.p_value >= ALPHA:
         return None
+    then = (
+        f"this outweighs the difference of {', '.join(adjusted)}, so that both places count alike there"
+        if adjusted
+        else "as sides are drawn by chance this favours no model, but costs precision"
+    )
     return (
         f"{group_words(row)}: the one shown first won {percent(row.result.estimate)} of decided comparisons "
-        f"({p_words(row.result.p_value)}); as sides are drawn by chance this favours no model, but costs precision."
+        f"({p_words(row.result.p_value)}); {then}."
     )
 
 
@@ -499,6 +506,14 @@ _LABELS: Labels = {
     "both_bad": ("Both bad", "count"),
     "win_rate_b": ("Win rate of B", "share"),
     "p_sign_flip": ("p, sign flip", "p"),
+    "win_rate_adjusted": ("Win rate of A, places alike", "share"),
+    "score_adjusted": ("Superiority of A, places alike", "share"),
+    "score_adjusted_low": ("From, superiority, places alike", "share"),
+    "score_adjusted_high": ("To, superiority, places alike", "share"),
+    "adjusted_low": ("From, places alike", "share"),
+    "adjusted_high": ("To, places alike", "share"),
+    "p_adjusted": ("p, places alike", "p"),
+    "p_adjusted_holm": ("p, places alike, Holm", "p"),
     "worker_low": ("From, by worker alone", "share"),
     "worker_high": ("To, by worker alone", "share"),
     "p_worker": ("p, by worker alone", "p"),
@@ -509,9 +524,6 @@ _LABELS: Labels = {
     "p_dialogue_holm": ("p, by dialogue alone, Holm", "p"),
     "p_value": ("p, binomial (paper)", "p"),
     "p_holm": ("p, binomial, Holm", "p"),
-    "score_a": ("Ties as half", "share"),
-    "score_low": ("From, ties as half", "share"),
-    "score_high": ("To, ties as half", "share"),
     "wins": ("Won", "count"),
     "losses": ("Lost", "count"),
     "strength_low": ("From, strength", "number"),
@@ -526,7 +538,8 @@ _PAIRS = columns(
     "model_a model_b wins_a wins_b ties both_bad win_rate_a ci_low ci_high win_rate_b lead_a lead_low lead_high "
     "p_clustered p_clustered_holm p_sign_flip worker_low worker_high p_worker p_worker_holm dialogue_low dialogue_high "
     "p_dialogue p_dialogue_holm p_value p_holm "
-    "score_a score_low score_high n_workers n_dialogues",
+    "score_a score_low score_high win_rate_adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm "
+    "score_adjusted score_adjusted_low score_adjusted_high n_workers n_dialogues",
     _LABELS,
 )
 _MODELS = columns("model wins losses ties win_rate ci_low ci_high strength strength_low strength_high", _LABELS)
@@ -551,6 +564,13 @@ _METHODS = (
         text="The paper's two-sided exact test of the decided comparisons; takes all as independent.",
         source="Smith et al. 2022, App. C.7",
     ),
+)
+_PLACES = Method(
+    name="Places counting alike",
+    text="Where the one shown first wins significantly more (or less) often, and by more than two models differ, the win "
+    "rate of these two is the mean of that with A first and that with B first; interval and p by worker, of what is left "
+    "within each place.",
+    source=SOURCE,
 )
 _STRENGTH = Method(
     name="Strength",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import about_dialogues, deciding_p, holm_methods, reuse_methods
+from parlai_humaneval.report.deciding import about_dialogues, holm_methods, pair_p, reuse_methods
 from parlai_humaneval.report.plotted import interval_figures, square
 from parlai_humaneval.report.rows import (
     Columns,
@@ -25,7 +25,6 @@ from parlai_humaneval.report.rows import (
     whole,
 )
 from parlai_humaneval.report.section import (
-    ALPHA,
     ModelLine,
     Options,
     PairLine,
@@ -151,12 +150,14 @@ class PairRow(Row):
     """Model A, the one with the better rank, against B by overall z.
 
     ``difference``: clustered as the scores are; ``p_worker``: by worker alone, None where that is ``p_clustered``.
-    ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``: two-sided, of both.
+    ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``: two-sided, of both. ``superiority``: chance
+    that a dialogue of A is rated higher than one of B.
     """
 
     FROM = published(
         ends("difference", "difference"),
         both_tests("paper", "difference"),
+        whole("superiority"),
         p_worker="difference.details.p_by_worker",
         p_a_higher="a_higher.p_value",
         p_b_higher="b_higher.p_value",
@@ -168,6 +169,7 @@ class PairRow(Row):
     a_higher: Result
     b_higher: Result
     paper: Result
+    superiority: Result
 
     @property
     def p_paper(self) -> float | None:
@@ -176,9 +178,20 @@ class PairRow(Row):
 
     @property
     def differs(self) -> bool | None:
-        """Whether the clustered test tells the two apart; None where it cannot be made."""
-        p = self.difference.p_decides
-        return None if p is None else p < ALPHA
+        """Whether the test that decides tells the two apart; None where it cannot be made."""
+        return self.line().differs
+
+    def line(self) -> PairLine:
+        """The pair in a summary, the model that is ahead first."""
+        return PairLine.of(
+            self.model_a,
+            self.model_b,
+            self.difference,
+            self.p_paper,
+            share=False,
+            paper=self.paper,
+            superiority=self.superiority,
+        )
 
 
 class Significance(Part):
@@ -288,7 +301,7 @@ class DirectAssessment(Section):
         lines = [
             ModelLine.of(row.model, row.overall, "dialogues", share=False, n=row.n_dialogues) for row in self.models
         ]
-        pairs = [PairLine.of(row.model_a, row.model_b, row.difference, row.p_paper, share=False) for row in self.pairs]
+        pairs = [row.line() for row in self.pairs]
         return [
             Summary(
                 section="direct_assessment",
@@ -631,13 +644,13 @@ def _verdict(pairs: Sequence[PairRow], workers: int) -> str:
         return f"whether they differ cannot be tested with {counted(workers, 'worker')}"
     apart, clusters = [pair for pair in tested if pair.differs], _clusters(tested)
     if len(tested) == 1:
-        p = deciding_p(tested[0].difference.p_value, tested[0].difference.p_holm)
+        p = pair_p(tested[0].line())
         return f"they {'differ' if apart else 'cannot be told apart'} ({clusters}; {p})"
     if not apart:
         return f"no pair of {len(tested)} can be told apart ({clusters}, Holm's correction)"
     verb = "differs" if len(apart) == 1 else "differ"
     apart.sort(key=lambda pair: -abs(pair.difference.estimate or 0.0))
-    named = ", ".join(f"{_apart(pair)} ({p_words(pair.difference.p_decides)})" for pair in apart[:NAMED])
+    named = ", ".join(f"{_apart(pair)} ({p_words(pair.line().p_decides)})" for pair in apart[:NAMED])
     more = f" and {len(apart) - NAMED} more" if len(apart) > NAMED else ""
     return f"{len(apart)} of {len(tested)} pairs {verb} ({clusters}, Holm's correction): {named}{more}"
 
@@ -819,7 +832,8 @@ _LABELS: Labels = {
 }
 _WORKERS = columns("workers_are workers dialogues seconds", _LABELS)
 _PAIRS = columns(
-    "model_a model_b difference ci_low ci_high p_clustered p_clustered_holm p_a_higher p_b_higher",
+    "model_a model_b difference ci_low ci_high superiority superiority_low superiority_high p_clustered p_clustered_holm "
+    "p_a_higher p_b_higher",
     _LABELS,
 )
 _SETTINGS = columns("setting model n_dialogues overall overall_low overall_high", _LABELS)

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import best_of_set, holm_methods, winner_words
+from parlai_humaneval.report.deciding import best_of_set, holm_methods, pair_p, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
-from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, disagreement
+from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -37,7 +37,9 @@ from parlai_humaneval.statistics.rank_stability import (
 )
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.strengths.results import if_independent
 from parlai_humaneval.statistics.strengths.tables import Strengths, plackett_luce
+from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.trueskill.ratings import Skill, free_for_all_ratings
 from parlai_humaneval.statistics.wording import counted, p_words, percent, signed, signed_range
 from parlai_humaneval.tables.free_for_all import TECHNIQUE, Dialogues, free_for_all_dialogues
@@ -62,7 +64,10 @@ class OfQuestion(Row):
 
 
 class ModelRow(OfQuestion):
-    """One model. ``score``: μ − 3σ after all dialogues in order; ``rank`` by it, 1 best. ``strength``: Plackett–Luce.
+    """One model. ``score``: the paper's, μ − 3σ after all dialogues in their order. ``strength``: Plackett–Luce.
+
+    ``typical_score``: the median of the score over resamples of workers in random order (with too few of them: over orders),
+    which is what the bootstrap interval is of; ``rank``: by that, 1 best.
 
     ``point_share``: of the answered turns that showed it, those that it won; ``mean_rank``: over dialogues, 1 best, equal
     points share the better rank. Both are clustered by worker.
@@ -70,9 +75,11 @@ class ModelRow(OfQuestion):
 
     FROM = published(
         {name: f"skill.{name}" for name in ("mu", "sigma", "score")},
-        {name: f"ranges.{name}" for name in ("order_low", "order_high", "bootstrap_low", "bootstrap_high")},
+        {f"order_{name}": f"ranges.order_{name}" for name in ("middle", "low", "high")},
+        {f"bootstrap_{name}": f"ranges.bootstrap_{name}" for name in ("low", "high")},
         {name: f"ranges.{name}" for name in ("rank_low", "rank_high")},
         whole("strength", "point_share", "mean_rank"),
+        typical_score="ranges.middle",
         turns="point_share.n",
     )
 
@@ -88,21 +95,24 @@ class ModelRow(OfQuestion):
 
 
 class PairRow(OfQuestion):
-    """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second."""
+    """Strength of the first minus that of the second; ``chance``: of the first being chosen over the second.
+
+    ``independent``: the same test if every turn were independent. ``superiority``: how often the first had more points in
+    a dialogue that had both, as many points counting half; clustered by worker.
+    """
 
     FROM = published(
         {name: f"test.{name}" for name in ("name", "statistic", "p_value", "p_holm", "method")},
-        {name: f"test.details.{name}" for name in ("p_independent", "chance", "family", "family_tests")},
+        {name: f"test.details.{name}" for name in ("chance", "family", "family_tests")},
         ends("test"),
+        whole("superiority"),
+        p_independent="independent.p_value",
     )
 
     models: list[str]
     test: Result
-
-    @property
-    def p_independent(self) -> float | None:
-        p = self.test.details.get("p_independent")
-        return None if p is None else float(p)
+    independent: Result
+    superiority: Result
 
 
 class PositionRow(OfQuestion):
@@ -170,8 +180,10 @@ class FreeForAllSection(Section):
                 "Points and TrueSkill, dialogues in the order in which they began",
                 MODELS,
                 self.models,
-                "Order: range over random orders of the same dialogues; it is no sampling interval.",
-                "Bootstrap: workers resampled, in random order. Strength: Plackett–Luce, log-odds against the mean.",
+                "μ − 3σ: after all dialogues in their order, as in the paper. Order: median and range over random orders of "
+                "the same dialogues; it is no sampling interval.",
+                "Median and bootstrap: workers resampled, in random order; ranks are by the median. Strength: "
+                "Plackett–Luce, log-odds against the mean.",
             ),
             _table("free_for_all_tests", "Pairs: difference of strengths in log-odds", TESTS, self.tests),
             _table("free_for_all_positions", "Pull of the position", POSITIONS, self.positions),
@@ -185,18 +197,18 @@ class FreeForAllSection(Section):
         key = f"_{number}" if number > 1 else ""
         where = f": {group.where}" if len(self.groups) > 1 else ""
         models = [row for row in self.models if row.where == group.where]
-        scores = [(row.model, row.skill.score, row.ranges) for row in models]
+        scores = [(row.model, row.ranges) for row in models]
         yield IntervalFigure(
             key=f"free_for_all_scores{key}",
             title=f"TrueSkill scores with bootstrap intervals{where}",
             x_label="μ − 3σ",
-            points=tuple(_point(name, score, of.bootstrap_low, of.bootstrap_high) for name, score, of in scores),
+            points=tuple(_point(name, of.middle, of.bootstrap_low, of.bootstrap_high) for name, of in scores),
         )
         yield IntervalFigure(
             key=f"free_for_all_orders{key}",
             title=f"Order sensitivity: range of the scores over random orders{where}",
             x_label="μ − 3σ",
-            points=tuple(_point(name, score, of.order_low, of.order_high) for name, score, of in scores),
+            points=tuple(_point(name, of.order_middle, of.order_low, of.order_high) for name, of in scores),
         )
         yield from interval_figures(
             f"free_for_all_strengths{key}",
@@ -266,7 +278,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
                 level=options.level,
             ),
         )
-        for i, rank in enumerate(ranks_of(scores[None])[0])
+        for i, rank in enumerate(ranks_of([[of.middle for of in ranges]])[0])
     ]
     models.sort(key=lambda row: (row.rank, row.model))
     limits, cube = group.points_in_first_turns(MOST_LIMITS)
@@ -285,10 +297,21 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
         seed=options.seed,
     )
     family = Family(TECHNIQUE, group.setting, group.metric)
-    pairs = corrected(strengths.pairs, [family] * len(strengths.pairs))
+    families = [family] * len(strengths.pairs)
+    both = zip(
+        corrected(strengths.pairs, families),
+        corrected(list(map(if_independent, strengths.pairs)), families),
+        strict=True,
+    )
     tests = [
-        PairRow(**where, models=list(names), test=test)
-        for test, names in zip(pairs, combinations(group.models, 2), strict=True)
+        PairRow(
+            **where,
+            models=[group.models[i], group.models[j]],
+            test=test,
+            independent=independent,
+            superiority=paired_superiority(group.points[:, i] - group.points[:, j], group.workers, level=options.level),
+        )
+        for (test, independent), (i, j) in zip(both, combinations(range(len(group.models)), 2), strict=True)
     ]
     section.groups.append(row)
     section.models += models
@@ -326,14 +349,14 @@ def _summary(
         setting=group.setting,
         metric=group.metric,
         question="",
-        what="TrueSkill score μ − 3σ, bootstrapped over workers",
+        what="TrueSkill score μ − 3σ, median over resampled workers",
         verdict=_verdict(group, models, tests),
         models=[
             ModelLine(
                 model=row.model,
                 n=row.dialogues,
                 unit="dialogues",
-                estimate=row.skill.score,
+                estimate=row.ranges.middle,
                 low=row.ranges.bootstrap_low,
                 high=row.ranges.bootstrap_high,
                 share=False,
@@ -356,10 +379,13 @@ def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRo
     """Who leads by TrueSkill, and by how much the strongest differs from the next, with its interval."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
-    orders = signed_range(first.ranges.order_low, first.ranges.order_high)
+    ranges = first.ranges
+    low, high, of = ranges.bootstrap_low, ranges.bootstrap_high, "resampled workers"
+    if low is None:
+        low, high, of = ranges.order_low, ranges.order_high, "random orders"
     leads = (
         f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} has the highest TrueSkill score "
-        f"({signed(first.skill.score)}; {orders} over random orders)"
+        f"({signed(ranges.middle)}; {signed_range(low, high)} over {of})"
     )
     return f"{leads}; {_strongest(models, tests)}."
 
@@ -370,13 +396,13 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
         return "strengths that do not depend on the order cannot be estimated"
     strongest = {row.model for row in sorted(known, key=lambda row: -(row.strength.estimate or 0.0))[:2]}
     (pair,) = [row for row in tests if set(row.models) == strongest]
-    line, p = _line(pair), pair.test.p_decides
+    line = _line(pair)
     interval = (
         "no interval"
         if line.low is None
         else f"{percent(pair.test.level)} interval {signed_range(line.low, line.high)}"
     )
-    told = "" if p is None else f", Holm {p_words(p)}{'' if p < ALPHA else ': not told apart'}"
+    told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': not told apart'}"
     winner = winner_words([_line(row) for row in tests])
     gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
     return f"free of the order, {f'{winner}; ' if winner else ''}{gap}"
@@ -384,7 +410,16 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
 
 def _line(pair: PairRow) -> PairLine:
     first, second = pair.models
-    return PairLine.of(first, second, pair.test, pair.p_independent, share=False)
+    independent = pair.independent
+    return PairLine.of(
+        first,
+        second,
+        pair.test,
+        independent.p_value,
+        share=False,
+        paper=independent,
+        superiority=pair.superiority,
+    )
 
 
 def _remarks(
@@ -401,7 +436,7 @@ def _remarks(
         yield f"Several models share the first rank in {counted(row.tied_dialogues, 'dialogue')}."
     yield from strengths.notes
     for pair in tests:
-        yield from filter(None, [disagreement(pair.test.name, pair.p_independent, pair.test.p_value)])
+        yield from filter(None, [results_disagree(pair.test.name, pair.independent, pair.test)])
     moved = row.no_position_effect
     if moved is not None and moved.p_value is not None and moved.p_value < ALPHA:
         yield (
@@ -446,9 +481,9 @@ METHODS = [
     ),
     Method(
         name="Bootstrap of TrueSkill",
-        text="The central range of scores and ranks over resamples of workers with all their dialogues, each in a random "
-        f"order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range stops shrinking "
-        "there; the strengths below do not.",
+        text="The median and the central range of scores and ranks over resamples of workers with all their dialogues, each "
+        f"in a random order. TrueSkill forgets, so that replicates play at most some {MEMORY} dialogues and this range "
+        "stops shrinking there; the strengths below do not.",
         source="Cameron, Gelbach & Miller 2008",
     ),
     Method(
@@ -478,9 +513,12 @@ LABELS: Labels = {
     "mu": ("μ", "number"),
     "sigma": ("σ", "number"),
     "score": ("μ − 3σ", "number"),
+    "order_middle": ("Order, median", "number"),
+    "typical_score": ("Median", "number"),
     "rank_low": ("Rank, from", "count"),
     "name": ("Pair", "text"),
     "chance": ("Chosen over the second", "share"),
+    "superiority": ("Superiority of the first", "share"),
     "statistic": ("t", "number"),
     "p_value": ("p, clustered", "p"),
     "p_holm": ("p, Holm", "p"),
@@ -491,11 +529,14 @@ LABELS: Labels = {
     "samples": ("Samples", "count"),
 }
 MODELS = (
-    "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_low order_high "
-    "bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low mean_rank_high strength strength_low "
-    "strength_high"
+    "rank model points turns point_share point_share_low point_share_high dialogues mu sigma score order_middle "
+    "order_low order_high typical_score bootstrap_low bootstrap_high rank_low rank_high mean_rank mean_rank_low "
+    "mean_rank_high strength strength_low strength_high"
 )
-TESTS = "name estimate ci_low ci_high chance statistic p_value p_holm p_independent"
+TESTS = (
+    "name estimate ci_low ci_high chance superiority superiority_low superiority_high statistic p_value p_holm "
+    "p_independent"
+)
 POSITIONS = "position pull ci_low ci_high p_value"
 STABILITY = "dialogues turns same tau_b samples"
 

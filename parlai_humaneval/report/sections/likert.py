@@ -12,8 +12,8 @@ from parlai_humaneval.report.deciding import (
     about_dialogues,
     apart_words,
     clearness,
-    deciding_p,
     holm_methods,
+    pair_p,
     reuse_methods,
     rough_guides,
 )
@@ -105,8 +105,17 @@ class LikertPair(LikertRow):
 
     @property
     def line(self) -> PairLine:
-        """The pair with the model first that was rated higher."""
-        return PairLine.of(self.model_a, self.model_b, self.gap, self.paper.p_value, share=False)
+        """The pair with the better one first: that was rated higher, or lower where more is worse."""
+        return PairLine.of(
+            self.model_a,
+            self.model_b,
+            self.gap,
+            self.paper.p_value,
+            share=False,
+            paper=self.paper,
+            superiority=self.effective,
+            fewer_is_better=self.reversed,
+        )
 
 
 class TurnTerm(Row):
@@ -389,10 +398,10 @@ def _equal(pairs: Sequence[LikertPair]) -> str:
 
 def _sentence(pair: LikertPair, level: float) -> str:
     line = pair.line
-    points = "(reversed: more is worse) " if pair.reversed else ""
+    points, which = ("(reversed: more is worse) ", "lower") if pair.reversed else ("", "higher")
     return (
-        f"{line.first} was rated {number_words(line.gap)} points higher than {line.second} on {pair.criterion} {points}"
-        f"on average{_interval(line.low, line.high, level)}, {deciding_p(pair.gap.p_value, pair.gap.p_holm)}"
+        f"{line.first} was rated {number_words(line.gap)} points {which} than {line.second} on {pair.criterion} {points}"
+        f"on average{_interval(line.low, line.high, level)}, {pair_p(line)}"
         f"{'; they cannot be told apart' if line.differs is False else ''}"
     )
 
@@ -477,7 +486,7 @@ LABELS: Labels = {
     "maximum": ("Most", "number"),
     "p_value": ("p, t test (paper)", "p"),
     "p_holm": ("p, t test, Holm", "p"),
-    "effective_win_rate": ("Effective win rate of A", "share"),
+    "effective_win_rate": ("Superiority of A (effective win rate)", "share"),
     "p_effective": ("p, effective", "p"),
     "p_effective_holm": ("p, effective, Holm", "p"),
 }

@@ -257,8 +257,8 @@ _LABELS: Labels = {
 _NAMES = columns("technique setting metric", _LABELS)
 _MODELS = columns("model n mean_rank mean_rank_low mean_rank_high best best_low best_high own_picked", _LABELS)
 _PAIRS = columns(
-    "model_a model_b wins_a wins_b ties win_rate_a ci_low ci_high lead_a lead_low lead_high p_clustered "
-    "p_clustered_holm p_value p_holm",
+    "model_a model_b wins_a wins_b ties win_rate_a ci_low ci_high lead_a lead_low lead_high score_a "
+    "score_low score_high p_clustered p_clustered_holm p_value p_holm",
     _LABELS,
 )
 _TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)

@@ -44,6 +44,7 @@ from parlai_humaneval.statistics.choice_tests import goodness_of_fit_test
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, too_few
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.crossed import crossed_share
+from parlai_humaneval.statistics.dispersion import decided_wins, with_dispersion
 from parlai_humaneval.statistics.ranks import Ints, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.spotting import (
@@ -56,6 +57,7 @@ from parlai_humaneval.statistics.spotting import (
     judged_segments,
     ranking_stability,
 )
+from parlai_humaneval.statistics.superiority import paired_superiority
 from parlai_humaneval.statistics.survival.curve import survival_with_bands
 from parlai_humaneval.statistics.survival.generalised_logrank import zhao_sun_test
 from parlai_humaneval.statistics.survival.regression import cloglog_cox
@@ -535,6 +537,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> P
     lead = rows["lead_a"].to_numpy(dtype=np.int64)
     wins, losses, ties = (int((lead == sign).sum()) for sign in (1, -1, 0))
     rate = share(lead > 0, lead != 0, rows, f"win rate of {model_a} over {model_b}", options.level)
+    rate = with_dispersion(rate, *decided_wins(lead, rows["worker_id"]))
     return PairRow(
         model_a=model_a,
         model_b=model_b,
@@ -547,6 +550,9 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, options: Options) -> P
         tie_share=ties / len(rows),
         win_rate=rate,
         paper=goodness_of_fit_test([wins, losses], name=rate.name),
+        score=paired_superiority(
+            lead, rows["worker_id"], dialogues=[rows["dialogue_id"].to_numpy(dtype=object)], level=options.level
+        ),
         method=f"{CHI2}; of the win rate {rate.method}",
         notes=[ALL_TIES] if ties == len(rows) else list(rate.notes),
     )
@@ -891,8 +897,8 @@ _LENGTHS = columns(
     _LABELS,
 )
 _PAIRS = columns(
-    "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high lead_a lead_low lead_high p_clustered "
-    "p_clustered_holm p_value p_holm",
+    "model_a model_b n wins_a wins_b ties tie_share win_rate_a ci_low ci_high lead_a lead_low lead_high score_a "
+    "score_low score_high p_clustered p_clustered_holm p_value p_holm",
     {**_LABELS, "n": ("Segments", "count")},
 )
 _TESTS = columns(

@@ -17,6 +17,7 @@ from parlai_humaneval.report.deciding import (
     clearness,
     deciding_p,
     holm_methods,
+    pair_p,
     rough_guides,
     winner_words,
 )
@@ -42,20 +43,25 @@ from parlai_humaneval.report.views import (
     Method,
 )
 from parlai_humaneval.statistics.clustered import (
+    DIFFERENCE_LIMITS,
     MIN_CLUSTERS,
+    SHARE_LIMITS,
     cluster_bootstrap,
     cluster_sums,
     clustered_share,
 )
 from parlai_humaneval.statistics.combos import PAIR_SOURCE, PAIR_TURNS, pair_combo
-from parlai_humaneval.statistics.correction import Family, holm
+from parlai_humaneval.statistics.correction import Family, corrected, holm
+from parlai_humaneval.statistics.means import clustered_mean
 from parlai_humaneval.statistics.oddities import oddities
 from parlai_humaneval.statistics.pair_wins import counted_comparisons, oriented
+from parlai_humaneval.statistics.places import METHOD, SOURCE, place_balanced, place_outweighs
 from parlai_humaneval.statistics.ranks import ranks_of
 from parlai_humaneval.statistics.regression import turn_rates
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.strengths.tables import turn_strengths
+from parlai_humaneval.statistics.superiority import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.turn_patterns import (
     Reselection,
     first_choice,
@@ -75,7 +81,7 @@ from parlai_humaneval.statistics.turn_tests import (
 )
 from parlai_humaneval.statistics.win_rates import effective_win_test, lin, sm_wta_scores, sqr_scores, wta_scores
 from parlai_humaneval.statistics.wording import counted, p_words, percent, percent_range, points_range, points_words
-from parlai_humaneval.tables.choices import ChoiceGroup, Kind, choice_groups, self_comparisons
+from parlai_humaneval.tables.choices import ChoiceGroup, Kind, choice_groups, merged, self_comparisons
 from parlai_humaneval.tables.counting import taken_as_finished
 from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
 from parlai_humaneval.tables.from_records import Tables
@@ -108,12 +114,16 @@ class Interval(NamedTuple):
 
 
 class OfQuestion(Row):
-    """What was asked. ``kind``: one reply of several was picked each turn, any number of them, or a single one judged."""
+    """What was asked. ``kind``: one reply of several was picked each turn, any number of them, or a single one judged.
+
+    ``problem``: a single reply was marked with what is wrong with it, so that the model with the lower rate is ahead.
+    """
 
     technique: str
     setting: str
     metric: str
     kind: Kind
+    problem: bool = False
 
     @property
     def family(self) -> Family:
@@ -133,10 +143,13 @@ class OfGroup(OfQuestion):
 
 
 class ModelRow(OfGroup):
-    """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good.
+    """A model in all turns that count. ``selected`` of ``n``: chosen, or as a single reply found good (or marked with a
+    ``problem``: then all that is said of dialogues is of turns without it).
 
     ``ci_low``, ``ci_high``: CR1 t, clustered by worker; ``boot_…``: percentiles over resampled workers; ``wald_…``,
-    ``wilson_…``: all turns taken as independent. ``rank``: by win rate, 1 best, equal ones share the better rank.
+    ``wilson_…``: all turns taken as independent. ``win_rate_adjusted``: with all places counting alike, where the effect of
+    the place outweighs a difference of models; then it is told first. ``rank``: by what is told, 1 best, equal ones share
+    the better rank.
     ``…from_2``: without first turns, as Liu et al. 2023 count. ``dialogues_won``: of a single model, the share of
     dialogues with at least half of their turns good; ``dialogues_won_from_3``: the same of turns 3 on (Smith et al.
     2022). ``…with_unfinished``: with the answered turns of dialogues that did not end; None where all did.
@@ -144,6 +157,7 @@ class ModelRow(OfGroup):
 
     FROM = published(
         ends("rate", "win_rate"),
+        ends("adjusted", "win_rate_adjusted", "adjusted"),
         ends("from_2", "win_rate_from_2", "win_rate_from_2"),
         ends("from_3", "win_rate_from_3", "win_rate_from_3"),
         ends("dialogues", "dialogues_won", "dialogues_won"),
@@ -173,6 +187,12 @@ class ModelRow(OfGroup):
     n_workers: int
     n_with_unfinished: int | None
     win_rate_with_unfinished: float | None
+    adjusted: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The win rate that the model is told by."""
+        return self.adjusted or self.rate
 
 
 class RankRow(OfQuestion):
@@ -185,6 +205,11 @@ class RankRow(OfQuestion):
     n: int
     selected: int
     rate: Result
+
+    @property
+    def told(self) -> Result:
+        """Of several groups of models, whose places differ, as it was counted."""
+        return self.rate
 
 
 class RangeRow(OfGroup):
@@ -220,7 +245,9 @@ class TestRow(OfGroup):
     """A test of turns ``first_turn`` on. ``p_value``, ``p_holm``: the paper's ``method``; ``p_clustered…``: by worker.
 
     Of a pair ``estimate`` is the difference of the selected rates with its clustered interval; ``p_exact``, ``p_mid``: of
-    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``.
+    McNemar's test; ``p_sign_flip``: with few workers. Holm's correction is over the ``family``. ``superiority``: of the
+    first of two models, ties counting half, over all groups in which they met. ``adjusted``: the difference with both orders
+    of the two counting alike, where the effect of the place outweighs it; then the pair is told by that.
     """
 
     __test__: ClassVar[bool] = False  # a test of statistics, not of this program
@@ -230,28 +257,32 @@ class TestRow(OfGroup):
         {name: f"test.paper.details.{name}" for name in ("p_exact", "p_mid")},
         {name: f"test.clustered.details.{name}" for name in ("family", "family_tests")},
         ends("test.clustered"),
+        whole("superiority", "adjusted"),
         models="test.models",
         n="test.clustered.n",
         p_clustered="test.clustered.p_value",
         p_clustered_holm="test.clustered.p_holm",
         method_clustered="test.clustered.method",
         p_sign_flip="test.sign_flip_p",
+        p_adjusted="adjusted.p_value",
+        p_adjusted_holm="adjusted.p_holm",
         notes="notes",
     )
 
     first_turn: int
     test: TurnTest
+    adjusted: Result | None = None
+    superiority: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The difference that the pair is told by."""
+        return self.adjusted or self.test.clustered
 
     @property
     def notes(self) -> list[str]:
         """Of both tests, each once."""
         return list(dict.fromkeys([*self.test.paper.notes, *self.test.clustered.notes]))
-
-    @property
-    def differs(self) -> bool:
-        """Whether the pair differs by the clustered test, corrected."""
-        p = self.test.clustered.p_holm
-        return p is not None and p < ALPHA
 
 
 class TurnRow(OfGroup):
@@ -558,6 +589,7 @@ def _of_group(group: ChoiceGroup) -> dict[str, Any]:
         "metric": group.metric,
         "group": " – ".join(group.models),
         "kind": group.kind,
+        "problem": group.problem,
     }
 
 
@@ -574,7 +606,10 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`ModelRow`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
-    for model, chosen, rate, rank in zip(group.models, turns.chosen.T, rates, _ranks(rates), strict=True):
+    adjusted = _rates_by_place(group, rates, level)
+    ranks = _ranks([alike or rate for alike, rate in zip(adjusted, rates, strict=True)], fewest_first=group.problem)
+    columns = zip(group.models, turns.chosen.T, rates, adjusted, ranks, strict=True)
+    for model, chosen, rate, alike, rank in columns:
         seen = ~np.isnan(chosen)
         n, selected = int(seen.sum()), int(np.nansum(chosen))
         later = {first: turns.turns >= first for first in (LATER, LATER_SINGLE)}
@@ -586,6 +621,7 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
             n=n,
             selected=selected,
             rate=rate,
+            adjusted=alike,
             boot=_bootstrapped(chosen, np.ones_like(chosen), turns.workers, options),
             wald=Interval(*(wald_interval(selected, n, level) or ())),
             wilson=Interval(*(wilson_interval(selected, n, level) or ())),
@@ -600,8 +636,53 @@ def _model_rows(group: ChoiceGroup, options: Options, unfinished: dict[Any, tupl
         )
 
 
-def _ranks(rates: Sequence[Result]) -> list[int]:
-    estimates = [-1.0 if rate.estimate is None else rate.estimate for rate in rates]
+def _rates_by_place(group: ChoiceGroup, rates: Sequence[Result], level: float) -> list[Result | None]:
+    """The win rates with all places counting alike, where the effect of the place outweighs a difference of two models."""
+    nothing: list[Result | None] = [None] * len(rates)
+    estimates = [rate.estimate for rate in rates if rate.estimate is not None]
+    gaps = [a - b for a, b in combinations(estimates, 2)]
+    effect = _place_effect(group, level)
+    if effect is None or not gaps or not place_outweighs(effect, effect.estimate, min(map(abs, gaps))):
+        return nothing
+    columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
+    balanced = [place_balanced(chosen, places) for chosen, places in columns]
+    if any(values is None for values in balanced):
+        return nothing
+    return [
+        _alike(clustered_mean(values, group.turns.workers, name=rate.name, limits=SHARE_LIMITS, level=level))
+        for values, rate in zip(balanced, rates, strict=True)
+        if values is not None
+    ]
+
+
+def _place_effect(group: ChoiceGroup, level: float) -> Result | None:
+    """How much more often the reply shown first is chosen than the others; None where there is but one place."""
+    several = group.kind != "single" and group.turns.by_position.shape[1] > 1
+    return first_place(group.turns, level=level) if several else None
+
+
+def _gap_by_order(group: ChoiceGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
+    """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
+    if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
+        return None
+    a, b = (group.models.index(model) for model in test.models)
+    order = np.sign(group.positions[:, b] - group.positions[:, a])
+    gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
+    values = place_balanced(np.where(order == 0, np.nan, gaps), order)
+    if values is None:
+        return None
+    values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
+    name, workers = test.clustered.name, group.turns.workers
+    return _alike(clustered_mean(values, workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level))
+
+
+def _alike(result: Result) -> Result:
+    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
+
+
+def _ranks(rates: Sequence[Result], *, fewest_first: bool = False) -> list[int]:
+    sign = -1 if fewest_first else 1
+    estimates = [-2.0 if rate.estimate is None else sign * rate.estimate for rate in rates]
     return [int(rank) for rank in ranks_of([estimates])[0]]
 
 
@@ -657,7 +738,7 @@ def _ranking(family: Sequence[ChoiceGroup], level: float) -> list[RankRow]:
 def _dialogue_scores(group: ChoiceGroup, model: str, first: int) -> tuple[Floats, Floats, Objects]:
     """Of each dialogue of a single model: its share of good turns, whether at least half are, and its worker."""
     turns = group.turns
-    chosen = turns.chosen[:, group.models.index(model)]
+    chosen = group.good[:, group.models.index(model)]
     rows = ~np.isnan(chosen) & (turns.turns >= first)
     codes, names = pd.factorize(turns.dialogues[rows])
     n = np.bincount(codes, minlength=len(names)).astype(float)
@@ -910,13 +991,37 @@ def _test_rows(families: Sequence[Sequence[ChoiceGroup]], level: float, first: i
             (group, test) for group in parts if len(group.turns.turns) for test in _tests(group, level, asked_alone)
         ]
         family = Family(*groups[0].family, "" if first == 1 else f"turns from {first} on")
-        pairs = [test for _, test in made if test.of_pair]
-        corrected_pairs = iter(with_holm(pairs, [family] * len(pairs)))
-        rows += [
-            TestRow(**_of_group(group), first_turn=first, test=next(corrected_pairs) if test.of_pair else test)
-            for group, test in made
-        ]
+        pairs = [(group, test) for group, test in made if test.of_pair]
+        effects = {tuple(group.models): _place_effect(group, level) for group in parts}
+        adjusted = [_gap_by_order(group, test, effects[tuple(group.models)], level) for group, test in pairs]
+        told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
+        corrected_told = corrected(told, [family] * len(pairs))
+        corrected_pairs = with_holm([test for _, test in pairs], [family] * len(pairs))
+        of_pairs = iter(zip(corrected_pairs, adjusted, corrected_told, strict=True))
+        everywhere = _superiorities(parts, level) if len(groups) > 1 else {}
+        for group, test in made:
+            own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)
+            row = TestRow(**_of_group(group), first_turn=first, test=own, adjusted=alike and leads)
+            if test.of_pair:
+                row.superiority = everywhere.get(_two(test)) or _superiority(row)
+            rows.append(row)
     return rows
+
+
+def _superiority(row: TestRow) -> Result:
+    """The difference that a pair is told by, on the scale of other techniques."""
+    superiority = superiority_of_difference(row.told)
+    return complement(superiority) if row.problem else superiority
+
+
+def _superiorities(groups: Sequence[ChoiceGroup], level: float) -> dict[tuple[str, str], Result]:
+    """Of every two models that met in any of ``groups``, over all turns that showed both."""
+    together = merged(groups)
+    chosen, workers = together.turns.chosen, together.turns.workers
+    return {
+        (together.models[a], together.models[b]): paired_superiority(chosen[:, a] - chosen[:, b], workers, level=level)
+        for a, b in combinations(range(len(together.models)), 2)
+    }
 
 
 def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest]:
@@ -925,7 +1030,8 @@ def _tests(group: ChoiceGroup, level: float, asked_alone: bool) -> list[TurnTest
         return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=group.kind == "one", level=level)
     pairs = compare_singles(turns.chosen, turns.models, turns.workers, level=level)
     # The paper's baseline is for its one question, whether the reply is appropriate; not for several finer ones.
-    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if asked_alone else []
+    has_baseline = asked_alone and not group.problem
+    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if has_baseline else []
     return [*pairs, *alone]
 
 
@@ -1030,13 +1136,13 @@ def _summary(
     """The answer to one question; its remarks are still to come."""
     ranking = [row for row in section.ranking if row.family == family]
     ranked: list[RankRow] | list[ModelRow] = ranking or models
-    lines = {(row.rank, row.model): ModelLine.of(row.model, row.rate, "turns", share=True, n=row.n) for row in ranked}
+    lines = {(row.rank, row.model): ModelLine.of(row.model, row.told, "turns", share=True, n=row.n) for row in ranked}
     kind = models[0].kind
     verdict = _several_groups(pairs, level) if ranking else _one_group(models, pairs, level)
     return Summary(
         section="turns",
         **family._asdict(),
-        what=_axis(kind),
+        what=_axis(models[0]),
         verdict=verdict,
         models=[lines[place] for place in sorted(lines)],
         pairs=[_line(row) for row in pairs],
@@ -1069,8 +1175,10 @@ def _two(test: TurnTest) -> tuple[str, str]:
     return first, second
 
 
-def _axis(kind: Kind) -> str:
-    return "replies found good" if kind == "single" else "turns in which the reply was chosen"
+def _axis(row: OfQuestion) -> str:
+    if row.problem:
+        return f"replies marked as {row.metric} (fewer is better)"
+    return "replies found good" if row.kind == "single" else "turns in which the reply was chosen"
 
 
 def _headline(summaries: Sequence[Summary]) -> str:
@@ -1091,21 +1199,29 @@ def _title(row: OfGroup | ChoiceGroup | Summary) -> str:
 def _one_group(rows: Sequence[ModelRow], pairs: Sequence[TestRow], level: float) -> str:
     """Of models that all stood side by side: how often each was chosen, and which differ."""
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
-    verb = "found good" if best.kind == "single" else "chosen"
+    verb = f"marked as {best.metric}" if best.problem else "found good" if best.kind == "single" else "chosen"
     first = (
-        f"{best.model} was {verb} in {percent(best.rate.estimate)} of {counted(best.n, 'turn')} "
+        f"{best.model} was {verb} in {percent(best.told.estimate)} of {counted(best.n, 'turn')} "
         f"({_interval(best, level)})"
     )
     if not others:
         return f"{first}."
-    rates = ", ".join(f"{row.model} in {percent(row.rate.estimate)}" for row in others)
-    return f"{first}, {rates}; {_which_differ(pairs)}."
+    rates = ", ".join(f"{row.model} in {percent(row.told.estimate)}" for row in others)
+    return f"{first}, {rates}{_as_counted(rows)}; {_which_differ(pairs)}."
+
+
+def _as_counted(rows: Sequence[ModelRow]) -> str:
+    """Where the rates told are adjusted, that they are, and the others."""
+    if not any(row.adjusted for row in rows):
+        return ""
+    rates = ", ".join(f"{row.model} {percent(row.rate.estimate)}" for row in rows)
+    return f", with all places counting alike (as counted: {rates})"
 
 
 def _interval(row: ModelRow, level: float) -> str:
-    if row.rate.ci_low is None:
+    if row.told.ci_low is None:
         return f"{counted(row.n_workers, 'worker')}: too few for an interval, at least {MIN_CLUSTERS} are needed"
-    interval = f"{percent(level)} interval {percent_range(row.rate.ci_low, row.rate.ci_high)}"
+    interval = f"{percent(level)} interval {percent_range(row.told.ci_low, row.told.ci_high)}"
     return f"{interval}, clustered by {counted(row.n_workers, 'worker')}"
 
 
@@ -1115,11 +1231,11 @@ def _which_differ(pairs: Sequence[TestRow]) -> str:
     if not made:
         return "whether they differ cannot be tested"
     if len(pairs) == 1:
-        p = p_words(made[0].test.clustered.p_value)
-        return f"they differ ({p})" if made[0].differs else f"they cannot be told apart ({p})"
+        line = _line(made[0])
+        return f"they {'differ' if line.differs else 'cannot be told apart'} ({pair_p(line)})"
     lines = sorted(map(_line, made), key=lambda line: -(line.gap or 0.0))
     apart = [f"{line.first} from {line.second}" for line in lines if line.differs]
-    smallest = p_words(min(row.test.clustered.p_holm or 0.0 for row in made))
+    smallest = p_words(min(line.p_decides or 0.0 for line in lines))
     if not apart:
         return f"no pair of {len(made)} can be told apart (Holm's correction, smallest {smallest})"
     more = len(apart) - NAMED_PAIRS
@@ -1137,7 +1253,7 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
         return "Whether the models differ cannot be tested."
     lines = [_line(row) for row in made]
     clearest = min(lines, key=clearness)
-    p = deciding_p(clearest.p_clustered, clearest.p_decides)
+    p = pair_p(clearest)
     return (
         f"{apart_words(lines, 'models')}; the clearest: {clearest.first} is ahead of {clearest.second} by "
         f"{points_words(clearest.gap)} points ({percent(level)} interval {points_range(clearest.low, clearest.high)}, "
@@ -1147,7 +1263,18 @@ def _several_groups(pairs: Sequence[TestRow], level: float) -> str:
 
 def _line(row: TestRow) -> PairLine:
     a, b = _two(row.test)
-    return PairLine.of(a, b, row.test.clustered, row.test.paper.p_value, share=True)
+    test = row.test
+    return PairLine.of(
+        a,
+        b,
+        row.told,
+        test.paper.p_value,
+        share=True,
+        # The paper's test knows no places: of an adjusted difference it decides nothing.
+        paper=None if row.adjusted else test.paper,
+        superiority=row.superiority,
+        fewer_is_better=row.problem,
+    )
 
 
 def _remarks(
@@ -1176,24 +1303,34 @@ def _remarks(
 
 def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[ChoiceGroup]) -> Iterator[str]:
     """What qualifies the answer to one question."""
+    if any(group.problem for group in groups):
+        yield "what was marked is a problem of a reply: fewer is better, and the model with the lowest rate is the first."
     for group in groups:
         names = " – ".join(group.models)
         which = f"{names}: " if len(groups) > 1 else ""
         for text in _left_out(group, [row for row in section.models if row.where == (family, names)]):
             yield f"{which}{text}"
-    for row in section.models:
-        if row.family == family and row.rate.ci_low is None:
+    for model in section.models:
+        if model.family == family and model.rate.ci_low is None:
             yield (
-                f"{row.model} was judged by {counted(row.n_workers, 'worker')}; a clustered interval needs at least "
+                f"{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
                 f"{MIN_CLUSTERS}."
             )
     # Where one ranking answers, tests and strengths of its parts decide nothing.
     in_parts = any(row.family == family for row in section.pooled)
-    tests = [] if in_parts else [row.test for row in section.tests if row.family == family]
-    for test in tests:
+    rows = [] if in_parts else [row for row in section.tests if row.family == family]
+    for row in rows:
         # What decides is the corrected p where there is one.
-        yield from filter(None, [results_disagree(test.paper.name, test.paper, test.clustered)])
-    yield from rough_guides(test.clustered for test in tests)
+        test = row.test
+        told = None if row.adjusted else results_disagree(test.paper.name, test.paper, test.clustered)
+        yield from filter(None, [told])
+    yield from rough_guides(row.told for row in rows)
+    adjusted = [row.test.paper.name for row in rows if row.adjusted]
+    if adjusted:
+        yield (
+            f"the effect of the place outweighs the difference of {'; '.join(adjusted)}: of these, and of the rates of "
+            "models, all places count alike."
+        )
     yield from _pattern_remarks(section.patterns, family)
     for strength in section.strengths:
         if not in_parts and strength.family == family and strength.strength.ci_low is None:
@@ -1255,10 +1392,10 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
     kinds = {row.kind for row in section.models}
     yield Method(
         name="Win rate",
-        text="Turns in which the reply was chosen (a single reply: found good), of those in which it was shown and "
-        "the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with workers − 1 degrees "
-        "of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson intervals, which "
-        "take all turns as independent.",
+        text="Turns in which the reply was chosen (a single reply: found good, or marked with a problem), of those in "
+        "which it was shown and the turn answered. Intervals: CR1 variance of the sums of each worker, Student's t with "
+        "workers − 1 degrees of freedom. Beside them percentiles over resampled workers (Boot), and Wald and Wilson "
+        "intervals, which take all turns as independent.",
         source=f"{LIU}, “Metrics” and Table 6; Cameron & Miller 2015; Cameron, Gelbach & Miller 2008",
     )
     if "one" in kinds:
@@ -1317,6 +1454,14 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
             "against one half: CR1 t of the workers' weighted deviations from both; one who gave both counts as one.",
             source=PAIR_SOURCE,
         )
+    if any(row.adjusted for row in section.tests):
+        yield Method(
+            name="Places counting alike",
+            text="Where the reply shown first is chosen significantly more (or less) often than the others, and by more "
+            "than two models differ, their difference is the mean of that with either of them first, and the rate of a "
+            "model the mean of its rates at each place; interval and p by worker, of what is left within each place.",
+            source=SOURCE,
+        )
     if section.by_position:
         text = "Selected rate by the place at which a reply stood; places are drawn at random."
         yield Method(name="Anchoring", text=text, source=f"{LIU}, “Examining anchoring effects”")
@@ -1358,6 +1503,10 @@ LABELS: Labels = {
     "p_exact": ("McNemar exact", "p"),
     "p_mid": ("McNemar mid-p", "p"),
     "p_sign_flip": ("Sign flip", "p"),
+    "win_rate_adjusted": ("Places alike", "share"),
+    "adjusted": ("Difference, places alike", "number"),
+    "p_adjusted": ("p, places alike", "p"),
+    "p_adjusted_holm": ("p, places alike, Holm", "p"),
     "method": ("How tested", "text"),
     "model_a": ("A", "text"),
     "model_b": ("B", "text"),
@@ -1407,11 +1556,15 @@ POOLED_NOTES = (
 )
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
-    f"rank model n_dialogues {RATE} boot_low boot_high wald_low wald_high wilson_low wilson_high win_rate_from_2 "
+    f"rank model n_dialogues {RATE} win_rate_adjusted adjusted_low adjusted_high boot_low boot_high wald_low wald_high "
+    "wilson_low wilson_high win_rate_from_2 "
     "win_rate_from_2_low win_rate_from_2_high win_rate_from_3 win_rate_from_3_low win_rate_from_3_high "
     "win_rate_with_unfinished n_with_unfinished n_workers"
 )
-TESTS = "name n statistic p_value p_holm estimate ci_low ci_high p_clustered p_clustered_holm p_exact p_mid p_sign_flip"
+TESTS = (
+    "name n statistic p_value p_holm estimate ci_low ci_high superiority superiority_low superiority_high p_clustered "
+    "p_clustered_holm p_exact p_mid p_sign_flip adjusted adjusted_low adjusted_high p_adjusted p_adjusted_holm"
+)
 PAIRS = (
     "model_a model_b first_turn last_turn n win_rate_a win_rate_b tie_win tie_loss lin lin_low lin_high lin_boot_low "
     "lin_boot_high sqr sqr_low sqr_high sqr_boot_low sqr_boot_high wta wta_low wta_high wta_boot_low wta_boot_high "
@@ -1434,8 +1587,8 @@ PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
 POOLED_MODELS = "rank model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
 POOLED_PAIRS = (
-    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
-    "p_clustered p_clustered_holm p_step_down"
+    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high superiority "
+    "superiority_low superiority_high p_value p_clustered p_clustered_holm p_step_down"
 )
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 
@@ -1477,7 +1630,7 @@ def _win_rate_figure(number: int, of: str, models: Sequence[ModelRow]) -> list[I
     return interval_figures(
         f"turns_win_rates_{number}",
         f"Win rates{of}",
-        _axis(first.kind),
+        _axis(first),
         [(row.model, row.rate) for row in models],
         reference=1 / len(models) if first.kind == "one" else None,
         share=True,

@@ -60,6 +60,12 @@ class Strengths(BaseModel):
     notes: tuple[str, ...] = ()
 
 
+def if_independent(test: Result) -> Result:
+    """The test of a strength, or of two, as if every turn were independent of the others."""
+    p = test.details.get("p_independent")
+    return test.but(p_value=None if p is None else float(p), p_holm=None)
+
+
 @dataclass(frozen=True)
 class Fitted:
     """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.

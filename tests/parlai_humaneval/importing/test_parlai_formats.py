@@ -130,6 +130,21 @@ def test_a_reply_without_ticks_was_not_asked_about():
     assert second["tick_choices"] == "engaging;human-like"
 
 
+def test_buckets_are_problems_unless_they_are_known_to_be_good():
+    """ParlAI's own buckets, whose other one is “None, all good”, speak against a reply; those of Smith et al. for it."""
+
+    def change(data: Any) -> None:
+        for line in data["dialog"]:
+            ticks = line.get("problem_data")
+            if ticks:
+                ticks |= {"bucket_0": False, "nonsensical": True, "unheard of": False}
+
+    rows = model_chat.rows_of(changed("model_chat.json", change), PLAN).tables["turns"]
+    assert {row["tick_problems"] for row in rows} == {"bucket_0;nonsensical;unheard of"}
+    as_saved = model_chat.rows_of(unit("model_chat.json"), PLAN).tables["turns"]
+    assert {row["tick_problems"] for row in as_saved} == {""}
+
+
 def test_lines_that_were_given_to_both_are_no_turn():
     """In BlendedSkillTalk's mode the first line of the bot is not the model's."""
 

@@ -158,12 +158,24 @@ MODEL_COLUMNS = {
     "likert_models": ("number", MEAN),
     "direct_assessment_z": ("number", ("overall", "low", "high")),
     "rankings_models": ("number", ("mean_rank", "mean_rank_low", "mean_rank_high")),
-    "free_for_all_models": ("number", ("score", "bootstrap_low", "bootstrap_high")),
+    "free_for_all_models": ("number", ("typical_score", "bootstrap_low", "bootstrap_high")),
 }
 """File of models → how its answer is written, and the columns of estimate and interval."""
 LEAD, GAP = ("lead_a", "lead_low", "lead_high"), ("difference", "ci_low", "ci_high")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 TESTS = ("p_value", "p_clustered", "p_clustered_holm")
+SUPERIORITY = ("superiority", "superiority_low", "superiority_high")
+SCORE = ("score_a", "score_low", "score_high")
+EFFECT_COLUMNS = {
+    "turns_tests": SUPERIORITY,
+    "comparisons_pairs": SCORE,
+    "segments_pairs": SCORE,
+    "rankings_pairs": SCORE,
+    "likert_pairs": ("effective_win_rate", "effective_low", "effective_high"),
+    "direct_assessment_pairs": SUPERIORITY,
+    "free_for_all_tests": SUPERIORITY,
+}
+"""File of pairs → the columns of the probability of superiority of the model that it names first."""
 PAIR_COLUMNS = {
     "turns_tests": ("points", ESTIMATE, TESTS),
     "comparisons_pairs": ("points", LEAD, TESTS),
@@ -197,14 +209,18 @@ def test_every_form_has_the_same_numbers(study):
             check_written([line["model"], *words(numbers, kind), f"{line['n']:,}"], on_page, screen)
         pairs = pairs_in_csv(folder_of(page), same)
         assert {(line["first"], line["second"]) for line in same["pairs"]} == set(pairs)
-        corrected = sum(numbers[4] is not None for _, numbers in pairs.values()) > 1
+        corrected = sum(numbers[4] is not None for _, numbers, _ in pairs.values()) > 1
         for line in same["pairs"]:
-            kind, numbers = pairs[line["first"], line["second"]]
-            told = [line[name] for name in ("gap", "low", "high", "p_paper", "p_clustered", "p_decides")]
-            assert told == pytest.approx(numbers)
-            p_values = [cell_text(p, "p") for p in (numbers[3:] if corrected else numbers[3:5])]
+            kind, numbers, effect = pairs[line["first"], line["second"]]
+            if line["decided_by"] == "paper":  # as the larger one of the two
+                assert line["p_decides"] >= 0.05 > numbers[5]
+                numbers[5] = line["p_decides"]
+            told = [line[name] for name in ("gap", "low", "high", "p_paper", "p_clustered", "p_decides", *SUPERIORITY)]
+            assert told == pytest.approx([*numbers, *effect])
+            decides = corrected or any(pair["decided_by"] == "paper" for pair in same["pairs"])
+            p_values = [cell_text(p, "p") for p in (numbers[3:] if decides else numbers[3:5])]
             name = f"{line['first']} over {line['second']}"
-            check_written([name, *words(numbers[:3], kind), *p_values], on_page, screen)
+            check_written([name, *words(numbers[:3], kind), *p_values, *words(effect, "share")], on_page, screen)
 
 
 def test_the_line_of_a_pair_by_hand():
@@ -250,6 +266,12 @@ def number(text):
     return float(text) if text else None
 
 
+def adjusted(row):
+    """Estimate and interval with all places counting alike, where these lead; else nothing."""
+    names = ("adjusted" if "adjusted" in row else "win_rate_adjusted", "adjusted_low", "adjusted_high")
+    return [float(row[name]) for name in names] if row.get("adjusted_low") else []
+
+
 def models_in_csv(folder, answer):
     """Model → how its numbers are written, and its estimate and interval. A row on two models has those of both."""
     key, found = answer["model_table"], {}
@@ -258,16 +280,16 @@ def models_in_csv(folder, answer):
         kind, names = MODEL_COLUMNS[key]
         told = {line["model"] for line in answer["models"]}
         own = [row for row in rows if row["model"] in told]  # people stand beside the bots of segments
-        return {row["model"]: (kind, [number(row[name]) for name in names]) for row in own}
+        return {row["model"]: (kind, adjusted(row) or [number(row[name]) for name in names]) for row in own}
     for row in rows:
-        rate, low, high = (number(row[name]) for name in ("win_rate_a", "ci_low", "ci_high"))
+        rate, low, high = adjusted(row) or (number(row[name]) for name in ("win_rate_a", "ci_low", "ci_high"))
         found[row["model_a"]] = ("share", [rate, low, high])
         found[row["model_b"]] = ("share", [1 - rate, 1 - high, 1 - low])
     return found
 
 
 def pairs_in_csv(folder, answer):
-    """Models, the one ahead first → how their numbers are written; gap, interval, and the three p-values."""
+    """Models, the one ahead first → how their numbers are written; gap, interval, and the three p-values; superiority."""
     found = {}
     kind, ends, tests = PAIR_COLUMNS[answer["pair_table"]]
     for row in rows_of(folder, answer["pair_table"], answer):
@@ -278,10 +300,18 @@ def pairs_in_csv(folder, answer):
             continue
         gap, low, high = (number(row[name]) for name in ends)
         p_values = [number(row[name]) for name in tests]
+        effect = [number(row[name]) for name in EFFECT_COLUMNS[answer["pair_table"]]]
+        alike = adjusted(row)
+        if alike:
+            gap, low, high = alike if "adjusted" in row else [2 * share - 1 for share in alike]
+            p_values[1:] = number(row["p_adjusted"]), number(row["p_adjusted_holm"])
+            if "score_adjusted" in row:
+                effect = [number(row[f"score_adjusted{end}"]) for end in ("", "_low", "_high")]
         if gap < 0:
             assert "p_a_higher" not in tests, "the better model stands first"
             models, gap, low, high = models[::-1], -gap, -high, -low
-        found[models] = (kind, [gap, low, high, *p_values])
+            effect = [1 - effect[0], 1 - effect[2], 1 - effect[1]]
+        found[models] = (kind, [gap, low, high, *p_values], effect)
     return found
 
 

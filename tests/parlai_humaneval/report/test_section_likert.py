@@ -140,6 +140,18 @@ def test_each_criterion_has_its_answer(tmp_path):
     assert any("(3 tests)" in method.text for method in section.methods())
 
 
+def test_where_more_is_worse_the_lower_one_is_ahead(tmp_path):
+    """Of a criterion that is called robotic: in the pair, its words, its superiority, and who is ahead of all others."""
+    frame = ratings_frame({"a": 4.4, "b": 2.2, "c": 3.6}).replace({"criterion": {"engaging": "robotic"}})
+    section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
+    answer = next(answer for answer in section.summary() if answer.question == "robotic")
+    assert [line.model for line in answer.models] == ["b", "c", "a"]
+    assert {pair.first for pair in answer.pairs if "b" in (pair.first, pair.second)} == {"b"}
+    assert all(pair.gap > 0 and pair.superiority > 0.5 for pair in answer.pairs)
+    assert "b was rated" in answer.verdict
+    assert "points lower than a on robotic" in answer.verdict
+
+
 def test_each_p_is_corrected_by_itself(tmp_path):
     """Holm's correction of three p-values: the least times 3, the next times 2, none below the one before. No two
     kinds have the same p-values, so that none can stand for another."""

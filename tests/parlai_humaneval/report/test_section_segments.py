@@ -78,6 +78,8 @@ def test_bots_stand_best_first_and_people_apart(section):
         (2, 2, 2),
         (3, 3, 3),
     ]
+    for row in section.models:
+        assert row.rank_low_workers <= row.rank <= row.rank_high_workers, "the rank shown lies inside of its range"
     assert section.humans.model == "human"
     assert "good wins" in section.headline
     assert "clustered by 12 workers" in section.headline

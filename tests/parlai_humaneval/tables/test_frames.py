@@ -66,7 +66,9 @@ def test_every_declared_column_is_filled_from_records():
         }
     )
     record.context = ContextRecord(topic="tea", topic_source="free", opinion="liked")
-    got = tables([record, make_rated("d2"), make_ticked("d3"), make_verdict("d4", "a"), *one_of_each()])
+    ticked = make_ticked("d3")
+    ticked.turn_criteria[0].reversed = True
+    got = tables([record, make_rated("d2"), ticked, make_verdict("d4", "a"), *one_of_each()])
     for name, columns in TABLES.items():
         filled = [c.name for c in columns if c.name != "answer_number"]  # of a second answer: test_repeats.py
         unfilled = [column for column in filled if getattr(got, name)[column].isna().all()]

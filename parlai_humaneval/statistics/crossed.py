@@ -313,6 +313,7 @@ def _tested(
     df = max(1.0, min(effective_clusters(np.bincount(codes, weights=sizes)) for codes in clusterings) - 1)
     critical = float(stdtrit(df, 0.5 + base.level / 2))
     spread = estimate * (1 - estimate)
+    share = share and spread > NO_VARIANCE
     if share:
         squared = (critical * error) ** 2 / spread
         middle = (estimate + squared / 2) / (1 + squared)

@@ -303,8 +303,8 @@ def test_the_answer_names_the_pairs_that_differ():
         frozenset(("also_good", "low")),
     }
     assert "2 of 3 pairs differ" in section.headline
-    assert "good from low (p < .0001)" in section.headline
-    assert "also_good from low (p < .0001)" in section.headline
+    assert "good from low (p = .001)" in section.headline
+    assert "also_good from low (p = .001)" in section.headline
     assert "low from" not in section.headline
 
 

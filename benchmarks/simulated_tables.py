@@ -68,16 +68,6 @@ def chosen_replies(study: Study, rng: np.random.Generator, *, forced: bool = Tru
     return selected.astype(float), _names("w", worker)
 
 
-def single_replies(study: Study, rng: np.random.Generator) -> tuple[Floats, Objects]:
-    """As :func:`chosen_replies`, but each dialogue is with one of the models: the others are nan in its turns."""
-    worker, dialogue, _ = _turn_index(study)
-    own = rng.integers(0, len(study.models), study.workers * study.dialogues)[dialogue]
-    liked = rng.random(len(worker)) < 1 / (1 + np.exp(-_tastes(study, rng)[worker, own]))
-    found = np.full((len(worker), len(study.models)), np.nan)
-    found[np.arange(len(worker)), own] = liked
-    return found, _names("w", worker)
-
-
 def turns_table(
     study: Study, rng: np.random.Generator, *, technique: str = "sata", setting: str = "soba", forced: bool = True
 ) -> pd.DataFrame:

@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.result import Result
+from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS, all_signs
 
 Floats = npt.NDArray[np.float64]
 METHOD = "step-down max-t over all pairs, signs flipped"
 SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best: Hsu 1981; Hansen, Lunde & Nason 2011"
 NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
 DRAWS = 4_999
-_EXACT_CLUSTERS = 12
 _CELLS = 4_000_000
 _SMALL = 1e-9
 
@@ -234,7 +234,7 @@ class _Family:
 
     @property
     def exact(self) -> bool:
-        return len(self.influence) <= _EXACT_CLUSTERS
+        return len(self.influence) <= EXACT_CLUSTERS
 
     def p_values(self, observed: Floats, flips: Floats) -> Floats:
         """Share of flips, the data among them, that reach each of ``observed``; ``flips`` has as many columns, or one."""
@@ -264,9 +264,8 @@ class _Family:
 
 def _signs(groups: int, seed: int) -> Iterator[Floats]:
     """Rows of signs, a column a cluster: all there are of few clusters, up to a change of all signs, else random ones."""
-    if groups <= _EXACT_CLUSTERS:
-        flips = (np.arange(2 ** max(0, groups - 1))[:, None] >> np.arange(groups)) & 1
-        yield 1.0 - 2.0 * flips
+    if groups <= EXACT_CLUSTERS:
+        yield all_signs(groups)[: 2 ** max(0, groups - 1)]
         return
     rng = np.random.default_rng(seed)
     left, size = DRAWS, max(1, _CELLS // groups)

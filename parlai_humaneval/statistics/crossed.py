@@ -29,6 +29,7 @@ from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
+    NO_VARIANCE,
     SHARE_LIMITS,
     Limits,
     cluster_sums,
@@ -307,7 +308,7 @@ def _tested(
 ) -> Result | None:
     """Interval and test by Student's t; None where nothing differs. A share's error is scaled to each value tested."""
     estimate, error = base.estimate or 0.0, two_way_error(influence, clusterings)
-    if error < 1e-9:
+    if error < NO_VARIANCE:
         return None
     df = max(1.0, min(effective_clusters(np.bincount(codes, weights=sizes)) for codes in clusterings) - 1)
     critical = float(stdtrit(df, 0.5 + base.level / 2))

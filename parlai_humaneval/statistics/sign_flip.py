@@ -185,8 +185,7 @@ def _reach(parts: Floats, weights: Floats, alpha: float) -> float:
 def root_beyond(rejects: Callable[[float], float], start: float) -> float:
     """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``.
 
-    False position that halves the weight of an end that stays (Dowell & Jarratt 1971): for functions that are nearly a
-    line; infinite where it stays below 0.
+    Infinite where it stays below 0.
     """
     low, high = 0.0, start
     below, above = rejects(0.0), rejects(high)
@@ -197,21 +196,9 @@ def root_beyond(rejects: Callable[[float], float], start: float) -> float:
         above = rejects(high)
     if not np.isfinite(below):
         low, below = 1e-9 * high, rejects(1e-9 * high)
-    moved = 0  # the end that moved last: its value stands, that of an end that stays a second time is halved
-    for _ in range(80):
-        middle = high - above * (high - low) / (above - below)
-        if not low < middle < high:
-            middle = (low + high) / 2
-        value = rejects(middle)
-        if value > 0:
-            below = below / 2 if moved == 1 else below
-            high, above, moved = middle, value, 1
-        else:
-            above = above / 2 if moved == -1 else above
-            low, below, moved = middle, value, -1
-        if high - low <= 1e-10 * high or abs(value) < 1e-8:
-            return middle
-    return high
+    from scipy.optimize import brentq
+
+    return float(brentq(rejects, low, high, xtol=1e-10 * high, rtol=1e-10))
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:

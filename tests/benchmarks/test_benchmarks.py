@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # benchmarks/ is n
 
 from benchmarks.__main__ import BENCHMARKS, load, main
 from benchmarks.bundle import gzipped_kb
-from benchmarks.false_positives import HEADLINES, false_positive_rates
 from benchmarks.figures import Figure, percentile
 from benchmarks.stored_units import TASK_NAME, dialogue, write_units
 from mephisto_tasks.stored.results import read_dialogues
@@ -48,27 +44,6 @@ def test_quick_run_gives_figures(name: str) -> None:
     assert len({figure.name for figure in figures}) == len(figures)
     assert all(math.isfinite(figure.ours) and figure.ours > 0 for figure in figures)
     assert all((figure.peer is None) == (figure.peer_source == "none") for figure in figures)
-
-
-@pytest.mark.parametrize("name", HEADLINES)
-def test_a_rate_of_false_positives_is_a_share(name: str) -> None:
-    """Guards the simulated studies: every headline test can be made in them, and nearly all equal models stay equal."""
-    ours, paper = false_positive_rates(name, studies=12)
-    assert 0 <= ours <= 0.5
-    assert paper is None or 0 <= paper <= 1
-
-
-def test_a_test_that_finds_too_much_fails_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards the limits: a rate of one in three is not reported as if it were fine."""
-    monkeypatch.setattr("benchmarks.false_positives.STUDIES", 9)
-    monkeypatch.setattr("benchmarks.false_positives.HEADLINES", {"bad": _finds_every_third()})
-    with pytest.raises(RuntimeError, match=r"outside of 0.03 to 0.07: bad 0.333"):
-        load("false_positives")(False)
-
-
-def _finds_every_third() -> Callable[[np.random.Generator], tuple[float, float]]:
-    numbers = count()
-    return lambda rng: (0.01 if next(numbers) % 3 == 0 else 0.9, 0.5)
 
 
 def test_reading_compares_equal_units(tmp_path: Path) -> None:

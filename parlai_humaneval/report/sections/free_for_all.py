@@ -490,9 +490,9 @@ METHODS = [
         name="Strengths",
         text="A conditional logit: each reply shown is chosen in proportion to exp(strength + pull of its position). "
         "Strengths and pulls are log-odds against their mean and do not depend on the order of dialogues. Intervals and "
-        "p: CR1 covariance clustered by worker, Student's t. Where several replies were chosen in a turn, the likelihood "
+        "p: the signs of workers' parts are flipped. Where several replies were chosen in a turn, the likelihood "
         "is conditional on how many.",
-        source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Cameron & Miller 2015",
+        source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Canay, Romano & Shaikh 2017",
     ),
     Method(
         name="Stability",

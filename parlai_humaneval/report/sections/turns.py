@@ -1433,9 +1433,9 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
             name="Strengths",
             text="Plackett–Luce, a conditional logit: each reply shown is chosen in proportion to exp(strength + pull of "
             "its place). Strengths and pulls are log-odds against their mean, each free of the other. Intervals and p "
-            "clustered by worker (CR1 t). Where several may be picked, given how many were; turns in which none or all "
-            "were picked say nothing of strengths.",
-            source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Cameron & Miller 2015",
+            "by flipping the signs of workers' parts. Where several may be picked, given how many were; turns in which "
+            "none or all were picked say nothing of strengths.",
+            source="Luce 1959; Plackett 1975; McFadden 1974; Chamberlain 1980; Canay, Romano & Shaikh 2017",
         )
     if section.pooled:
         yield Method(

@@ -63,8 +63,8 @@ def plackett_luce(
         ValueError: shapes that do not fit, values other than 0, 1 and nan, a missing cluster, one model only.
 
     Assumes Luce's axiom (above) and independent clusters. A model that was never chosen over another, or always, has no
-    finite strength: it says so, and the others are estimated without it. Sources: ``SOURCE``; covariance: Cameron &
-    Miller 2015.
+    finite strength: it says so, and the others are estimated without it. Sources: ``SOURCE``;
+    tests: Canay, Romano & Shaikh 2017.
 
     >>> chosen = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]] * 2
     >>> found = plackett_luce(chosen, list('aabbccddeeff'))

@@ -61,8 +61,8 @@ def bradley_terry(
         ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
             model only.
 
-    Assumes that comparisons depend on each other only within clusters. Sources: ``SOURCE``; covariance: Cameron & Miller
-    2015.
+    Assumes that comparisons depend on each other only within clusters. Sources: ``SOURCE``; tests: Canay, Romano &
+    Shaikh 2017.
 
     >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
     >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]

@@ -9,10 +9,19 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
-from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
+from scipy.special import expit, ndtr
 
+from parlai_humaneval.statistics import sign_flip
 from parlai_humaneval.statistics.best_set import BestSet, best_set
-from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
+from parlai_humaneval.statistics.clustered import (
+    FLIPPED,
+    MIN_CLUSTERS,
+    NO_VARIANCE,
+    few_notes,
+    standard_error,
+    too_few,
+    with_sign_flips,
+)
 from parlai_humaneval.statistics.correction import corrected
 from parlai_humaneval.statistics.result import Detail, Result
 
@@ -163,9 +172,9 @@ def strengths_of(
     """All results of a fit. ``unknown``: model → why it has no strength."""
     table = _Inference(fit, words)
     place = {model: row for row, model in enumerate(fit.known)}
-    rows = fit.blocks["models"]
+    rows, alone = fit.blocks["models"], np.eye(len(fit.known))
     models = [
-        table.effect(f"strength of {name}", rows[place[i]])
+        table.of_models(f"strength of {name}", alone[place[i]])
         if i in place
         else table.none(f"strength of {name}", unknown[i])
         for i, name in enumerate(names)
@@ -174,7 +183,7 @@ def strengths_of(
     for a, b in combinations(range(len(names)), 2):
         name = f"{names[a]} over {names[b]}"
         if a in place and b in place:
-            pairs.append(_with_chance(table.effect(name, rows[place[a]] - rows[place[b]])))
+            pairs.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
         else:
             lacking = [i for i in (a, b) if i not in place]
             pairs.append(table.none(name, "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)))
@@ -186,7 +195,7 @@ def strengths_of(
         positions=()
         if spots is None
         else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
-        equal=table.joint("all strengths are equal", rows),
+        equal=table.joint("all strengths are equal", rows, table.shares),
         no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
         best=_best(table, names) if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL} else None,
@@ -211,7 +220,7 @@ def _best(table: _Inference, names: Sequence[str]) -> BestSet:
     met, known = np.zeros_like(influence), list(fit.known)
     rows = fit.blocks["models"]
     estimates[known] = rows @ fit.parameters
-    influence[:, known] = fit.cluster_scores @ table.independent @ rows.T
+    influence[:, known] = table.influence @ rows.T
     met[:, known] = fit.met
     words = table.words
     return best_set(estimates, influence, met, models=names, n=fit.n, level=words.level, cluster=words.cluster)
@@ -223,14 +232,18 @@ def _with_chance(result: Result) -> Result:
 
 
 class _Inference:
-    """Sandwich covariance by cluster (CR1) with Student's t, and the one of independent turns beside it."""
+    """Interval and test by flipping the signs of the clusters' parts; the covariance of independent turns beside it.
+
+    At the maximum each cluster adds A⁻¹·score to the error of the parameters, A being the information. At a hypothesis
+    its part deviates by that and by its share of the answers times how far the estimate is from the hypothesis.
+    """
 
     def __init__(self, fit: Fitted, words: Words) -> None:
         self.fit, self.words = fit, words
         self.groups = len(fit.cluster_scores)
         self.independent = np.linalg.inv(fit.information)
-        factor = self.groups / (self.groups - 1) if self.groups > 1 else 0.0
-        self.robust = self.independent @ (factor * fit.cluster_scores.T @ fit.cluster_scores) @ self.independent
+        self.influence = fit.cluster_scores @ self.independent
+        self.shares = fit.met / np.where(fit.met.sum(axis=0) > 0, fit.met.sum(axis=0), 1)
 
     def _base(self, name: str) -> Result:
         details: dict[str, Detail] = {f"n_{self.words.cluster}s": self.groups}
@@ -238,9 +251,9 @@ class _Inference:
             name=name,
             level=self.words.level,
             n=self.fit.n,
-            method=f"{self.words.method}, CR1 t, clustered by {self.words.cluster}",
+            method=f"{self.words.method}, {FLIPPED}, clustered by {self.words.cluster}",
             assumptions=(*self.words.assumptions, f"{self.words.cluster}s are independent of each other"),
-            source=self.words.source,
+            source=f"{self.words.source}; {sign_flip.SOURCE}",
             details=details,
         )
 
@@ -248,8 +261,13 @@ class _Inference:
         p = None if self.fit.n else 1.0
         return self._base(name).but(p_value=p, notes=(f"cannot be estimated: {why}",))
 
-    def effect(self, name: str, row: Floats, *, tested: bool = True) -> Result:
-        """One linear combination of the parameters, against 0."""
+    def of_models(self, name: str, models: Floats) -> Result:
+        """A combination of the strengths, against 0; it rests on the answers that showed these models."""
+        parts = np.abs(models) / np.abs(models).sum()
+        return self.effect(name, models @ self.fit.blocks["models"], self.shares @ parts)
+
+    def effect(self, name: str, row: Floats, weights: Floats | None = None, *, tested: bool = True) -> Result:
+        """One linear combination of the parameters, against 0. ``weights``: the clusters' shares; None: of all answers."""
         base, estimate = self._base(name), float(row @ self.fit.parameters)
         plain = float(np.sqrt(row @ self.independent @ row))
         alone: dict[str, Detail] = {"standard_error_independent": plain}
@@ -258,44 +276,34 @@ class _Inference:
         base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < MIN_CLUSTERS:
             return base.but(notes=(too_few(self.words.cluster),))
-        error = float(np.sqrt(max(0.0, row @ self.robust @ row)))
-        if error < 1e-9:
+        parts = self.influence @ row
+        if standard_error(parts) < NO_VARIANCE:
             note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
             return base.but(notes=(note,))
-        half, t = float(stdtrit(self.groups - 1, 0.5 + self.words.level / 2)) * error, estimate / error
-        return base.but(
-            ci_low=estimate - half,
-            ci_high=estimate + half,
-            statistic=t if tested else None,
-            p_value=float(2 * stdtr(self.groups - 1, -abs(t))) if tested else None,
-            notes=few_notes(self.groups, self.words.cluster),
-            details={**base.details, "standard_error": error, "df": self.groups - 1},
-        )
+        shares = self.shares.mean(axis=1) if weights is None else weights
+        return with_sign_flips(base, parts, shares, 0.0 if tested else None, self.words.cluster, None)
 
-    def joint(self, name: str, rows: Floats) -> Result:
-        """Wald test that all effects of a block are 0, F with (effects − 1, clusters − effects + 1) degrees of freedom.
+    def joint(self, name: str, rows: Floats, shares: Floats | None = None) -> Result:
+        """Are all effects of a block 0? The length of the clusters' sum, in the metric of the information, under flips.
 
-        Hotelling's correction: with few clusters χ² and F(q, clusters − 1) reject a true null too often.
+        ``shares``: clusters × effects, on how many of the answers to each the cluster's part rests; None: as of all.
         """
         base = self._base(name)
-        q = len(rows) - 1
-        df = self.groups - q
-        if q < 1:
+        if len(rows) < 2:
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
-        if df < 1 or self.groups < MIN_CLUSTERS:
-            return base.but(notes=(f"{too_few(self.words.cluster)[:-1]}, more than {q + 1} here)",))
-        effects, covariance = rows[:q] @ self.fit.parameters, rows[:q] @ self.robust @ rows[:q].T
-        if np.linalg.cond(covariance) > 1e12:
-            return base.but(notes=("the covariance of the effects cannot be estimated",))
-        wald = float(effects @ np.linalg.solve(covariance, effects))
-        if not 0 <= wald < np.inf:
-            # Rounding alone is left of a covariance of workers who hardly differ.
-            return base.but(notes=("the covariance of the effects cannot be estimated",))
-        f = wald * df / (q * (self.groups - 1))
+        if self.groups < MIN_CLUSTERS:
+            return base.but(notes=(too_few(self.words.cluster),))
+        own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
+        parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
+        if standard_error(parts.ravel()) < NO_VARIANCE:
+            return base.but(notes=(f"the {self.words.cluster}s do not differ",))
+        values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
+        kept = values > values.max() * 1e-9  # effects sum to 0
+        scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
         return base.but(
-            statistic=f,
-            p_value=float(fdtrc(q, df, f)),
-            method=f"{self.words.method}, F test with CR1 covariance, clustered by {self.words.cluster}",
-            notes=few_notes(self.groups, self.words.cluster),
-            details={**base.details, "df": q, "df_residual": df},
+            statistic=float((scaled.sum(axis=0) ** 2).sum()),
+            p_value=sign_flip.joint_sign_flip_p(scaled),
+            method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
+            notes=few_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
+            details={**base.details, "df": len(rows) - 1},
         )

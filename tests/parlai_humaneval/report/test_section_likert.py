@@ -64,6 +64,26 @@ def test_one_model_of_one_worker():
     assert "no interval can be given" in section.headline
 
 
+def test_stored_dialogues_that_several_workers_rate(tmp_path):
+    """Eight dialogues a model, rated by many: the answer counts them too, says so, and keeps that by worker beside."""
+    own = ratings_frame({"a": 3.3, "b": 2.9}, workers=30)
+    stored = [f"{name[0]}{int(name[1:]) % 8}" for name in own["dialogue_id"]]
+    once = ~own.assign(dialogue_id=stored).duplicated(["dialogue_id", "worker_id", "criterion"])
+    section, fresh = (
+        build(exchange_tables(tmp_path, {"ratings": frame[once]}), Options())
+        for frame in (own.assign(dialogue_id=stored), own)
+    )
+    for pair, alone in zip(section.pairs, fresh.pairs, strict=True):
+        assert (pair["p_worker"], alone["p_worker"]) == (alone["p_clustered"], None)
+        assert "worker and dialogue" in pair.gap.method
+        assert "worker and dialogue" in pair.effective.method
+    told = "The answer is about these 16 dialogues"
+    assert any(remark.startswith(told) for answer in section.summary() for remark in answer.remarks)
+    assert not any(remark.startswith("The answer is about") for answer in fresh.summary() for remark in answer.remarks)
+    names = [method.name for method in section.methods()]
+    assert "Dialogues judged by several workers" in names
+
+
 def test_all_alike_is_said_so(tmp_path):
     """No “clearest” pair that is rated 0.000 points higher."""
     frame = ratings_frame({"a": 3.0, "b": 3.0, "c": 3.0}).assign(value=3)

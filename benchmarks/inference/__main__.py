@@ -1,0 +1,18 @@
+"""``python -m benchmarks.inference``: the page on inference, with figures measured now."""
+
+from __future__ import annotations
+
+from benchmarks.inference.measure import measured
+from benchmarks.inference.page import page
+from benchmarks.inference.promise import crowded, refuse_wrong
+
+
+def main() -> None:
+    """Print the page, then fail where a headline leaves the range."""
+    cells = measured()
+    print(page(cells), end="")
+    refuse_wrong(crowded(cells))
+
+
+if __name__ == "__main__":
+    main()

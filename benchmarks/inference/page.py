@@ -1,0 +1,115 @@
+"""The page ``benchmarks/INFERENCE.md``: which test reports lead with, and the figures by which it was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from benchmarks.inference.crowd import EQUAL, MOST
+from benchmarks.inference.designs import QUALITY, TURNS
+from benchmarks.inference.measure import AIM, BOUNDS, ICCS, WHOLE, Cell
+from benchmarks.inference.promise import ALLOWED, ERRORS, Crowded, crowded
+
+HEAD = f"""# Inference that keeps its promise
+
+`python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (ten minutes on two processors). It simulates
+studies through the public functions that reports lead with, and through every test that was tried in their place.
+
+**Studies.** Equal workers give {EQUAL} dialogues each. Unequal ones give numbers that are lognormal (median 2, σ 1.1, at
+least 1, cut at {MOST}), as crowds do. Turns come {TURNS} to a dialogue. Answers of a worker correlate with an ICC of
+{", ".join(f"{icc:g}" for icc in ICCS)}: chances are beta or Dirichlet by worker. In half of the studies, where something has
+a place, each worker has a pull to the first place (log-odds, SD 1). Reused dialogues have a quality of their own
+(log-odds, SD {QUALITY:g}).
+
+**Shares.** α = .05. Each crowd, ICC and pull has {WHOLE.null:,} studies of equal models (a quarter of it with reused
+dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g} where workers are equal. Of these
+{WHOLE.asked} and {WHOLE.asked_gap} also go through the report's function: two thirds of them from the studies whose p by a
+test of the report's kind lies between {BOUNDS[0]:g} and {BOUNDS[1]:g}, weighted back to all. Shares are means over ICC and
+pull. The benchmark fails where the report leaves {ALLOWED[0]:g} to {ALLOWED[1]:g} by more than {ERRORS:g} standard errors of
+the simulation; of one model against a baseline only upwards, as few workers cannot say that a rate lies above .95.
+
+**What reports lead with.** Of two models the sums of workers are tested by flipping their signs: all assignments of few
+workers, beyond them a saddlepoint approximation, which counts what is exactly as far by half. Of several models the same
+signs are flipped, and the sum of the squares of all models is compared. A rate is tested near 0 and 1 by the binomial
+distribution of as many answers as the likeness of workers, were the hypothesis true, leaves independent. Where several
+workers judged the same dialogues, their variances are added, less what both have together, with the larger as a floor.
+The paper's test stands beside each.
+"""
+
+LEGEND = """False positives in the worst crowd (number of workers, equal or unequal), as means over ICC and pull, and after
+them the power less that of the first column where workers are equal, in points. That is a price only where the first
+column holds its level.
+"""
+
+
+def page(cells: Sequence[Cell]) -> str:
+    """The whole page in Markdown."""
+    rows = crowded(cells)
+    parts = [HEAD, "## False positives: CR1 with Student's t → the report"]
+    parts += [_by_crowd(own, lambda row: f"{_share(row.cr1)} → {_share(row.report.value)}") for own in _alike(rows)]
+    parts += ["## Power where CR1 holds (equal workers): CR1 and what the report gains or loses, in points"]
+    equal = [row for row in rows if not row.heavy and "reused" not in row.design]
+    parts += [
+        _by_crowd(own, lambda row: f"{_share(row.cr1_power)} {100 * (row.power.value - row.cr1_power):+.1f}")
+        for own in _alike(equal)
+    ]
+    parts += ["## Every test that was tried", LEGEND]
+    parts += [_remedies(own) for own in _families(cells)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _alike(rows: Iterable[Crowded]) -> list[list[Crowded]]:
+    """The rows in groups with the same numbers of workers."""
+    crowds: dict[str, list[int]] = {}
+    made = list(rows)
+    for row in made:
+        crowds.setdefault(row.design, []).append(row.workers)
+    kinds = dict.fromkeys(tuple(sorted(set(workers))) for workers in crowds.values())
+    return [[row for row in made if tuple(sorted(set(crowds[row.design]))) == kind] for kind in kinds]
+
+
+def _by_crowd(rows: Sequence[Crowded], shown: Callable[[Crowded], str]) -> str:
+    """A line a design, a column a crowd."""
+    ordered = sorted(rows, key=lambda row: (row.heavy, row.workers))
+    head = ["", *dict.fromkeys(f"{row.workers} {'unequal' if row.heavy else 'equal'}" for row in ordered)]
+    designs = dict.fromkeys(row.design for row in rows)
+    return _table([head, *([design, *(shown(row) for row in ordered if row.design == design)] for design in designs)])
+
+
+def _families(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells by the remedies that were tried on them."""
+    return [
+        [cell for cell in cells if tuple(cell.null.rates) == names]
+        for names in dict.fromkeys(tuple(cell.null.rates) for cell in cells)
+    ]
+
+
+def _remedies(cells: Sequence[Cell]) -> str:
+    """A line a design, a column a remedy."""
+    names = list(cells[0].null.rates)
+    designs = dict.fromkeys(cell.design for cell in cells)
+    lines = [
+        [design, *(_worst(own, name) for name in names)]
+        for design in designs
+        for own in [[cell for cell in cells if cell.design == design]]
+    ]
+    return _table([["", *names], *lines])
+
+
+def _worst(cells: Sequence[Cell], name: str) -> str:
+    crowds: dict[tuple[int, bool], list[float]] = {}
+    for cell in cells:
+        crowds.setdefault((cell.crowd.workers, cell.crowd.heavy), []).append(cell.null.rates[name])
+    gained = np.mean([cell.gap.rates[name] - cell.gap.cr1 for cell in cells if not cell.crowd.heavy])
+    return f"{_share(max(float(np.mean(shares)) for shares in crowds.values()))} {100 * gained:+.1f}"
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    """Markdown, the first line as its head; numbers to the right."""
+    rule = ["---", *("---:" for _ in lines[0][1:])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])

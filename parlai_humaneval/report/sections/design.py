@@ -466,7 +466,8 @@ def _comparison_words(row: MeasureRow, noun: str) -> str:
         return f"a comparison of two models neither loses nor gains by who answers, as {times} ({who})"
     if ratio > 1:
         worth = counted(round(row.n / ratio), "independent one")
-        loses = "a comparison of two models loses as one worker gives several answers"
+        shared = " and one dialogue gets several" if row.dialogue_icc_for_planning is not None else ""
+        loses = f"a comparison of two models loses as one worker gives several answers{shared}"
         return f"{loses}: {times}, so that {who} say as much as {worth}"
     if row.levels and (row.judged_both or 0.0) >= 0.5:
         return f"a comparison of two models gains from workers who judge both: {times} ({who})"

@@ -201,6 +201,8 @@ def test_reused_dialogues_are_counted():
     )
     (wide,), (narrow,) = shared.pairs, own.pairs
     assert wide.detectable_gap > 1.5 * narrow.detectable_gap
+    assert "as one worker gives several answers and one dialogue gets several" in shared.headline
+    assert "one dialogue gets several" not in own.headline
     assert wide.df < 12 < narrow.df
     assert shared.measures[0].dialogue_icc_for_planning > 0.05
     assert own.measures[0].dialogue_icc_for_planning is None

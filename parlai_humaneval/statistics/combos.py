@@ -54,8 +54,9 @@ def pair_combo(
         won_dialogs: the same of comparisons of whole dialogues.
         turn_workers, dialog_workers: whose they are; one who gave both counts as one cluster.
 
-    The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its test is by the workers' weighted
-    deviations from both win rates against one half, which holds for workers who gave both, too. p = 1 and no estimate where one of the two is empty.
+    The estimate is that of :func:`~parlai_humaneval.analysis.combo`. Its test is by the workers' weighted deviations
+    from both win rates against one half, which holds for workers who gave both, too. p = 1 and no estimate where one of
+    the two is empty.
 
     Assumes that workers are independent.
 

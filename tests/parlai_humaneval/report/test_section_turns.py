@@ -172,10 +172,10 @@ def test_lin_sqr_and_wta_by_hand():
 def test_the_p_and_the_resampled_intervals_of_a_pair_by_hand():
     """eliza, model A, won 1, 3 and 1 of 6 turns with three workers.
 
-    Rate 5/18 with CR1 variance 3/2 · (4/9 + 16/9 + 4/9) / 18² = 1/81, so t = −2 with 2 degrees of freedom, of which
-    p = 1 − 2/√6; the same t keeps shares up to .756. Below .2 the binomial of the effective answers tells: with answers
-    as good as independent, 5 of 18. Of 27 resamples of workers 8 hold only those with one turn won and 1 only the one with three: more than
-    2.5 % each, so that the interval ends there.
+    Rate 5/18 with CR1 variance 3/2 · (4/9 + 16/9 + 4/9) / 18² = 1/81, so t = −2 with 2 degrees of freedom, of which p =
+    1 − 2/√6; the same t keeps shares up to .756. Below .2 the binomial of the effective answers tells: with answers as
+    good as independent, 5 of 18. Of 27 resamples of workers 8 hold only those with one turn won and 1 only the one with
+    three: more than 2.5 % each, so that the interval ends there.
     """
     section = section_of(PREFERRED)
     whole = section.pairs[0]

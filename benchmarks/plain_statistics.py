@@ -109,5 +109,5 @@ def conditional_logit(chosen: Floats) -> Floats:
     turns, models = np.nonzero(~np.isnan(telling))
     design = (models[:, None] == np.arange(1, chosen.shape[1])).astype(float)
     fit = ConditionalLogit(telling[turns, models], design, groups=turns).fit(method="newton", disp=0)
-    strengths: Floats = np.array([0.0, *fit.params])
+    strengths = np.array([0.0, *fit.params])
     return np.asarray(strengths - strengths.mean())

@@ -44,11 +44,12 @@ WHOLE = Sizes()
 QUICK = Sizes(null=40, gap=40, asked=6, asked_gap=6, tried=40, crowds=1, iccs=(0.05,))
 
 CONTROLS = (
+    "binomial, likeness at the null, mid-p",
     "sign-flip, saddlepoint",
     "sign-flip, Σ of squares (Friedman)",
     "larger p of both, sign-flip",
 )
-"""The remedy by whose p-value studies are sorted before some of them are asked of the report."""
+"""The first of these that was tried: by its p-value studies are sorted before some of them are asked of the report."""
 BOUNDS = (0.01, 0.2)
 """Below, between and above: only between them is it open what another good test says."""
 SHARES = (1 / 6, 2 / 3, 1 / 6)

@@ -64,6 +64,7 @@ from parlai_humaneval.statistics.design import (
     intraclass_correlation,
     observations_per_cluster,
 )
+from parlai_humaneval.statistics.extreme_rates import ClusteredRate, RateTest, extreme_rate_test
 from parlai_humaneval.statistics.justifications import mean_words, reasons, top_terms, word_counts
 from parlai_humaneval.statistics.likert import (
     RatedCriterion,
@@ -106,6 +107,7 @@ from parlai_humaneval.statistics.shares import (
     wald_interval,
     wilson_interval,
 )
+from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
 from parlai_humaneval.statistics.slider_scores import is_reversed, standardise, standardised, turned, worker_checks
 from parlai_humaneval.statistics.spotting import (
     StabilityCurve,
@@ -191,6 +193,7 @@ __all__ = [
     "ChoiceGroup",
     "ChunkVariability",
     "ClusterSums",
+    "ClusteredRate",
     "CoxFit",
     "Document",
     "FirstChoice",
@@ -202,6 +205,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "PlanInputs",
+    "RateTest",
     "RatedCriterion",
     "RatedPair",
     "RaterPairs",
@@ -271,6 +275,7 @@ __all__ = [
     "effective_win_test",
     "equal_rates_test",
     "exact_binomial_sizes",
+    "extreme_rate_test",
     "ffa_points",
     "ffa_ranks",
     "final_scores",
@@ -284,6 +289,7 @@ __all__ = [
     "holm",
     "intraclass_correlation",
     "is_reversed",
+    "joint_sign_flip_p",
     "judged_segments",
     "kendall_tau_b",
     "krippendorff_alpha",
@@ -341,7 +347,9 @@ __all__ = [
     "score_gaps",
     "score_ranges",
     "shuffle_interval",
+    "sign_flip_interval",
     "sign_flip_p",
+    "sign_flip_p_value",
     "simulated_power",
     "single_combos",
     "sm_combo",

@@ -145,29 +145,19 @@ def clustered_share(
     base = base.but(estimate=share)
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few(cluster),))
-    parts = (sums.numerators - share * sums.denominators) / total
-    agree = standard_error(parts) < NO_VARIANCE
-    by_signs = base if agree else with_sign_flips(base, parts, sums.denominators / total, null, cluster, SHARE_LIMITS)
-    if (sums.numerators < 0).any() or (sums.numerators > sums.denominators + 1e-9).any():
-        return by_signs
-    observed = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators)
-    if agree:
-        return _of_alike_clusters(base, observed, null, cluster)
-    return _as_share(by_signs, parts, sums.denominators / total, observed, null, cluster)
+    observed = Deviations(share, (sums.numerators - share * sums.denominators) / total, sums.denominators / total)
+    of_rates = bool((sums.numerators >= 0).all() and (sums.numerators <= sums.denominators + 1e-9).all())
+    counts = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators) if of_rates else None
+    if standard_error(observed.parts) < NO_VARIANCE:
+        return base if counts is None else _of_alike_clusters(base, counts, null, cluster)
+    by_signs = with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
+    return by_signs if counts is None else _as_share(by_signs, observed, counts, null, cluster)
 
 
-def _as_share(
-    by_signs: Result, parts: Floats, weights: Floats, observed: ClusteredRate, null: float, cluster: str
-) -> Result:
+def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, null: float, cluster: str) -> Result:
     """``by_signs`` with the test for near 0 and 1 where a hypothesis or an end of the interval is there."""
-
-    def p_of(share: float) -> float:
-        if share == null:
-            return by_signs.p_value or 0.0
-        return with_sign_flips(by_signs, parts, weights, share, cluster, SHARE_LIMITS).p_value or 0.0
-
-    ends = (by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high)
-    tested = share_test(DeviationTest(p_of, *ends), observed, null, by_signs.level)
+    low, high = by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high
+    tested = share_test(DeviationTest(observed.p_value, low, high), counts, null, by_signs.level)
     if not tested.near_the_ends:
         return by_signs
     return by_signs.but(
@@ -176,13 +166,13 @@ def _as_share(
         p_value=tested.p_value,
         method=f"{by_signs.method}; near 0 and 1 {BINOMIAL}",
         source=f"{by_signs.source}; {extreme_rates.SOURCE}",
-        notes=few_notes(len(parts), cluster, weights),
+        notes=few_notes(len(observed.parts), cluster, observed.weights),
     )
 
 
-def _of_alike_clusters(base: Result, observed: ClusteredRate, null: float, cluster: str) -> Result:
+def _of_alike_clusters(base: Result, counts: ClusteredRate, null: float, cluster: str) -> Result:
     """Every cluster has the same share, so that there are no deviations to flip."""
-    tested = extreme_rates.extreme_rate_test(observed, [null], base.level)
+    tested = extreme_rates.extreme_rate_test(counts, [null], base.level)
     return base.but(
         ci_low=tested.low,
         ci_high=tested.high,
@@ -198,44 +188,63 @@ def standard_error(parts: Floats) -> float:
     return float(np.sqrt(len(parts) / (len(parts) - 1) * (parts**2).sum()))
 
 
-def with_sign_flips(
-    base: Result, parts: Floats, weights: Floats, null: float | None, cluster: str, limits: Limits
-) -> Result:
+@dataclass(frozen=True)
+class Deviations:
+    """An estimate, and how the clusters deviate from any hypothesis about it.
+
+    ``parts``: what each cluster adds to the error of the ``estimate``, summing to 0; ``weights``: its share of what the
+    estimate rests on, summing to 1. Signs are flipped; below ``FLIPPED_CLUSTERS`` it is Student's t.
+    """
+
+    estimate: float
+    parts: Floats
+    weights: Floats
+
+    @property
+    def are_flipped(self) -> bool:
+        return len(self.parts) >= FLIPPED_CLUSTERS
+
+    @property
+    def df(self) -> float:
+        """Of Student's t."""
+        return max(1.0, effective_clusters(self.weights) - 1)
+
+    def p_value(self, null: float) -> float:
+        """Of the hypothesis that the true value is ``null``."""
+        gap = self.estimate - null
+        if self.are_flipped:
+            return sign_flip.sign_flip_p_value(self.parts + gap * self.weights)
+        return float(2 * stdtr(self.df, -abs(gap) / standard_error(self.parts)))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Ends of what is not rejected; infinite where nothing can be."""
+        if self.are_flipped:
+            return sign_flip.sign_flip_interval(self.estimate, self.parts, self.weights, level)
+        half = float(stdtrit(self.df, 0.5 + level / 2)) * standard_error(self.parts)
+        return self.estimate - half, self.estimate + half
+
+
+def with_sign_flips(base: Result, observed: Deviations, null: float | None, cluster: str, limits: Limits) -> Result:
     """``base``, whose estimate the clusters make up, with interval and (where there is a ``null``) test.
 
-    ``parts``: what each cluster adds to the error of the estimate, summing to 0; ``weights``: its share of what the
-    estimate rests on, summing to 1; ``limits``: between which the estimate must lie.
-    ``statistic`` and ``standard_error`` are those of the CR1 variance.
+    ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
-    groups, error = len(parts), standard_error(parts)
-    estimate = base.estimate or 0.0
-    if groups < FLIPPED_CLUSTERS:
-        p, low, high, base = _by_t(base, parts, weights, null, error, cluster)
-    else:
-        low, high = sign_flip.sign_flip_interval(estimate, parts, weights, base.level)
-        p = None if null is None else sign_flip.sign_flip_p_value(parts + (estimate - null) * weights)
+    groups, error = len(observed.parts), standard_error(observed.parts)
+    low, high = observed.interval(base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
     notes = (f"too few {cluster}s, or one with too many of the answers, to exclude any value",) if unbounded else ()
     low, high, cut = limited(low, high, limits)
+    by_t = {} if observed.are_flipped else {"df": observed.df}
+    if by_t:
+        base = base.but(method=f"CR1 t, clustered by {cluster}", source=CR1_SOURCE)
     return base.but(
         ci_low=None if unbounded else low,
         ci_high=None if unbounded else high,
-        statistic=None if null is None else (estimate - null) / error,
-        p_value=p,
-        notes=(*base.notes, *few_notes(groups, cluster, weights), *notes, *cut),
-        details={**base.details, "standard_error": error},
+        statistic=None if null is None else (observed.estimate - null) / error,
+        p_value=None if null is None else observed.p_value(null),
+        notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
+        details={**base.details, "standard_error": error, **by_t},
     )
-
-
-def _by_t(
-    base: Result, parts: Floats, weights: Floats, null: float | None, error: float, cluster: str
-) -> tuple[float | None, float, float, Result]:
-    estimate = base.estimate or 0.0
-    df = max(1.0, effective_clusters(weights) - 1)
-    half = float(stdtrit(df, 0.5 + base.level / 2)) * error
-    p = None if null is None else float(2 * stdtr(df, -abs(estimate - null) / error))
-    named = base.but(method=f"CR1 t, clustered by {cluster}", source=CR1_SOURCE, details={**base.details, "df": df})
-    return p, estimate - half, estimate + half, named
 
 
 def effective_clusters(sizes: npt.ArrayLike) -> float:

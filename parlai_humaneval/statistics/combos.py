@@ -14,6 +14,7 @@ from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
     NO_VARIANCE,
     SHARE_LIMITS,
+    Deviations,
     standard_error,
     too_few,
     with_sign_flips,
@@ -99,7 +100,7 @@ def pair_combo(
     if standard_error(of_workers) < NO_VARIANCE:
         note = "all workers agree, so the variance between them cannot be estimated"
         return base.but(notes=(note,))
-    return with_sign_flips(base, of_workers, their_weights, 0.5, "worker", SHARE_LIMITS)
+    return with_sign_flips(base, Deviations(share, of_workers, their_weights), 0.5, "worker", SHARE_LIMITS)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ the observed variance). The point estimate stays the plain share.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -126,33 +127,40 @@ def extreme_rate_test(observed: ClusteredRate, nulls: npt.ArrayLike, level: floa
     """
     share, at_nulls = observed.share, logit(np.clip(np.asarray(nulls, dtype=float), _LEAST, 1 - _LEAST))
     centre = float(logit(min(max(share, 0.5 / observed.total), 1 - 0.5 / observed.total)))
-    p_values, ends = np.ones(at_nulls.shape), []
+    p_values, ends = _p_values(observed, expit(at_nulls)), []
     for direction in (-1, 1):
+        distance, least = _reach(observed, centre, direction, 1 - level)
         ahead = (at_nulls - centre) * direction
-        distances = np.sort(np.concatenate([_STEPS, ahead[ahead > 0]]))
-        distance, on_the_way = _reach(observed, centre, direction, distances, 1 - level)
+        # What lies between is tested on a grid: a hypothesis beyond one that is rejected is, too, and one before is not.
+        beyond, before = ahead > distance, (ahead >= 0) & (ahead <= distance)
+        p_values[beyond] = np.minimum(p_values, np.minimum(least(ahead), (1 - level) * (1 - 1e-9)))[beyond]
+        p_values[before] = np.maximum(p_values, 1 - level)[before]
         ends.append(float(expit(centre + direction * distance)) if np.isfinite(distance) else (direction + 1) / 2)
-        p_values[ahead > 0] = on_the_way[np.searchsorted(distances, ahead[ahead > 0])]
     low, high = (0.0 if share <= 0 else min(share, ends[0])), (1.0 if share >= 1 else max(share, ends[1]))
     return RateTest(p_values, low, high)
 
 
 def _reach(
-    observed: ClusteredRate, centre: float, direction: int, distances: Floats, alpha: float
-) -> tuple[float, Floats]:
-    """How far from ``centre`` the first rejected rate lies, and the smallest p on the way to each of ``distances``."""
+    observed: ClusteredRate, centre: float, direction: int, alpha: float
+) -> tuple[float, Callable[[Floats], Floats]]:
+    """How far from ``centre`` the first rejected rate lies; and the smallest p on the way to given distances."""
 
     def p_at(steps: Floats) -> Floats:
         return _p_values(observed, expit(centre + direction * steps))
 
-    p_values = np.minimum.accumulate(p_at(distances))
+    p_values = np.minimum.accumulate(p_at(_STEPS))
+
+    def least(distances: Floats) -> Floats:
+        passed = np.searchsorted(_STEPS, distances, side="right")
+        return np.asarray(np.append(1.0, p_values)[np.clip(passed, 0, len(p_values))])
+
     rejected = int((p_values >= alpha).sum())
     if rejected == len(p_values):
-        return np.inf, p_values
-    near = distances[rejected - 1] if rejected else 0.0
-    fine = near + _FINE * (distances[rejected] - near)
+        return np.inf, least
+    near = _STEPS[rejected - 1] if rejected else 0.0
+    fine = near + _FINE * (_STEPS[rejected] - near)
     on_the_way = np.log(np.maximum(np.minimum.accumulate(p_at(fine)), 1e-300))
-    return float(np.interp(-np.log(alpha), -on_the_way, fine)), p_values
+    return float(np.interp(-np.log(alpha), -on_the_way, fine)), least
 
 
 def _p_values(observed: ClusteredRate, rates: Floats) -> Floats:

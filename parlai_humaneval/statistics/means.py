@@ -13,6 +13,7 @@ from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
     NO_VARIANCE,
     SHARE_LIMITS,
+    Deviations,
     Limits,
     cluster_sums,
     clustered_share,
@@ -150,7 +151,7 @@ def _with_interval(
         no_effect = null is not None and abs(estimate - null) < 1e-9
         note = f"all {cluster}s agree, so the variance between them cannot be estimated"
         return base.but(p_value=1.0 if no_effect else None, notes=(note,))
-    return with_sign_flips(base, parts, weights, null, cluster, limits)
+    return with_sign_flips(base, Deviations(estimate, parts, weights), null, cluster, limits)
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:

@@ -17,6 +17,7 @@ from parlai_humaneval.statistics.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
     NO_VARIANCE,
+    Deviations,
     few_notes,
     standard_error,
     too_few,
@@ -281,7 +282,9 @@ class _Inference:
             note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
             return base.but(notes=(note,))
         shares = self.shares.mean(axis=1) if weights is None else weights
-        return with_sign_flips(base, parts, shares, 0.0 if tested else None, self.words.cluster, None)
+        return with_sign_flips(
+            base, Deviations(estimate, parts, shares), 0.0 if tested else None, self.words.cluster, None
+        )
 
     def joint(self, name: str, rows: Floats, shares: Floats | None = None) -> Result:
         """Are all effects of a block 0? The length of the clusters' sum, in the metric of the information, under flips.

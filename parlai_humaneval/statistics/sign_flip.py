@@ -15,6 +15,7 @@ interval; so p is below .05 exactly where the 95 % interval leaves the hypothesi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,9 @@ SOURCE = "Canay, Romano & Shaikh 2017 (sign-flip test of cluster sums); Lugannan
 _LARGE_CLUSTERS, _LARGE_SHARE = 8, 0.04
 """Beside clusters of more than such a share of the variance no sum is nearly normal: of so many all signs are tried."""
 _NEWTON_STEPS, _SMALL = 50, 1e-12
+_NODES, _OF_POSSIBLE = 28, 0.9
+"""Tails of many sums of the same clusters are a polynomial through so many of them, up to such a part of what is possible."""
+_KEPT_INTERVALS = 4_096
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -71,8 +75,28 @@ def _tail(sizes: Floats, reached: float) -> float:
         return float(_saddlepoint(sizes, np.array([reached]))[0])
     beyond = reached - all_signs(int(large.sum())) @ sizes[large]
     beyond[np.abs(beyond) < 1e-9 * reached] = 0.0  # exactly as far, but for rounding: counts half
-    upper = _saddlepoint(sizes[~large], np.abs(beyond))
+    upper = _many_tails(sizes[~large], np.abs(beyond))
     return float(np.where(beyond > 0, upper, 1 - upper).mean())
+
+
+def _many_tails(sizes: Floats, reached: Floats) -> Floats:
+    """:func:`_saddlepoint` of many ``reached``, right to 1e-8: a polynomial through Chebyshev's nodes, at their cost.
+
+    Close to all that is possible tails are not smooth: there, and of few sums, each is computed.
+    """
+    most = min(float(reached.max()), _OF_POSSIBLE * float(sizes.sum()))
+    smooth = reached <= most
+    if int(smooth.sum()) <= 2 * _NODES or most <= 0:
+        return _saddlepoint(sizes, reached)
+    angles = (2 * np.arange(_NODES) + 1) * np.pi / (2 * _NODES)
+    nodes, signed = most * (1 - np.cos(angles)) / 2, np.sin(angles) * (1 - 2 * (np.arange(_NODES) % 2))
+    computed = _saddlepoint(sizes, np.concatenate([nodes, reached[~smooth]]))
+    gaps = reached[smooth][:, None] - nodes
+    parts = signed / np.where(gaps == 0, 1e-300, gaps)
+    tails = np.empty(len(reached))
+    tails[smooth] = np.clip(parts @ computed[:_NODES] / parts.sum(axis=1), 0.0, 1.0)
+    tails[~smooth] = computed[_NODES:]
+    return tails
 
 
 def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
@@ -110,16 +134,20 @@ def _saddles(sizes: Floats, reached: Floats) -> Floats:
         # From below the root Newton's step may overshoot into where all is flat: it at most doubles t.
         step = np.minimum(step, t[moving])
         t[moving] += step
-        moving = moving[np.abs(step) > 1e-9 * t[moving]]
+        # The next error is of the order of this step's square.
+        moving = moving[np.abs(step) > 1e-5 * t[moving]]
         if not moving.size:
             break
     return t
 
 
+@cache
 def all_signs(groups: int) -> Floats:
-    """Every assignment of signs to ``groups`` clusters: 2^groups × groups of −1 and 1."""
+    """Every assignment of signs to ``groups`` clusters: 2^groups × groups of −1 and 1; not to be written to."""
     flips = (np.arange(2**groups)[:, None] >> np.arange(groups)) & 1
-    return np.asarray(1.0 - 2 * flips)
+    signs = np.asarray(1.0 - 2 * flips)
+    signs.flags.writeable = False
+    return signs
 
 
 def sign_flip_interval(
@@ -143,8 +171,16 @@ def sign_flip_interval(
     psi, w = np.asarray(parts, dtype=float), np.asarray(weights, dtype=float)
     if len(psi) <= EXACT_CLUSTERS:
         return _exact_interval(estimate, psi, w, 1 - level)
+    down, up = _reaches(psi.tobytes(), w.tobytes(), 1 - level)
+    return estimate - down, estimate + up
+
+
+@lru_cache(maxsize=_KEPT_INTERVALS)
+def _reaches(parts: bytes, weights: bytes, alpha: float) -> tuple[float, float]:
+    """How far below and above the estimate hypotheses are still kept. Kept, as a report asks for many intervals again."""
+    psi, w = np.frombuffer(parts), np.frombuffer(weights)
     # The observed sum of the deviations from a hypothesis that lies h above the estimate is −h.
-    return estimate - _reach(-psi, w, 1 - level), estimate + _reach(psi, w, 1 - level)
+    return _reach(-psi, w, alpha), _reach(psi, w, alpha)
 
 
 def _exact_interval(estimate: float, parts: Floats, weights: Floats, alpha: float) -> tuple[float, float]:
@@ -187,18 +223,17 @@ def root_beyond(rejects: Callable[[float], float], start: float) -> float:
 
     Infinite where it stays below 0.
     """
-    low, high = 0.0, start
-    below, above = rejects(0.0), rejects(high)
-    while above < 0:
+    at = cache(rejects)  # each end is asked for again
+    low, high, further = 0.0, start, start / 4
+    while at(high) < 0:
         if high > 1e12 * start:
             return np.inf
-        low, below, high = high, above, 2 * high
-        above = rejects(high)
-    if not np.isfinite(below):
-        low, below = 1e-9 * high, rejects(1e-9 * high)
+        low, high, further = high, high + further, 2 * further
+    if not np.isfinite(at(low)):
+        low = 1e-9 * high
     from scipy.optimize import brentq
 
-    return float(brentq(rejects, low, high, xtol=1e-10 * high, rtol=1e-10))
+    return float(brentq(at, low, high, xtol=1e-8 * high, rtol=1e-8))
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:

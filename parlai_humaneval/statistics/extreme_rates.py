@@ -127,9 +127,11 @@ def extreme_rate_test(observed: ClusteredRate, nulls: npt.ArrayLike, level: floa
     """
     share, at_nulls = observed.share, logit(np.clip(np.asarray(nulls, dtype=float), _LEAST, 1 - _LEAST))
     centre = float(logit(min(max(share, 0.5 / observed.total), 1 - 0.5 / observed.total)))
-    p_values, ends = _p_values(observed, expit(at_nulls)), []
-    for direction in (-1, 1):
-        distance, least = _reach(observed, centre, direction, 1 - level)
+    tried = np.concatenate([at_nulls, centre - _STEPS, centre + _STEPS])
+    p_values, below, above = np.split(_p_values(observed, expit(tried)), len(at_nulls) + np.array([0, len(_STEPS)]))
+    ends = []
+    for direction, at_steps in ((-1, below), (1, above)):
+        distance, least = _reach(observed, centre, direction, at_steps, 1 - level)
         ahead = (at_nulls - centre) * direction
         # What lies between is tested on a grid: a hypothesis beyond one that is rejected is, too, and one before is not.
         beyond, before = ahead > distance, (ahead >= 0) & (ahead <= distance)
@@ -141,14 +143,13 @@ def extreme_rate_test(observed: ClusteredRate, nulls: npt.ArrayLike, level: floa
 
 
 def _reach(
-    observed: ClusteredRate, centre: float, direction: int, alpha: float
+    observed: ClusteredRate, centre: float, direction: int, at_steps: Floats, alpha: float
 ) -> tuple[float, Callable[[Floats], Floats]]:
-    """How far from ``centre`` the first rejected rate lies; and the smallest p on the way to given distances."""
+    """How far from ``centre`` the first rejected rate lies; and the smallest p on the way to given distances.
 
-    def p_at(steps: Floats) -> Floats:
-        return _p_values(observed, expit(centre + direction * steps))
-
-    p_values = np.minimum.accumulate(p_at(_STEPS))
+    ``at_steps``: p at the distances ``_STEPS``.
+    """
+    p_values = np.minimum.accumulate(at_steps)
 
     def least(distances: Floats) -> Floats:
         passed = np.searchsorted(_STEPS, distances, side="right")
@@ -159,7 +160,8 @@ def _reach(
         return np.inf, least
     near = _STEPS[rejected - 1] if rejected else 0.0
     fine = near + _FINE * (_STEPS[rejected] - near)
-    on_the_way = np.log(np.maximum(np.minimum.accumulate(p_at(fine)), 1e-300))
+    at_fine = _p_values(observed, expit(centre + direction * fine))
+    on_the_way = np.log(np.maximum(np.minimum.accumulate(at_fine), 1e-300))
     return float(np.interp(-np.log(alpha), -on_the_way, fine)), least
 
 

@@ -31,8 +31,8 @@ _LARGE_CLUSTERS, _LARGE_SHARE = 8, 0.04
 """Beside clusters of more than such a share of the variance no sum is nearly normal: of so many all signs are tried."""
 _NEWTON_STEPS, _SMALL = 50, 1e-12
 _NODES, _OF_POSSIBLE = 28, 0.9
-"""Tails of many sums of the same clusters are a polynomial through so many of them, up to such a part of what is possible."""
-_KEPT_INTERVALS = 4_096
+"""Tails of many sums of the same clusters are a polynomial through so many, up to such a part of what is possible."""
+_KEPT_INTERVALS, _SECANTS = 4_096, 8
 _CELLS_AT_ONCE = 4_000_000
 
 
@@ -124,21 +124,23 @@ def _saddlepoint(sizes: Floats, reached: Floats) -> Floats:
 def _saddles(sizes: Floats, reached: Floats) -> Floats:
     """The t at which Σ size·tanh(t·size) is each of ``reached``, which are below Σ sizes."""
     squares = sizes**2
-    t = reached / max(float(squares.sum()), 1e-300)
+    total = float(sizes.sum())
+    # Right where all sizes are equal.
+    t = np.arctanh(reached / max(total, 1e-300)) * (total / max(float(squares.sum()), 1e-300))
     moving = np.arange(len(t))
     for _ in range(_NEWTON_STEPS):
         shrunk = np.exp(-2 * t[moving, None] * sizes)
         tanh = (1 - shrunk) / (1 + shrunk)
         spread = (1 - tanh**2) @ squares
         step = (reached[moving] - tanh @ sizes) / np.maximum(spread, 1e-300)
-        # From below the root Newton's step may overshoot into where all is flat: it at most doubles t.
-        step = np.minimum(step, t[moving])
+        # From above the root Newton's step may fall below 0.
+        step = np.maximum(step, -t[moving] / 2)
         t[moving] += step
         # The next error is of the order of this step's square.
         moving = moving[np.abs(step) > 1e-5 * t[moving]]
         if not moving.size:
             break
-    return t
+    return np.asarray(t)
 
 
 @cache
@@ -215,25 +217,59 @@ def _reach(parts: Floats, weights: Floats, alpha: float) -> float:
 
     if _p_value(weights, 1.0) >= alpha:
         return np.inf  # even a hypothesis without end is kept
-    return root_beyond(rejects, -beyond * error or 1.0)
+    return _root_beyond(rejects, _if_normal(parts, weights, beyond) or -beyond * error or 1.0)
 
 
-def root_beyond(rejects: Callable[[float], float], start: float) -> float:
+def _if_normal(parts: Floats, weights: Floats, z: float) -> float:
+    """The distance at which the sum of deviations would be ``z`` standard deviations if it were normal; else 0."""
+    square, lean, known = z**2, float(parts @ weights), 1 - z**2 * float(weights @ weights)
+    if known <= 0:
+        return 0.0
+    return (float(np.sqrt((square * lean) ** 2 + known * square * float(parts @ parts))) - square * lean) / known
+
+
+def _root_beyond(rejects: Callable[[float], float], start: float) -> float:
     """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``.
 
     Infinite where it stays below 0.
     """
-    at = cache(rejects)  # each end is asked for again
-    low, high, further = 0.0, start, start / 4
-    while at(high) < 0:
+    at: dict[float, float] = {}
+
+    def seen(distance: float) -> float:
+        if distance not in at:
+            at[distance] = rejects(distance)
+        return at[distance]
+
+    by_secants = _root_by_secants(seen, start)
+    if by_secants is not None:
+        return by_secants
+    high = min([distance for distance, value in at.items() if value >= 0], default=start)
+    while seen(high) < 0:
         if high > 1e12 * start:
             return np.inf
-        low, high, further = high, high + further, 2 * further
-    if not np.isfinite(at(low)):
-        low = 1e-9 * high
+        high *= 2
+    low = max(distance for distance, value in at.items() if distance < high and value < 0)
     from scipy.optimize import brentq
 
-    return float(brentq(at, low, high, xtol=1e-8 * high, rtol=1e-8))
+    # Where the p-value jumps each halving gains one bit.
+    return float(brentq(seen, low, high, xtol=5e-7 * high, rtol=5e-7))
+
+
+def _root_by_secants(rejects: Callable[[float], float], start: float) -> float | None:
+    """The same where ``rejects`` is nearly a line around ``start``; None where it is not."""
+    before, at_before = 0.0, rejects(0.0)
+    here, at_here = start, rejects(start)
+    for _ in range(_SECANTS):
+        if not np.isfinite(at_here) or at_here == at_before:
+            return None
+        step = at_here * (here - before) / (at_here - at_before)
+        if abs(step) > start / 4 or here - step <= 0:
+            return None
+        before, at_before, here = here, at_here, here - step
+        if abs(step) < 1e-6 * start:  # the next step is of the order of this one's square
+            return here
+        at_here = rejects(here)
+    return None
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:

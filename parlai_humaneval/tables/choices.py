@@ -107,7 +107,8 @@ class ChoiceGroup:
 
     ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not, nan where the model was not shown.
     ``positions``: of the same shape, the place at which each reply stood, from 1; nan where that is not known.
-    ``problem``: of a single model 1 is a mark that speaks against the reply, so that fewer is better. Beside them what does
+    ``problem``: of a single model 1 is a mark that speaks against the reply, so that fewer is better. ``several_sets``: not
+    all of the models were in each dialogue. Beside them what does
     not count: turns with equal replies only, replies that failed, unfinished dialogues.
     """
 
@@ -122,6 +123,7 @@ class ChoiceGroup:
     unfinished_dialogues: int = 0
     unfinished_turns: int = 0
     problem: bool = False
+    several_sets: bool = False
 
     @property
     def good(self) -> Floats:
@@ -293,10 +295,12 @@ def _of_several(technique: str, rows: pd.DataFrame) -> Iterator[ChoiceGroup]:
     counted = counted.assign(models=counted["dialogue_id"].map(_models_of(rows)))
     counted = counted[np.fromiter((";" in names for names in counted["models"]), dtype=bool, count=len(counted))]
     for (setting, metric), asked_rows in counted.groupby(["setting", "metric"], sort=True):
-        if asked_rows["models"].nunique() > MOST_SETS:
+        many = asked_rows["models"].nunique() > MOST_SETS
+        if many:
             asked_rows = asked_rows.assign(models=";".join(sorted(asked_rows["model"].unique())))
         for names, part in asked_rows.groupby("models", sort=True):
-            yield _of_models(technique, str(setting), str(metric), str(names).split(";"), part)
+            group = _of_models(technique, str(setting), str(metric), str(names).split(";"), part)
+            yield replace(group, several_sets=many)
 
 
 def _of_models(technique: str, setting: str, metric: str, models: list[str], rows: pd.DataFrame) -> ChoiceGroup:

@@ -79,9 +79,7 @@ def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
     positions = np.concatenate([_wide(group.positions, group.models, models) for group in groups])
     names = np.concatenate([group.turns.dialogues for group in groups])
     workers = np.concatenate([group.turns.workers for group in groups])
-    took_part = np.concatenate(
-        [np.tile(np.isin(models, group.models), (len(group.turns.turns), 1)) for group in groups]
-    )
+    took_part = np.concatenate([_took_part(group, models) for group in groups])
     first = np.unique(names.astype(str), return_index=True)[1]
     ranked, known = _order(names[first], tables)
     first = first[ranked]
@@ -103,6 +101,14 @@ def _dialogues(groups: Sequence[ChoiceGroup], tables: Tables) -> Dialogues:
         failed_replies=sum(group.failed_replies for group in groups),
         unfinished_dialogues=sum(group.unfinished_dialogues for group in groups),
     )
+
+
+def _took_part(group: ChoiceGroup, models: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Turns × models: was the model in the turn's dialogue? A reply that failed is one of a model that was."""
+    if not group.several_sets:
+        return np.tile(np.isin(models, group.models), (len(group.turns.turns), 1))
+    shown = pd.DataFrame(~np.isnan(_wide(group.turns.chosen, group.models, models)))
+    return np.asarray(shown.groupby(group.turns.dialogues).transform("any"), dtype=bool)
 
 
 def _wide(values: Floats, own: Sequence[str], models: Sequence[str]) -> Floats:

@@ -47,6 +47,8 @@ from parlai_humaneval.tables.from_records import Tables
 
 SAMPLES, MOST_LIMITS = 100, 6
 TOLERANCE = 1e-9  # scores are right to 1e-6
+ORDER_FREE = "free of the order, "
+STRENGTH_AXIS = "strength, log-odds against the mean (Plackett–Luce)"
 FIRM = 0.95
 """A ranking that so many samples share needs no remark."""
 
@@ -67,7 +69,7 @@ class ModelRow(OfQuestion):
     """One model. ``score``: the paper's, μ − 3σ after all dialogues in their order. ``strength``: Plackett–Luce.
 
     ``typical_score``: the median of the score over resamples of workers in random order (with too few of them: over orders),
-    which is what the bootstrap interval is of; ``rank``: by that, 1 best.
+    which is what the bootstrap interval is of; ``rank``: by that, 1 best, or by strength (see :class:`GroupRow`).
 
     ``point_share``: of the answered turns that showed it, those that it won; ``mean_rank``: over dialogues, 1 best, equal
     points share the better rank. Both are clustered by worker.
@@ -135,7 +137,8 @@ class StabilityRow(OfQuestion):
 class GroupRow(OfQuestion):
     """Dialogues that were rated together; ``tau_b``, ``pearson``: of TrueSkill scores and Plackett–Luce strengths.
 
-    ``p_equal``: are all strengths equal? ``tied_dialogues``: those in which several models share the first rank.
+    ``p_equal``: are all strengths equal? ``by_strength``: models are ranked by strength, as not all were in each dialogue.
+    ``tied_dialogues``: those in which several models share the first rank.
     """
 
     FROM = published(
@@ -149,6 +152,7 @@ class GroupRow(OfQuestion):
     n_turns: int
     n_workers: int
     tied_dialogues: int
+    by_strength: bool
     equal: Result
     no_position_effect: Result | None
     agreement_tau_b: Result
@@ -259,6 +263,9 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     )
     # A model that did not take part has no points, and a rank that nobody asks for.
     dialogue_ranks = np.where(np.isnan(group.points), np.nan, ranks_of(np.nan_to_num(group.points, nan=-1.0)))
+    # TrueSkill knows a model by those that it met; strengths allow for who they were.
+    by_strength = bool(np.isnan(group.points).any()) and strengths.best is not None
+    leads = [_or_last(of.estimate) for of in strengths.models] if by_strength else [of.middle for of in ranges]
     models = [
         ModelRow(
             **where,
@@ -278,7 +285,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
                 level=options.level,
             ),
         )
-        for i, rank in enumerate(ranks_of([[of.middle for of in ranges]])[0])
+        for i, rank in enumerate(ranks_of([leads])[0])
     ]
     models.sort(key=lambda row: (row.rank, row.model))
     limits, cube = group.points_in_first_turns(MOST_LIMITS)
@@ -289,6 +296,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
         n_turns=len(group.chosen),
         n_workers=len(set(group.workers)),
         tied_dialogues=int(((dialogue_ranks == 1).sum(axis=1) > 1).sum()),
+        by_strength=by_strength,
         equal=strengths.equal,
         no_position_effect=strengths.no_position_effect,
         agreement_tau_b=agreement["tau_b"],
@@ -326,6 +334,10 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     )
 
 
+def _or_last(estimate: float | None) -> float:
+    return -np.inf if estimate is None else estimate
+
+
 def _point_share(group: Dialogues, model: int, level: float) -> Result:
     chosen = group.chosen[:, model]
     sums = cluster_sums(chosen, np.ones_like(chosen), group.turn_workers)
@@ -349,36 +361,58 @@ def _summary(
         setting=group.setting,
         metric=group.metric,
         question="",
-        what="TrueSkill score μ − 3σ, median over resampled workers",
+        what=STRENGTH_AXIS if group.by_strength else "TrueSkill score μ − 3σ, median over resampled workers",
         verdict=_verdict(group, models, tests),
-        models=[
-            ModelLine(
-                model=row.model,
-                n=row.dialogues,
-                unit="dialogues",
-                estimate=row.ranges.middle,
-                low=row.ranges.bootstrap_low,
-                high=row.ranges.bootstrap_high,
-                share=False,
-            )
-            for row in models
-        ],
+        models=[_model_line(row, group.by_strength) for row in models],
         pairs=[_line(row) for row in tests],
-        reference=None,
+        reference=0.0 if group.by_strength else None,
         model_table="free_for_all_models",
         pair_table="free_for_all_tests",
         remarks=[
-            "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
+            _of_strengths(models)
+            if group.by_strength
+            else "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
             *remarks,
         ],
         best=best_of_set(strengths.best, f"Plackett–Luce strengths, {METHOD} by worker"),
     )
 
 
+def _model_line(row: ModelRow, by_strength: bool) -> ModelLine:
+    if by_strength:
+        return ModelLine.of(row.model, row.strength, "dialogues", share=False, n=row.dialogues)
+    return ModelLine(
+        model=row.model,
+        n=row.dialogues,
+        unit="dialogues",
+        estimate=row.ranges.middle,
+        low=row.ranges.bootstrap_low,
+        high=row.ranges.bootstrap_high,
+        share=False,
+    )
+
+
+def _of_strengths(models: Sequence[ModelRow]) -> str:
+    """Why models that did not all meet are ordered by strengths, and whom TrueSkill puts first."""
+    by_score = max(models, key=lambda row: row.ranges.middle).model
+    first = f"; it puts {by_score} first" if by_score != models[0].model else ""
+    return (
+        "Not all models were in each dialogue, so that they are ordered and compared by strengths in log-odds, which allow "
+        f"for who met whom; TrueSkill knows a model only by those that it met{first}."
+    )
+
+
 def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
-    """Who leads by TrueSkill, and by how much the strongest differs from the next, with its interval."""
+    """Who leads by TrueSkill (by strength if models are ranked so), and by how much the strongest differs from the next."""
     basis = f"{counted(group.n_dialogues, 'dialogue')} ({counted(group.n_turns, 'turn')})"
     first = models[0]
+    if group.by_strength:
+        strength = first.strength
+        leads = (
+            f"Over {basis} by {counted(group.n_workers, 'worker')}, {first.model} is the strongest "
+            f"({signed(strength.estimate)} log-odds against the mean)"
+        )
+        return f"{leads}; {_strongest(models, tests).removeprefix(ORDER_FREE)}."
     ranges = first.ranges
     low, high, of = ranges.bootstrap_low, ranges.bootstrap_high, "resampled workers"
     if low is None:
@@ -405,7 +439,7 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
     told = "" if line.differs is None else f", {pair_p(line)}{'' if line.differs else ': not told apart'}"
     winner = winner_words([_line(row) for row in tests])
     gap = f"{line.first} is ahead of {line.second} by {signed(line.gap)} log-odds ({interval}{told})"
-    return f"free of the order, {f'{winner}; ' if winner else ''}{gap}"
+    return f"{ORDER_FREE}{f'{winner}; ' if winner else ''}{gap}"
 
 
 def _line(pair: PairRow) -> PairLine:

@@ -145,7 +145,8 @@ def _alone(
 
 def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) -> tuple[Floats, Floats]:
     """Many matches, as arrays of players × matches in the order of their ranks."""
-    order = np.argsort(ranks, axis=1, kind="stable").T  # nan comes last
+    most = max(2, int((~np.isnan(ranks)).sum(axis=1).max()))
+    order = np.argsort(ranks, axis=1, kind="stable").T[:most]  # nan comes last
     rows = np.arange(len(mu))
     placed = ranks[rows, order]
     active = ~np.isnan(placed[1:])

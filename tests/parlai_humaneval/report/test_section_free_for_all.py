@@ -217,6 +217,36 @@ def test_other_sets_of_models_belong_together():
     assert {row.model: row["dialogues"] for row in section.models} == {"a": 1, "b": 2, "c": 1}
 
 
+def test_models_that_were_drawn_anew_for_each_dialogue_are_ordered_by_strengths():
+    """Of many sets of models one that was not in a dialogue did not lose it, and the strongest leads."""
+    rng = np.random.default_rng(0)
+    names, rows = [f"m{i}" for i in range(7)], []
+    for dialogue in range(120):
+        shown = rng.choice(7, 3, replace=False)
+        for turn in range(1, 4):
+            won = (np.linspace(1.5, -1.5, 7)[shown] + rng.gumbel(size=3)).argmax()
+            same = {"dialogue_id": f"d{dialogue}", "worker_id": f"w{dialogue % 20}", **FFA, "turn": turn}
+            same |= {"metric": "preference", "continued": 0, "written": 0}
+            rows += [
+                {**same, "model": names[m], "position": i + 1, "selected": int(i == won)} for i, m in enumerate(shown)
+            ]
+    turns = from_rows("turns", rows)
+    section = build(
+        Tables(turns=turns, dialogues=from_rows("dialogues", []), comparisons=from_rows("comparisons", [])), OPTIONS
+    )
+    assert {row.model: row["dialogues"] for row in section.models} == (
+        turns.drop_duplicates(["dialogue_id", "model"])["model"].value_counts().to_dict()
+    )
+    (summary,) = section.summary()
+    strengths = [row["strength"] for row in section.models]
+    assert strengths == sorted(strengths, reverse=True)
+    assert [line.estimate for line in summary.models] == strengths
+    assert summary.best.leader == section.models[0].model == "m0"
+    assert "m0 is the strongest" in summary.verdict
+    assert "TrueSkill score" not in summary.verdict
+    assert sum("TrueSkill knows a model only by those that it met" in text for text in summary.remarks) == 1
+
+
 def test_several_metrics_are_kept_apart():
     """Rows say which, tables show it, figures have keys of their own."""
     turns, dialogues = _exchange(PICKS)

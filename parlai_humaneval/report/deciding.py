@@ -181,7 +181,7 @@ BY_WORKER = Method(
     "p is the share of all assignments of signs whose sum is at least as far from 0; so it holds its level also where a few "
     f"workers gave most answers. Of up to {EXACT_CLUSTERS} workers all assignments are tried, of more their distribution is "
     f"approximated (saddlepoint); of fewer than {FLIPPED_CLUSTERS} it is Student's t of the CR1 variance. The interval "
-    "holds the values that this test does not reject. Rates near 0 and 1 (below 20 %, above 80 %) are tested by a binomial "
+    "holds the values that this test does not reject. Rates near 0 and 1 (below 18 %, above 82 %) are tested by a binomial "
     "distribution of the number of independent answers that weigh as much. Intervals are cut where more is not possible.",
     source=f"{FLIP_SOURCE}; {RATES_SOURCE}",
 )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
+from parlai_humaneval.statistics.asked import check_level
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -136,6 +137,7 @@ def intraclass_correlation(
     intraclass correlation: 0.870, 95% interval 0.387 to 0.996, statistic 21.000, p = .002, n = 9 [one-way ANOVA by
     worker, F interval]
     """
+    check_level(level)
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
     y, codes = y[known], _codes(np.asarray(clusters, dtype=object)[known])

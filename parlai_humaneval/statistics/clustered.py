@@ -29,6 +29,7 @@ from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
+from parlai_humaneval.statistics.design import ABOUT_EQUAL
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.share_test import DeviationTest, share_test
@@ -41,8 +42,6 @@ FLIPPED_CLUSTERS = 6
 """From so many on a sign-flip test can have a p-value below .05."""
 FEW_CLUSTERS = 10
 """Below it the interval is remarked as a rough guide."""
-ABOUT_EQUAL = 0.95
-"""Clusters whose effective number is such a share of their number, or more, are not called unequal."""
 SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 """The possible range of a share, and of the difference of two shares."""
 _CELLS_AT_ONCE = 4_000_000

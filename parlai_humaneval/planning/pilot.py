@@ -130,6 +130,11 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     from parlai_humaneval.statistics.measures import measures_of
 
     measures = measures_of(tables)
+    if not measures and _only_ties(tables):
+        raise PlanError(
+            "the pilot holds only ties, from which nothing can be planned: leave --pilot out, and give --technique and "
+            "(where a technique has ties) --discordance"
+        )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
         raise PlanError(_no_technique(measures, there))
@@ -143,8 +148,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     if not own:
         named = f"{wanted} {setting or ''}".strip()
         raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({', '.join(there) or 'nothing'} is there); name what "
-            "it holds with --technique and --setting, or leave --pilot out"
+            f"the pilot holds no judgements of two models by {named} ({', '.join(there) or 'nothing that names its technique'} is there); name "
+            "what it holds with --technique and --setting, or leave --pilot out"
         )
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
@@ -165,9 +170,17 @@ def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
     if could_be:
         return f"the pilot names no technique: give --technique ({', '.join(could_be)}: its tables can be of these)"
     return (
-        "the pilot names no technique that can be planned, and holds no judgements of two models: give tables of a pilot "
-        f"of {', '.join(plannable())}, or leave --pilot out and give --technique"
+        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices between two models "
+        f"or more, ticks of replies, slider scores): give tables of a pilot of {', '.join(plannable())}, or leave "
+        "--pilot out and give --technique"
     )
+
+
+def _only_ties(tables: Tables) -> bool:
+    """Whether models were compared, and nobody ever won."""
+    from parlai_humaneval.tables.schema import TIE
+
+    return len(tables.comparisons) > 0 and bool(tables.comparisons["winner"].eq(TIE).all())
 
 
 def _planned(measure: Measure, name: str) -> bool:
@@ -320,7 +333,8 @@ def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str
     if "dialogue_sd" in typed:
         taken.pop("dialogue_icc", None)
     parts = [f"{words} {_value(pilot, name)}" for name, words in _WORDS.items() if name in taken and name not in typed]
-    told = [pilot.metric, f"{pilot.n_judgements:.0f} judgements of a pair", _who(pilot)]
+    judgements = f"{pilot.n_judgements:.0f} judgement{'' if pilot.n_judgements == 1 else 's'}"
+    told = [pilot.metric, f"{judgements} of a pair", _who(pilot)]
     told += [f"the ICC pooled over {pilot.n_sets} sets of models"] if pilot.n_sets > 1 else []
     notes = [f"From the pilot ({', '.join(told)}): {', '.join(parts)}.", *_caution_notes(plan, pilot)]
     over = [

@@ -147,9 +147,10 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     ]
     if not own:
         named = f"{wanted} {setting or ''}".strip()
+        held = ", ".join(there) or "nothing that names its technique"
         raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({', '.join(there) or 'nothing that names its technique'} is there); name "
-            "what it holds with --technique and --setting, or leave --pilot out"
+            f"the pilot holds no judgements of two models by {named} ({held} is there); name what it holds with --technique "
+            "and --setting, or leave --pilot out"
         )
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:

@@ -28,6 +28,8 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
+from parlai_humaneval.statistics.asked import check_level, check_null, check_share
+from parlai_humaneval.statistics.design import ABOUT_EQUAL
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.share_test import DeviationTest, share_test
@@ -122,6 +124,9 @@ def clustered_share(
     are in keeping with the data. Assumes that clusters are independent; within one, answers may be as alike as they
     like, and one may hold many more than another.
 
+    Raises:
+        ValueError: a ``level`` that is not between 0 and 1, a ``null`` that no share can be, or sums that are no share.
+
     Source: Canay, Romano & Shaikh 2017; near 0 and 1 Korn & Graubard 1998.
 
     >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1], list('aabbccddeeff')
@@ -129,7 +134,10 @@ def clustered_share(
     share: 0.750, 95% interval 0.500 to 0.945, statistic 2.236, p = .25, n = 12 [sign-flip test, clustered by worker;
     near 0 and 1 binomial of the effective number of answers]
     """
+    check_level(level)
+    check_null(null, SHARE_LIMITS)
     groups, total = sums.n_clusters, sums.total
+    check_share(float(sums.numerators.sum()), total)
     base = Result(
         name=name,
         level=level,
@@ -272,12 +280,13 @@ def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> 
     """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
 
     ``sizes``: number of observations of each. Where they differ much, t with clusters − 1 degrees of freedom rejects a
-    true null too often: in a tenth of studies instead of a twentieth where ten workers halve from one to the next.
+    true null too often: in a tenth of studies instead of a twentieth where ten workers halve from one to the next. Of
+    clusters that are about equal, whose effective number is nearly their number, nothing is said.
     """
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
-    if effective >= FEW_CLUSTERS - 1e-9:
+    if effective >= min(FEW_CLUSTERS, ABOUT_EQUAL * groups) - 1e-9:
         return ()
     return (
         f"the {cluster}s gave very unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take "
@@ -322,6 +331,7 @@ def cluster_bootstrap(
     >>> round(low, 2), round(high, 2)
     (0.5, 0.9)
     """
+    check_level(level)
     groups = sums.n_clusters
     if groups < MIN_CLUSTERS:
         return None

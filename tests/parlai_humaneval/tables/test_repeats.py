@@ -148,3 +148,10 @@ def test_records_of_one_id():
     assert (len(found.dialogues), len(found.ratings)) == (1, 1)
     assert {one.table for one in found.repeats} == {"dialogues", "ratings", "turns"}
     assert tables([record], repeats="first").repeats == ()
+
+
+def test_other_words_are_refused(tmp_path, whole):
+    """A misspelt word is an error, and is not taken for “last”."""
+    write_tables(whole, tmp_path)
+    with pytest.raises(ValueError, match="repeats 'foo': expected one of keep, first, last"):
+        read_tables(tmp_path, repeats="foo")

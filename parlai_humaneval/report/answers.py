@@ -23,6 +23,11 @@ NAMED = 3
 """As many pairs are named by a verdict over several answers."""
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
+MODELLED = (
+    "Points: of 100 turns that showed only these two, in how many more the first would be chosen, by one model of all "
+    "turns; they are not the difference of the shares above."
+)
+DIRECT = "Of turns and dialogues that had both models; {} by a model of all choices, whose gap need not agree with it."
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
@@ -164,13 +169,14 @@ def pairs_table(answer: Summary) -> DataTable:
     kind: CellKind = "points" if shares else "number"
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
     decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
+    by_both = any(pair.by_dialogue for pair in answer.pairs)
     columns = (
         TableColumn(key="pair", label="Pair"),
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
         TableColumn(key="low", label="95 % from", kind=kind),
         TableColumn(key="high", label="95 % to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
-        TableColumn(key="p_clustered", label="p, by worker", kind="p"),
+        TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
         *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
         TableColumn(key="superiority", label="Superiority", kind="share"),
         TableColumn(key="superiority_low", label="from, superiority", kind="share"),
@@ -185,9 +191,10 @@ def pairs_table(answer: Summary) -> DataTable:
             "p_paper": pair.p_paper,
             "p_clustered": pair.p_clustered,
             "p_decides": pair.p_decides,
-            "superiority": pair.superiority,
-            "superiority_low": pair.superiority_low,
-            "superiority_high": pair.superiority_high,
+            # Of direct meetings, and so no effect size of a gap that other models have a part in.
+            "superiority": None if pair.modelled else pair.superiority,
+            "superiority_low": None if pair.modelled else pair.superiority_low,
+            "superiority_high": None if pair.modelled else pair.superiority_high,
         }
         for pair in answer.pairs
     ]
@@ -196,7 +203,12 @@ def pairs_table(answer: Summary) -> DataTable:
 
 
 def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
-    """How they were corrected, and of which the p by worker does not decide."""
+    """What the gap is where a model tells it, how pairs were clustered and corrected, and of which the paper's p decides."""
+    if any(pair.modelled and pair.share for pair in pairs):
+        yield MODELLED
+    if any(pair.by_dialogue for pair in pairs):
+        alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
+        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
     for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
@@ -227,12 +239,13 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
             TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
             TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
         ]
+    modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
     return DataTable(
         key="superiority",
         title=SUPERIORITY,
         columns=tuple(columns),
         rows=tuple(_superiority_row(lines, keys) for lines in several),
-        notes=HOW_TO_READ,
+        notes=(*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else [])),
     )
 
 

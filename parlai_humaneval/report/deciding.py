@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
 
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
-from parlai_humaneval.statistics.best_set import BestSet
 from parlai_humaneval.statistics.clustered import FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
@@ -52,10 +52,15 @@ NAMED_TOGETHER = 6
 """As many models are named that cannot be told from the best."""
 
 
-def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | None:
+EQUAL = 1e-6
+"""Values of models that differ by less are equal: strengths are no more exact."""
+
+
+def best_of_pairs(models: Mapping[str, float | None], pairs: Sequence[PairLine]) -> Best | None:
     """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
 
-    ``models``: best first. As Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
+    ``models``: their values, the best first; nobody leads where the first two that may be the best have the same. As
+    Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
     """
     tested = [pair for pair in pairs if pair.differs is not None]
     if not tested:
@@ -66,21 +71,15 @@ def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | No
     together = [name for name in named if name in met - below]
     if not together:  # each lost to another one, in a circle
         return None
+    first, second = (models.get(name) for name in (together[0], together[min(1, len(together) - 1)]))
+    tied = len(together) > 1 and first is not None and second is not None and isclose(first, second, abs_tol=EQUAL)
     return Best(
-        leader=together[0],
+        leader=None if tied else together[0],
         together=together,
         told=[name for name in named if name in below],
         untested=[name for name in named if name not in met],
         by=HOLM,
     )
-
-
-def best_of_set(found: BestSet | None, by: str) -> Best | None:
-    """The same of a test of all pairs at once; None where nothing could be tested."""
-    if found is None or not found.pairs:
-        return None
-    parts = {"together": list(found.together), "told": list(found.told), "untested": list(found.unknown)}
-    return Best(leader=found.together[0], by=by, **parts)
 
 
 def order_words(shares: str, first: str, why: str) -> str:
@@ -96,13 +95,15 @@ def leader_words(best: Best | None) -> str:
     """“ada leads; bob cannot be told from it (family-wise 5 %).” Empty of two models, whose pair says as much."""
     if best is None or len(best.together) + len(best.told) < 3:
         return ""
-    others = best.together[1:]
+    others = best.together if best.leader is None else best.together[1:]
     more = len(others) - NAMED_TOGETHER
     named = others[:NAMED_TOGETHER] if more > 1 else others
     last = [f"{more} more"] if more > 1 else []
     listed = " and ".join(filter(None, [", ".join([*named, *last][:-1]), *[*named, *last][-1:]]))
     untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
-    if not others:
+    if best.leader is None:
+        told = f"No model leads: {f'{listed} may be the best' if best.told else 'none can be told from another'}"
+    elif not others:
         told = f"{best.leader} leads alone"
     elif not best.told:
         told = f"{best.leader} leads, but no other model can be told from it"
@@ -113,7 +114,7 @@ def leader_words(best: Best | None) -> str:
 
 def told_leader(summary: Summary) -> Summary:
     """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict."""
-    best = summary.best or best_of_pairs([line.model for line in summary.models], summary.pairs)
+    best = summary.best or best_of_pairs({line.model: line.estimate for line in summary.models}, summary.pairs)
     words = leader_words(best)
     winner = winner_words(summary.pairs)
     if words in summary.verdict or (winner and winner in summary.verdict):

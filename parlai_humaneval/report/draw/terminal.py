@@ -72,7 +72,7 @@ def _print_title(document: Document, console: Console) -> None:
 def _print_tables(answer: Summary, console: Console) -> None:
     for table, most in ((models_table(answer), MODELS), (pairs_table(answer), PAIRS)):
         if table.rows:
-            _print_table(table, console, most, more="--full", titled=False)
+            _print_table(table, console, most, more="--full")
             for note in table.notes:
                 console.print(Text(note, style="dim"))
 
@@ -133,20 +133,17 @@ def _print_section(section: Section, console: Console) -> None:
             _print_table(table, console)
 
 
-def _print_table(
-    table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out", titled: bool = True
-) -> None:
+def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
     """As many columns as fit, from the left, and at most so many rows; what is left out is said.
 
-    ``more``: the option that shows the rest. ``titled``: the table stands under its title.
+    ``more``: the option that shows the rest.
     """
     layout = laid_out(table)
     widths = _widths(layout, console.width)
     left = most
     for group, rows in layout.groups.items():
         if left > 0:
-            if titled:
-                console.print(Text(f"{table.title} ({group})" if group else table.title))
+            console.print(Text(f"{table.title} ({group})" if group else table.title))
             console.print(_printed(layout, rows[:left], widths))
         left -= len(rows)
     columns = len(layout.columns) - len(widths)

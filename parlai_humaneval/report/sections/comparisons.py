@@ -14,7 +14,6 @@ from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
     apart_words,
-    best_of_set,
     clearness,
     holm_methods,
     order_words,
@@ -25,17 +24,14 @@ from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
-    Best,
     ModelLine,
     Options,
-    Part,
     Section,
     Summary,
     results_disagree,
 )
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
-from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.pair_wins import (
     GROUP,
@@ -138,17 +134,11 @@ class Reuse(ComparedRow):
 R = TypeVar("R", bound=ComparedRow)
 
 
-class PooledWins(Part):
-    """Of a group of more than two models by strengths: who leads, and why that may not be who won most often."""
-
-    best: Best | None
-    remarks: list[str]
-
-
 class Comparisons(Section):
     """Win rates of every two models that were compared; models stand by strength, where all have one.
 
-    ``told_elsewhere``: groups of turns that another section tells. ``pooled``: groups with strengths.
+    ``told_elsewhere``: groups of turns that another section tells. ``order``: of groups that stand by strength, why that
+    may not be the order of win rates.
     """
 
     TITLE: ClassVar[str] = "Models compared two at a time"
@@ -158,7 +148,7 @@ class Comparisons(Section):
     first_shown: list[FirstShown]
     reuse: list[Reuse]
     told_elsewhere: list[Family] = Field(default_factory=list, exclude=True)
-    pooled: dict[Family, PooledWins] = Field(default_factory=dict, exclude=True)
+    order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
         """A summary of each group, but of turns that the section on them tells."""
@@ -182,15 +172,13 @@ class Comparisons(Section):
                     model_table="comparisons_models" if models else "comparisons_pairs",
                     pair_table="comparisons_pairs",
                     remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
-                    best=self.pooled[group].best if group in self.pooled else None,
                 )
             )
         return summaries
 
     def _remarks_of(self, pairs: Sequence[ComparedPair]) -> list[str]:
         group = pairs[0].group
-        of_order = self.pooled[group].remarks if group in self.pooled else []
-        return [*of_order, *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
+        return [*self.order.get(group, []), *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
 
     def data_tables(self) -> list[DataTable]:
         notes = (
@@ -277,10 +265,7 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     ]
     if fitted is not None and fitted.best is not None:
         models.sort(key=_by_strength)
-        section.pooled[models[0].group] = PooledWins(
-            best=best_of_set(fitted.best, f"Bradley–Terry strengths, {METHOD} by worker"),
-            remarks=list(_of_order(models, rows)),
-        )
+        section.order[models[0].group] = list(_of_order(models, rows))
     section.models += models
 
 

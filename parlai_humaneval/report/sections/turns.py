@@ -1442,11 +1442,11 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
         yield Method(
             name="One ranking",
             text="Where not all models stood side by side, shares depend on who stood beside whom; so one Plackett–Luce "
-            "model of all turns ranks them. All pairs of strengths are tested at once: the largest |t| over all pairs when "
-            "the signs of workers' parts are flipped is what a pair has to exceed, pair by pair from the clearest on "
-            "(step-down). A model may be the best unless it is below another one so; at most one study in twenty leaves "
-            "out a best model.",
-            source="Luce 1959; Plackett 1975; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
+            "model of all turns ranks them. A model may be the best unless it is below another one by the test of their "
+            "pair after Holm's correction over all pairs, so that at most one study in twenty leaves out a best model. "
+            "Beside it, as a check that decides nothing: intervals of all pairs that hold together, and the step-down test "
+            "that goes with them, from the largest |t| over all pairs when the signs of workers' parts are flipped.",
+            source="Luce 1959; Plackett 1975; Holm 1979; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
         )
     if section.combos:
         yield Method(
@@ -1554,7 +1554,7 @@ OF_POOLED: Labels = {
 }
 POOLED_NOTES = (
     "Strength: Plackett–Luce, log-odds against the mean, free of who stood beside the model, and where; the intervals of "
-    "all models hold together. May be the best: not told from the best at a family-wise 5 %.",
+    "all models hold together. May be the best: below no other model by the tests of pairs (Holm, family-wise 5 %).",
 )
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
@@ -1589,8 +1589,8 @@ PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
 POOLED_MODELS = "rank model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
 POOLED_PAIRS = (
-    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high superiority "
-    "superiority_low superiority_high p_value p_clustered p_clustered_holm p_step_down"
+    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
+    "p_clustered p_clustered_holm p_step_down"
 )
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 

@@ -134,6 +134,15 @@ def test_every_technique_has_a_study_here():
     assert set(STUDIES) == set(techniques())
 
 
+def test_who_is_told_from_the_best_is_what_the_pairs_say(study):
+    """Guards against a second test beside the pairs that are shown: who lost one is out, nobody else."""
+    _, document, _ = study
+    for summary in document.summaries():
+        lost = {pair.second for pair in summary.pairs if pair.differs}
+        assert set() if summary.best is None else set(summary.best.told) == lost
+        assert summary.best is None or not lost & set(summary.best.together)
+
+
 def test_every_form_begins_with_the_same_verdict(study):
     """Word for word, and the summary fits 80 columns."""
     technique, document, page = study

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.deciding import ahead_of_all, winner_words
-from parlai_humaneval.report.section import ModelLine, PairLine, Summary
+from parlai_humaneval.report.deciding import ahead_of_all, once_more, winner_words
+from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
@@ -32,8 +32,8 @@ GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
     "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
-    "better; an interval (by worker, not corrected) without 50 %: they differ. About 56, 64 and 71 % are small, medium and "
-    "large differences.",
+    "better; an interval (by worker, not corrected; before it is rounded) without 50 %: they differ. About 56, 64 and 71 % "
+    "are small, medium and large differences.",
     "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
     "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
     "picked, it lies nearer to 50 %.",
@@ -53,6 +53,11 @@ _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
 }
 """Section → sections that say the same of the same answers, and say it first."""
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
+_HOW: Mapping[str, str] = {
+    "turns": "as shares of turns in which a reply was chosen",
+    "comparisons": "of every two models only those that favour one of them, ties left out",
+    "likert": "as means of ratings as they were given",
+}
 _BY_PAIRS = ("pw_turn", "arena", "pw_dialog")
 """Techniques whose papers report pairs."""
 
@@ -68,13 +73,32 @@ def leading(summaries: Sequence[Summary]) -> list[Summary]:
     return [summary for summary in summaries if not _restated(summary, present[_design(summary)])]
 
 
+def with_what_leads(sections: Mapping[str, Section]) -> dict[str, Section]:
+    """The sections; the headline of one that says once more what another says names that one, and why they may differ."""
+    summaries = {key: section.summary() for key, section in sections.items()}
+    present: dict[tuple[str, str, str], list[str]] = {}
+    for key, answers in summaries.items():
+        for answer in answers:
+            present.setdefault(_design(answer), []).append(key)
+    told = {}
+    for key, section in sections.items():
+        first = {one for answer in summaries[key] for one in _said_first(answer) if one in present[_design(answer)]}
+        words = [once_more(sections[one].TITLE, _HOW[key]) for one in sorted(first)]
+        told[key] = section.model_copy(update={"headline": " ".join([section.headline, *words])}) if words else section
+    return told
+
+
 def _design(summary: Summary) -> tuple[str, str, str]:
     return summary.technique, summary.setting, summary.metric
 
 
 def _restated(summary: Summary, present: set[str]) -> bool:
+    return bool(present.intersection(_said_first(summary)))
+
+
+def _said_first(summary: Summary) -> tuple[str, ...]:
     same = _SAME_ANSWERS_IN_PAIRS if summary.technique in _BY_PAIRS else _SAME_ANSWERS
-    return bool(present.intersection(same.get(summary.section, ())))
+    return same.get(summary.section, ())
 
 
 def verdict_of(answers: Sequence[Summary]) -> str:

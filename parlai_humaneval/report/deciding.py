@@ -135,27 +135,39 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
 
 
 def rough_guides(results: Iterable[Result]) -> list[str]:
-    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound."""
-    notes = (note for result in results if result.estimate is not None for note in result.notes if "rough" in note)
-    return list(dict.fromkeys(f"{note[:1].upper()}{note[1:]}." for note in notes))
+    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound.
+
+    Where results differ in it, each is told with what it is of.
+    """
+    told: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes if result.estimate is not None else ():
+            if "rough" in note:
+                told.setdefault(note, []).append(result.name)
+    of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
+    return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
 
 
 def about_dialogues(results: Iterable[Result]) -> list[str]:
-    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once."""
-    few = sorted({int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None} - {0})
+    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once.
+
+    Of several pairs it is the number of each pair, so that a study may have more.
+    """
+    of_pairs = [int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None]
+    few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = about_words(few[0])
+    words = f"{'of each pair ' if len(of_pairs) > 1 else ''}{about_words(few[0])}"
     several = f" (of some pairs {few[0]:,}, of others up to {few[-1]:,})" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
 
-def clusters_words(result: Result | None, workers: int) -> str:
-    """“clustered by 20 workers and 40 dialogues”, or by workers alone."""
+def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
+    """“clustered by 20 workers and 40 dialogues”, or by workers alone; ``whose`` dialogues, “its”."""
     basis = f"clustered by {counted(workers, 'worker')}"
     if result is None or not is_by_both(result):
         return basis
-    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:
@@ -163,6 +175,11 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
     if p is None or p_holm is None or p_words(p) == p_words(p_holm):
         return p_words(p)
     return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
+
+
+def once_more(first: str, how: str) -> str:
+    """Said by a section that has answers of another one, ``first``, in another way: which to go by, and why both differ."""
+    return f"Go by “{first}”, which answers first: here are the same answers once more, {how}; so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:

@@ -263,11 +263,11 @@ def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> 
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
-    if effective >= FEW_CLUSTERS - 1e-9:
+    if round(effective) >= FEW_CLUSTERS:
         return ()
     return (
-        f"the {cluster}s gave very unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take "
-        "the interval as a rough guide",
+        f"the {cluster}s gave unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take the "
+        "interval as a rough guide",
     )
 
 

@@ -167,9 +167,12 @@ def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Ta
 def _widths(layout: Layout, screen: int) -> list[int]:
     """Widths of the columns, from the left, that fit side by side; at least of two.
 
-    Words are broken only where two columns are wider than the screen. Room that is left goes to labels above numbers.
+    Words are broken only where otherwise columns would be left out, or two of them are wider than the screen. Room that
+    is left goes to labels above numbers.
     """
-    by_cap = [[_needed(layout, place, most) for place in range(len(layout.columns))] for most in (screen, *NAMES)]
+    places = range(len(layout.columns))
+    by_cap = [[_needed(layout, place, most) for place in places] for most in (screen, *NAMES)]
+    by_cap.append([_needed(layout, place, NAMES[-1], whole_words=False) for place in places])
     fitting = next((widths for widths in by_cap if _total(widths) <= screen), None)
     # Where columns are left out anyway, texts of those that remain need not be narrow.
     widths = list(fitting or by_cap[1])
@@ -187,10 +190,15 @@ def _total(widths: Sequence[int]) -> int:
     return _EDGES + sum(width + _GAP for width in widths)
 
 
-def _needed(layout: Layout, place: int, most: int) -> int:
-    """Width of a column: of its widest cell, or of the longest word above it; texts wider than ``most`` are broken."""
+def _needed(layout: Layout, place: int, most: int, *, whole_words: bool = True) -> int:
+    """Width of a column: of its widest cell, or of the longest word above it; texts wider than ``most`` are broken.
+
+    ``whole_words``: between words, so that a long name stays whole.
+    """
     column = layout.columns[place]
     cells = [row[place] for rows in layout.groups.values() for row in rows]
-    words = [word for text in (column.label, *(cells if column.is_text else ())) for word in text.split()]
+    words = [
+        word for text in (column.label, *(cells if column.is_text and whole_words else ())) for word in text.split()
+    ]
     whole = max(map(cell_len, cells), default=0)
     return max([*map(cell_len, words), min(whole, most) if column.is_text else whole])

@@ -16,6 +16,7 @@ from parlai_humaneval.report.deciding import (
     apart_words,
     clearness,
     holm_methods,
+    once_more,
     order_words,
     reuse_methods,
     rough_guides,
@@ -46,11 +47,13 @@ from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
 from parlai_humaneval.tables.from_records import Tables
 
 KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
+ONLY_DECIDED = "of every two models only those that favour one of them, ties left out"
 NAMED = 6
 """As many pairs, or models, as are told one by one."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
@@ -343,11 +346,11 @@ def group_words(row: ComparedRow) -> str:
 
 def _headline(section: Comparisons) -> str:
     """The answer over all groups; where turns were told already, that these are the same."""
-    answer = _answer(section.pairs, section.models)
-    clearest = _clearest(section.pairs)
-    if clearest is None or clearest.group not in section.told_elsewhere:
-        return answer
-    return f"{answer} These are the choices told under “Turn by turn” once more, without those that favour neither."
+    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
+    titles = dict.fromkeys(
+        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
+    )
+    return " ".join([_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)])
 
 
 def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:

@@ -1311,14 +1311,21 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
         which = f"{names}: " if len(groups) > 1 else ""
         for text in _left_out(group, [row for row in section.models if row.where == (family, names)]):
             yield f"{which}{text}"
-    for model in section.models:
-        if model.family == family and model.rate.ci_low is None:
-            yield (
-                f"{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
-                f"{MIN_CLUSTERS}."
-            )
     # Where one ranking answers, tests and strengths of its parts decide nothing.
     in_parts = any(row.family == family for row in section.pooled)
+    few = [model for model in section.models if model.family == family and model.rate.ci_low is None]
+    if few and in_parts:
+        sets = counted(len({model.group for model in few}), "set")
+        yield (
+            f"some models were judged by fewer than {MIN_CLUSTERS} workers in {sets} of models that stood side by side, so "
+            "that their rates there have no interval; the one ranking is of all sets together."
+        )
+    for model in few if not in_parts else ():
+        which = f"{model.group}: " if len(groups) > 1 else ""
+        yield (
+            f"{which}{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
+            f"{MIN_CLUSTERS}."
+        )
     rows = [] if in_parts else [row for row in section.tests if row.family == family]
     for row in rows:
         # What decides is the corrected p where there is one.

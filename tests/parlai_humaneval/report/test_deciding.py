@@ -98,6 +98,8 @@ def test_rough_guides_once():
     )
     assert rough_guides([few, few, few.but(notes=())]) == ["Fewer than 10 workers: take the interval as a rough guide."]
     assert rough_guides([few.but(estimate=None)]) == []
+    other = few.but(name="y", notes=("10 weigh like 8.2: take the interval as a rough guide",))
+    assert [words.split(" ")[-1] for words in rough_guides([few, other])] == ["(x).", "(y)."]
 
 
 def test_small_numbers_in_words():

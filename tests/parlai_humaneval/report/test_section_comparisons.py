@@ -190,7 +190,8 @@ def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
 def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
-    assert "These are the choices told under “Turn by turn” once more" in section.headline
+    assert "Go by “Turn by turn”, which answers first" in section.headline
+    assert "ties left out; so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 
 
@@ -453,10 +454,12 @@ def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
     rng = np.random.default_rng(0)
     # Six dialogues of each model, which all workers judge: what they say is of these dialogues.
     good = {
-        (model, d): chance + 0.8 * rng.normal() for model, chance in (("1", 0), ("b", 0.2), ("h", 1)) for d in range(6)
+        (model, d): chance + 0.8 * rng.normal()
+        for model, chance in (("1", 0), ("b", 0.2), ("h", 1.5))
+        for d in range(6)
     }
     rows = []
-    for number in range(300):
+    for number in range(900):
         a, b = (("1", "b"), ("1", "h"), ("b", "h"))[number % 3]
         i, j = rng.integers(0, 6, 2)
         won = rng.random() < 1 / (1 + np.exp(good[b, j] - good[a, i]))

@@ -27,6 +27,8 @@ MODELS, PAIRS = 8, 8
 """As many models and pairs stand in the tables of the summary."""
 NAMES = (24, 18, 14)
 """Where not all columns fit, texts are as wide as the first of these with which they do, broken between words."""
+BROKEN = (40, 32)
+"""Before that, where only long words are in the way, which are broken."""
 _GAP, _EDGES = 3, 2
 """Letters between two columns, and at both ends of a row."""
 
@@ -172,7 +174,7 @@ def _widths(layout: Layout, screen: int) -> list[int]:
     """
     places = range(len(layout.columns))
     by_cap = [[_needed(layout, place, most) for place in places] for most in (screen, *NAMES)]
-    by_cap.append([_needed(layout, place, NAMES[-1], whole_words=False) for place in places])
+    by_cap += [[_needed(layout, place, most, whole_words=False) for place in places] for most in (*BROKEN, *NAMES)]
     fitting = next((widths for widths in by_cap if _total(widths) <= screen), None)
     # Where columns are left out anyway, texts of those that remain need not be narrow.
     widths = list(fitting or by_cap[1])

@@ -129,6 +129,16 @@ def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):
         assert {*answer.best.told} == {row.model for row in section.pooled if not row.may_be_best} == lost
 
 
+def test_few_workers_of_many_sets_are_told_once(tmp_path):
+    """Guards a line for each model of each set, under a table that has all turns of the model."""
+    quality = dict(zip("abcd", [0.5, 0.2, -0.2, -0.5], strict=True))
+    data = study(tmp_path / "tables", quality, list(combinations(quality, 3)), dialogues=8, workers=8)
+    (answer,) = build(data, OPTIONS).summary()
+    told = [remark for remark in answer.remarks if "judged by" in remark]
+    assert len(told) == 1
+    assert "fewer than 3 workers in 4 sets of models" in told[0]
+
+
 def test_strengths_lead_where_shares_mislead(tmp_path):
     """The best two meet each other and strong models, the third only weak ones: it has the larger share, not the lead."""
     quality = {"a": 1.4, "b": 1.1, "c": 0.8, "d": 0.5, "x": -1.2, "y": -1.5}

@@ -17,6 +17,7 @@ from parlai_humaneval.statistics.clustered import (
     cluster_sums,
     clustered_share,
     effective_clusters,
+    few_notes,
     limited,
     sign_flip_p,
 )
@@ -239,3 +240,4 @@ def test_few_large_workers_are_remarked():
     assert any("10 weigh like 3.0 equal ones" in note for note in both.notes)
     even = clustered_share(cluster_sums(won[:1000], np.ones(1000), np.arange(1000) % 10))
     assert not any("weigh" in note for note in even.notes)
+    assert few_notes(10, "worker", [9, 9, 9, 9, 9, 10, 10, 11, 11, 11]) == ()  # 9.9: as good as ten

@@ -154,12 +154,15 @@ def _baseline(null: float, harsh: bool, crowd: Crowd, gap: float, studies: int, 
     return Studies(Rate(Arm(liked.astype(float), sizes.astype(float)), null=null), ask)
 
 
-def _won(wins: Ints, decided: Ints, items: Ints | None = None) -> float | None:
-    """p of the win rate of A over B. Workers × items of wins and decided judgements; without items all are new."""
+def _won(wins: Ints, decided: Ints, first: Ints, reused: bool) -> float | None:
+    """p of the win rate of A over B, as the report leads with it: with both places counting alike where places matter.
+
+    Workers × cells of wins and decided judgements; ``first``: 1 where A stood first. A cell is a dialogue that is
+    ``reused``, or only a place, and each judgement is of a dialogue of its own.
+    """
     outcome, cell = _spread(wins.ravel(), decided.ravel())
-    worker = cell if wins.ndim == 1 else cell // wins.shape[1]
-    item = np.arange(len(cell)) if wins.ndim == 1 else cell % wins.shape[1]
-    names = pd.Series(item).astype(str)
+    worker, column = np.divmod(cell, wins.shape[1])
+    names = pd.Series(column if reused else np.arange(len(cell))).astype(str)
     rows = pd.DataFrame(
         {
             "model_a": "a",
@@ -168,21 +171,23 @@ def _won(wins: Ints, decided: Ints, items: Ints | None = None) -> float | None:
             "worker_id": worker,
             "dialogue_a": "a" + names,
             "dialogue_b": "b" + names,
+            "first_a": np.broadcast_to(first, wins.shape).ravel()[cell].astype(float),
             "both_bad": 0,
         }
     )
-    return analysis.wins_of_pairs(rows)[0].win_rate.p_value
+    pair = analysis.wins_of_pairs(rows)[0]
+    return (pair.adjusted or pair.win_rate).p_value
 
 
 def _comparisons(each: int, crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
     """A tenth ties. ``each``: judgements of a dialogue, as there are segments of it."""
     decided = rng.binomial(crowd.sizes(studies, each, rng), 0.9)
-    wins = one_pick(crowd, decided, _tilted(2, gap), rng).sum(axis=2)[..., 0]
+    picks = one_pick(crowd, decided, _tilted(2, gap), rng)
 
     def ask(study: int) -> float | None:
-        return _won(wins[study], decided[study])
+        return _won(picks[study, ..., 0], picks[study].sum(axis=-1), np.array([1, 0]), reused=False)
 
-    return Studies(Gap(Arm(wins.astype(float), decided.astype(float))), ask)
+    return Studies(Gap(Arm(picks[..., 0].sum(axis=2).astype(float), decided.astype(float))), ask)
 
 
 def _reused(items: int, each: int, crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) -> Studies:
@@ -192,11 +197,11 @@ def _reused(items: int, each: int, crowd: Crowd, gap: float, studies: int, rng: 
     decided = rng.binomial(shown * each, 0.9)
     quality = rng.normal(logit((1 + gap) / 2), QUALITY, (studies, 1, items))
     taste = logit(crowd.chances(0.5, sizes.shape, rng))[..., None]
-    side = rng.choice([-1.0, 1.0], decided.shape) * crowd.pulls(sizes.shape, rng)[..., None]
-    wins = rng.binomial(decided, expit(quality + taste + side))
+    side = rng.choice([-1, 1], decided.shape)
+    wins = rng.binomial(decided, expit(quality + taste + side * crowd.pulls(sizes.shape, rng)[..., None]))
 
     def ask(study: int) -> float | None:
-        return _won(wins[study], decided[study])
+        return _won(wins[study], decided[study], (side[study] + 1) // 2, reused=True)
 
     return Studies(Crossed(wins.astype(float), decided.astype(float)), ask)
 

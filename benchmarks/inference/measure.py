@@ -44,11 +44,13 @@ WHOLE = Sizes()
 QUICK = Sizes(null=40, gap=40, asked=6, asked_gap=6, tried=40, crowds=1, iccs=(0.05,))
 
 CONTROLS = (
+    "binomial, likeness at the null, mid-p",
     "sign-flip, saddlepoint",
     "sign-flip, Σ of squares (Friedman)",
     "larger p of both, sign-flip",
 )
-"""The remedy by whose p-value studies are sorted before some of them are asked of the report."""
+"""The first of these that was tried is the control, like whose test the report's is. Its p-value sorts the studies, and the
+report's share is the control's of all studies, and what the report finds more or fewer in those that it is asked of."""
 BOUNDS = (0.01, 0.2)
 """Below, between and above: only between them is it open what another good test says."""
 SHARES = (1 / 6, 2 / 3, 1 / 6)
@@ -57,19 +59,24 @@ SHARES = (1 / 6, 2 / 3, 1 / 6)
 
 @dataclass(frozen=True)
 class Layer:
-    """Studies whose p-values are alike: their share of all, and how many of those asked the report finds a gap in."""
+    """Studies whose p-values by the control are alike: their share of all, and what became of those that were asked.
+
+    ``more``: in how many the report finds a gap and the control does not; ``fewer``: the other way round.
+    """
 
     share: float
     asked: int
-    found: int
+    more: int
+    fewer: int
 
 
 @dataclass(frozen=True)
 class Found:
-    """Shares of studies in which a difference was found, by remedy; what the report finds, by layer of studies."""
+    """Shares of studies in which a difference was found, by remedy and by the ``control``; the report, by layer."""
 
     rates: dict[str, float]
     studies: int
+    control: float
     report: tuple[Layer, ...]
 
     @property
@@ -92,17 +99,19 @@ def _found(studies: Studies, asked: int) -> Found:
     """What each remedy, and the report, find in studies."""
     # Each has random signs of its own, so that one remedy more changes nothing for the others.
     p_values = {name: remedy(np.random.default_rng(0)) for name, remedy in tried_on(studies.sums).items()}
-    layers = np.digitize(next(p_values[name] for name in CONTROLS if name in p_values), BOUNDS)
+    control = next(p_values[name] for name in CONTROLS if name in p_values)
+    layers, expected = np.digitize(control, BOUNDS), _below(control)
     report = []
     for layer, share in enumerate(SHARES):
         members = np.flatnonzero(layers == layer)
         chosen = members[: max(1, round(share * asked))]
         # No p-value is no difference found: a few studies are too one-sided for some models to be fitted.
         answers = [studies.ask(int(study)) for study in chosen]
-        found = sum(p is not None and p < ALPHA for p in answers)
-        report.append(Layer(len(members) / len(layers), len(chosen), found))
+        found = np.array([p is not None and p < ALPHA for p in answers], dtype=bool)
+        more, fewer = (found & ~expected[chosen]).sum(), (~found & expected[chosen]).sum()
+        report.append(Layer(len(members) / len(layers), len(chosen), int(more), int(fewer)))
     rates = {name: float(_below(p).mean()) for name, p in p_values.items()}
-    return Found(rates, len(layers), tuple(report))
+    return Found(rates, len(layers), float(expected.mean()), tuple(report))
 
 
 def _below(p: Floats) -> Flags:

@@ -24,10 +24,11 @@ a place, each worker has a pull to the first place (log-odds, SD 1). Reused dial
 
 **Shares.** α = .05. Each crowd, ICC and pull has {WHOLE.null:,} studies of equal models (a quarter of it with reused
 dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g} where workers are equal. Of these
-{WHOLE.asked} and {WHOLE.asked_gap} also go through the report's function: two thirds of them from the studies whose p by a
-test of the report's kind lies between {BOUNDS[0]:g} and {BOUNDS[1]:g}, weighted back to all. Shares are means over ICC and
-pull. The benchmark fails where the report leaves {ALLOWED[0]:g} to {ALLOWED[1]:g} by more than {ERRORS:g} standard errors of
-the simulation; of one model against a baseline only upwards, as few workers cannot say that a rate lies above .95.
+{WHOLE.asked} and {WHOLE.asked_gap} also go through the report's function, two thirds of them from those whose p lies between
+{BOUNDS[0]:g} and {BOUNDS[1]:g} by a test that is like the report's: the report's share is that test's of all studies, and
+what the report finds more or fewer. Shares are means over ICC and pull. The benchmark fails where the report leaves
+{ALLOWED[0]:g} to {ALLOWED[1]:g} by more than {ERRORS:g} standard errors of the simulation; of one model against a baseline
+only upwards, as few workers cannot say that a rate lies above .95.
 
 **What reports lead with.** Of two models the sums of workers are tested by flipping their signs: all assignments of few
 workers, beyond them a saddlepoint approximation, which counts what is exactly as far by half. Of several models the same

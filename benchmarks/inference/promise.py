@@ -55,17 +55,16 @@ class Crowded:
 
 
 def reported(cells: Sequence[Found]) -> Share:
-    """What the report finds in all studies, from those of each layer that it was asked of."""
-    value = variance = 0.0
+    """What the report finds in all studies: as much as the control, and what it finds otherwise where it was asked."""
+    value = float(np.mean([cell.control for cell in cells]))
+    variance = value * (1 - value) / sum(cell.studies for cell in cells)
     for layers in zip(*(cell.report for cell in cells), strict=True):
-        asked = sum(layer.asked for layer in layers)
+        asked = max(1, sum(layer.asked for layer in layers))
         share = float(np.mean([layer.share for layer in layers]))
-        found = sum(layer.found for layer in layers) / max(asked, 1)
-        value += share * found
-        variance += share**2 * found * (1 - found) / max(asked, 1)
-    studies = sum(cell.studies for cell in cells)
-    asked = sum(layer.asked for cell in cells for layer in cell.report)
-    return Share(value, float(np.sqrt(variance + value * (1 - value) / studies)), asked)
+        more, fewer = (sum(getattr(layer, name) for layer in layers) / asked for name in ("more", "fewer"))
+        value += share * (more - fewer)
+        variance += share**2 * (more + fewer - (more - fewer) ** 2) / asked
+    return Share(value, float(np.sqrt(variance)), sum(layer.asked for cell in cells for layer in cell.report))
 
 
 def crowded(cells: Iterable[Cell]) -> list[Crowded]:

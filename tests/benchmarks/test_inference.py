@@ -105,10 +105,10 @@ def test_unanimous_workers_do_not_refute_a_high_baseline() -> None:
 
 def test_layers_are_weighted_back_to_all_studies() -> None:
     """Guards the share of the report, which is asked most about the studies that are open."""
-    layers = (Layer(0.02, 4, 4), Layer(0.18, 16, 4), Layer(0.8, 4, 0))
-    share = reported([Found({"CR1 t": 0.07}, 1_000, layers)] * 2)
-    assert share.value == pytest.approx(0.02 + 0.18 / 4)
-    assert share.error == pytest.approx(np.sqrt(0.18**2 * 0.25 * 0.75 / 32 + 0.065 * 0.935 / 2_000))
+    layers = (Layer(0.02, 4, 0, 0), Layer(0.18, 16, 4, 2), Layer(0.8, 4, 0, 0))
+    share = reported([Found({"CR1 t": 0.07}, 1_000, 0.05, layers)] * 2)
+    assert share.value == pytest.approx(0.05 + 0.18 * 2 / 16)
+    assert share.error == pytest.approx(np.sqrt(0.18**2 * (6 / 16 - 1 / 64) / 32 + 0.05 * 0.95 / 2_000))
     assert share.asked == 48
 
 

@@ -289,8 +289,8 @@ def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> 
     if effective >= min(FEW_CLUSTERS, ABOUT_EQUAL * groups) - 1e-9:
         return ()
     return (
-        f"the {cluster}s gave very unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take "
-        "the interval as a rough guide",
+        f"the {cluster}s gave unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take the "
+        "interval as a rough guide",
     )
 
 

@@ -29,7 +29,6 @@ from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
 from parlai_humaneval.statistics.asked import check_level, check_null, check_share
-from parlai_humaneval.statistics.design import ABOUT_EQUAL
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.share_test import DeviationTest, share_test
@@ -286,7 +285,7 @@ def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> 
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
-    if effective >= min(FEW_CLUSTERS, ABOUT_EQUAL * groups) - 1e-9:
+    if round(effective) >= FEW_CLUSTERS:
         return ()
     return (
         f"the {cluster}s gave unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take the "

@@ -182,6 +182,15 @@ def test_every_worker_split_evenly():
     assert (got.ci_low, got.ci_high) == pytest.approx(proportion_confint(24, 48, method="beta"), abs=2e-4)
 
 
+def test_about_equal_workers_are_not_called_unequal():
+    """Ten workers who weigh like 9.9 are ten equal ones; nine are few, whatever they gave; ten like 9.4 are unequal."""
+    assert few_notes(10, "worker", [10] * 9 + [8]) == ()
+    assert "fewer than 10 workers" in few_notes(9, "worker", [10] * 8 + [8])[0]
+    unequal = [12, 12, 12, 12, 12, 8, 8, 8, 8, 4]
+    assert effective_clusters(unequal) < 9.5
+    assert "10 weigh like 9.3 equal ones" in few_notes(10, "worker", unequal)[0]
+
+
 def test_few_workers_are_remarked():
     """A t interval from four workers is a rough guide."""
     assert "fewer than 10 workers" in clustered_share(sums([(3, 6), (5, 6), (4, 6), (2, 6)])).notes[0]
@@ -240,12 +249,3 @@ def test_few_large_workers_are_remarked():
     assert any("10 weigh like 3.0 equal ones" in note for note in both.notes)
     even = clustered_share(cluster_sums(won[:1000], np.ones(1000), np.arange(1000) % 10))
     assert not any("weigh" in note for note in even.notes)
-
-
-def test_about_equal_workers_are_not_called_unequal():
-    """Ten workers who weigh like 9.9 are ten equal ones; nine are few, whatever they gave; ten like 9.4 are unequal."""
-    assert few_notes(10, "worker", [10] * 9 + [8]) == ()
-    assert "fewer than 10 workers" in few_notes(9, "worker", [10] * 8 + [8])[0]
-    unequal = [12, 12, 12, 12, 12, 8, 8, 8, 8, 4]
-    assert effective_clusters(unequal) < 9.5
-    assert "10 weigh like 9.3 equal ones" in few_notes(10, "worker", unequal)[0]

@@ -278,9 +278,8 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
 def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
     """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
 
-    ``sizes``: number of observations of each. Where they differ much, t with clusters − 1 degrees of freedom rejects a
-    true null too often: in a tenth of studies instead of a twentieth where ten workers halve from one to the next. Of
-    clusters that are about equal, whose effective number is nearly their number, nothing is said.
+    ``sizes``: number of observations of each. Where they differ much, the interval rests on a few of them, however many
+    there are: what counts is the effective number. Of clusters that are about equal nothing is said.
     """
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)

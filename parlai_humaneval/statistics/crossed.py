@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
     NO_VARIANCE,
@@ -79,6 +80,9 @@ def crossed_share(
 
     The interval holds the shares that are in keeping with the data, for other workers and other dialogues like these.
     Assumes that observations without a common worker or dialogue are independent.
+
+    Raises:
+        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
 
     Source: Cameron, Gelbach & Miller 2011, §2.1.
 
@@ -235,6 +239,9 @@ def two_way_share(
     Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
     ``counted`` is 0.
 
+    Raises:
+        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
+
     Source: Cameron, Gelbach & Miller 2011, §2.1.
 
     >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
@@ -242,6 +249,8 @@ def two_way_share(
     share: 0.750, 95% interval 0.276 to 0.959, statistic 1.500, p = .23, n = 8 [two-way t, clustered by dialogue on
     both sides]
     """
+    check_level(level)
+    check_null(null, SHARE_LIMITS)
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = n > 0
     x, n = x[used], n[used]
@@ -249,6 +258,7 @@ def two_way_share(
     if bool((clusterings[0] == clusterings[1]).all()):
         return clustered_share(cluster_sums(x, n, clusterings[0]), name=name, null=null, level=level, cluster=cluster)
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
+    check_share(float(x.sum()), total)
     share = float(x.sum()) / total
     base = Result(
         name=name,
@@ -367,6 +377,8 @@ def _tested(
     if null is None:
         return interval
     scale = float(np.sqrt(null * (1 - null) / spread)) if share else 1.0
+    if not scale:  # some were won and some lost: a share of 0 or 1 is impossible
+        return interval.but(statistic=None, p_value=0.0)
     t = (estimate - null) / (error * scale)
     return interval.but(statistic=t, p_value=float(2 * stdtr(df, -abs(t))))
 

@@ -1,7 +1,8 @@
 """Comparisons of dialogues that several workers judged: how far strengths may be off by other workers and other dialogues.
 
 A dialogue of B meets dialogues of A and of C, so that it may stand on either side. With 30 dialogues of each of four equal
-models, whose quality has an SD of .7 log-odds, and 150 workers, tests by worker alone found a difference in .23 of studies.
+models, whose quality has an SD of .7 log-odds, and 150 workers, a joint test by worker alone finds a difference in .25 of
+studies and one of a pair in .16; these do in .04.
 """
 
 from __future__ import annotations
@@ -87,8 +88,7 @@ class Judged:
     def joint(self, parameters: Floats, rows: Floats) -> tuple[float, float] | None:
         """F that all ``rows``, effects that sum to 0, of the parameters are 0, and its p.
 
-        In no direction is the covariance below that by worker. With few clusters it is Hotelling's T², which allows for a
-        covariance that is itself estimated. None of so few workers that their covariance is not positive.
+        In no direction is the covariance below that by worker. None of so few workers that theirs is not positive.
         """
         basis = contrasts(len(rows)).T @ rows
         by_both, by_worker = (basis @ covariance @ basis.T for covariance in self.covariances[:2])
@@ -99,6 +99,5 @@ class Judged:
         ratios, directions = np.linalg.eigh(white.T @ by_both @ white)
         scores = (basis @ parameters) @ white @ directions
         free, df = len(values), self.df(np.ones(self.n_models))
-        left = max(1.0, df - free + 1)
-        statistic = float((scores**2 / np.maximum(ratios, 1.0)).sum()) / free * left / df
-        return statistic, float(fdtrc(free, left, statistic))
+        statistic = float((scores**2 / np.maximum(ratios, 1.0)).sum()) / free
+        return statistic, float(fdtrc(free, df, statistic))

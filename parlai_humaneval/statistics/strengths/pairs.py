@@ -54,8 +54,9 @@ def bradley_terry(
         models: all names, in the order of the results; None: those that occur, sorted.
         level: coverage of the intervals.
         cluster: what ``clusters`` are called.
-        dialogues: per comparison, that of the first and that of the second model. Where several workers judged the same
-            one, all intervals and tests are by worker and dialogue; None: the answers are about these dialogues.
+        dialogues: per comparison, that of the first and that of the second model; a missing one is a dialogue of its own.
+            Where several workers judged the same one, intervals and tests are by worker and dialogue. None: the answers
+            are about these dialogues.
 
     Returns:
         ``positions`` are the first and the second place. Where all comparisons tie, or a model never won, lost or tied
@@ -131,10 +132,12 @@ def _checked(
 
 def _shown(dialogues: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> tuple[Codes, Codes]:
     sides = [np.asarray(side, dtype=object) for side in dialogues]
-    if any(side.shape != (size,) or pd.isna(side).any() for side in sides):
-        raise ValueError("dialogues must name those of both models in each comparison, with none missing.")
-    first, second = numbered(sides)
-    return first, second
+    if any(side.shape != (size,) for side in sides):
+        raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
+    codes = np.concatenate(numbered(sides))
+    missing = codes < 0
+    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
+    return codes[:size], codes[size:]
 
 
 def _wins(ones: Ints, twos: Ints, won: Ints, size: int) -> Floats:

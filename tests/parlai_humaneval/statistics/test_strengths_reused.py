@@ -124,8 +124,9 @@ def test_dialogues_of_a_table_are_read():
     assert [pair.p_value for pair in found.pairs] == pytest.approx([pair.p_value for pair in expected.pairs])
 
 
-@pytest.mark.parametrize("dialogues", [(["x"], ["y", "z"]), (["x", None], ["y", "z"])])
-def test_dialogues_that_cannot_be_used_are_refused(dialogues):
-    """Of another length, or missing."""
+def test_dialogues_without_a_name_are_fresh():
+    """Each is one of its own; lists of another length are refused."""
+    study, dialogues = _study(np.random.default_rng(9), workers=30)
+    assert bradley_terry(*study, dialogues=([None] * len(study[0]), [None] * len(study[0]))) == bradley_terry(*study)
     with pytest.raises(ValueError, match="dialogues must name"):
-        bradley_terry(["a", "b"], ["b", "a"], [1, 1], ["u", "v"], dialogues=dialogues)
+        bradley_terry(*study, dialogues=(dialogues[0][1:], dialogues[1]))

@@ -18,6 +18,7 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.study.startup import collector_off
+from parlai_humaneval.command_options import repeats_option
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
@@ -73,12 +74,7 @@ Scope = Literal["worker", "dialogue"]
 @click.option("--force", is_flag=True, help="Replace a report that stands at --out already.")
 @data_dir_option
 @json_option
-@click.option(
-    "--repeats",
-    type=click.Choice(["keep", "first", "last"]),
-    help="What counts where a worker gave an answer again: all, numbered; the first; or the last. By default such answers "
-    "are refused.",
-)
+@repeats_option
 @click.option("--include-partial", is_flag=True, help="Count the complete turns of unfinished live dialogues too.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap intervals.")
 @click.option("--draws", type=click.IntRange(min=100), default=1000, show_default=True, help="Of each bootstrap.")

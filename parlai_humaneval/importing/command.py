@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval.command_errors import told_plainly
+from parlai_humaneval.command_options import repeats_option
 from parlai_humaneval.models.zoo.home import user_home
 
 if TYPE_CHECKING:
@@ -103,12 +104,7 @@ def _list_columns(context: click.Context, _: click.Parameter, table: str | None)
     is_flag=True,
     help="Of acute_eval: also what workers judged who got a pair of the onboarding wrong. ParlAI leaves it out.",
 )
-@click.option(
-    "--repeats",
-    type=click.Choice(["keep", "first", "last"]),
-    help="What counts where a worker gave an answer again: all, numbered; the first; or the last. By default they are "
-    "refused.",
-)
+@repeats_option
 @click.option(
     "--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it. By default nothing is written."
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parlai_humaneval.command_options import repeats_option
 from parlai_humaneval.planning.assumptions import FEE, HOURLY_WAGE, ICC, ONBOARDING_MINUTES, plannable
 from parlai_humaneval.planning.comparing import compare_techniques, comparison_notes, comparison_words
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask
@@ -18,6 +19,7 @@ from parlai_humaneval.techniques import Habits
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
+    from parlai_humaneval.tables.columns import Repeats
 
 _SMALL_SIMULATION = 4_000
 _WIDTH = 100
@@ -128,6 +130,7 @@ _WIDTH = 100
     help="Tidy tables of a pilot (a folder, as of report --tables, or one table): how alike its workers and dialogues are, "
     "ties, dialogues and turns of a worker, how unequal workers are, and times are taken from it. What is typed wins.",
 )
+@repeats_option
 @click.option("--compare", is_flag=True, help="All techniques for this gap, the fewest hours first.")
 @click.option("--simulate", is_flag=True, help="Check the promise on simulated workers with this ICC.")
 @click.option(
@@ -152,6 +155,7 @@ def plan(
     technique: str | None,
     shares: str | None,
     pilot: str | None,
+    repeats: Repeats | None,
     compare: bool,
     simulate: bool,
     replicates: int,
@@ -188,8 +192,13 @@ def plan(
     """
     try:
         typed = {name: value for name, value in question.items() if value is not None}
-        found_pilot = _pilot(pilot, compare, technique, typed.get("setting"))
+        found_pilot = _pilot(pilot, repeats, compare, technique, typed.get("setting"))
         known = {} if found_pilot is None else found_pilot.question()
+        if known.get("discordance") == 0 and "discordance" not in typed:
+            raise PlanError(
+                "the pilot holds only ties, and does not say how often judges tell models apart: type --discordance, such "
+                "as --discordance 0.5 where half are ties"
+            )
         technique = technique or known.get("technique")
         compare = compare or technique is None
         _check_applies(typed, compare, technique)
@@ -238,14 +247,20 @@ def _check_applies(typed: dict[str, Any], compare: bool, technique: str | None) 
             raise PlanError(f"{flag} is for {of}, not for {technique}; leave {flag} out")
 
 
-def _pilot(path: str | None, compare: bool, technique: str | None, setting: str | None) -> Pilot | None:
+def _pilot(
+    path: str | None, repeats: Repeats | None, compare: bool, technique: str | None, setting: str | None
+) -> Pilot | None:
     if path is None:
+        if repeats is not None:
+            raise PlanError(
+                "--repeats is about the answers of a pilot: give its tables with --pilot, or leave --repeats out"
+            )
         return None
     if compare:
         raise PlanError("--pilot is of one technique, and says nothing of others: leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
-    return read_pilot(Path(path).expanduser(), technique, setting)
+    return read_pilot(Path(path).expanduser(), technique, setting, repeats)
 
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from parlai_humaneval.planning.designs import (
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout
 from parlai_humaneval.planning.likeness import Likeness, dialogue_icc
+from parlai_humaneval.statistics.design import ABOUT_EQUAL
 
 SPREAD = 0.7
 """Log-odds by which dialogues of one model may well vary: what a plan that takes them for equal is held against."""
@@ -220,6 +221,8 @@ def _inequality_words(likeness: Likeness) -> str:
     if not likeness.inequality:
         return ", all as many (--worker-inequality 0),"
     equal = 100 / likeness.workers_an_effective_one
+    if equal >= 100 * ABOUT_EQUAL:
+        return f", nearly as many from each (--worker-inequality {likeness.inequality:.3g}),"
     return f", some more than others (--worker-inequality {likeness.inequality:.3g}: 100 weigh like {equal:.0f} equal ones),"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,17 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval.planning.assumptions import plannable
+from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs
 from parlai_humaneval.planning.notes import times
 from parlai_humaneval.planning.study_plan import Plan, plan_study
+from parlai_humaneval.statistics.design import ABOUT_EQUAL
 from parlai_humaneval.techniques import Habits, recorded_as, technique
 
 if TYPE_CHECKING:
     from parlai_humaneval.statistics.measures import GapData, Measure
     from parlai_humaneval.statistics.result import Result
-    from parlai_humaneval.tables.columns import Tables
+    from parlai_humaneval.tables.columns import Repeats, Tables
 
 Sizes = npt.NDArray[np.float64]
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -37,11 +39,14 @@ class Pilot(BaseModel):
 
     Attributes:
         technique, setting, metric, models, n_workers: what the pilot was.
+        n_sets, models_together: sets of models that were judged together, and how many models those hold.
+        n_simulated: of the workers, how many are programs. Their times are no prices, and do not count.
         n_judgements: of one pair.
-        icc, icc_low, icc_high: how alike judgements of one worker are, on the scale of the plan; can be negative.
+        icc, icc_low, icc_high: how alike judgements of one worker are, on the scale of the plan; can be negative. Pooled
+            over all sets of models.
         dialogue_icc, dialogue_icc_low, dialogue_icc_high: the same of judgements that share a finished dialogue.
         judgements_per_dialogue: that share one, Σn²/Σn.
-        effective_workers: (Σn)²/Σn² of a pair.
+        effective_workers: (Σn)²/Σn², of the judgements of all pairs.
         worker_inequality: coefficient of variation of a worker's number of judgements.
         discordance: share of judgements that tell two models apart, where ties are possible.
         baseline: share of good turns, of models that are rated one at a time.
@@ -57,6 +62,9 @@ class Pilot(BaseModel):
     metric: str
     models: tuple[str, ...]
     n_workers: int
+    n_sets: int = 1
+    models_together: int
+    n_simulated: int = 0
     n_judgements: float
     icc: float | None = None
     icc_low: float | None = None
@@ -79,7 +87,7 @@ class Pilot(BaseModel):
         values = {
             "technique": self.technique,
             "setting": self.setting or None,
-            "models": len(self.models) if plannable()[self.technique].at_once else None,
+            "models": self.models_together if plannable()[self.technique].at_once else None,
             **{name: getattr(self, name) for name in taken},
             "icc": _counted_on(self.icc),
             "dialogue_icc": _counted_on(self.dialogue_icc),
@@ -87,8 +95,12 @@ class Pilot(BaseModel):
         return {name: value for name, value in values.items() if value is not None}
 
 
-def read_pilot(path: Path, technique: str | None = None, setting: str | None = None) -> Pilot:
+def read_pilot(
+    path: Path, technique: str | None = None, setting: str | None = None, repeats: Repeats | None = None
+) -> Pilot:
     """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`.
+
+    ``repeats``: which of the answers count that a worker gave again; None: they are refused.
 
     Raises:
         PlanError: the tables cannot be read, or hold nothing to plan with.
@@ -99,7 +111,7 @@ def read_pilot(path: Path, technique: str | None = None, setting: str | None = N
     if not path.exists():
         raise PlanError(f"--pilot {path}: there is no such folder or table; export --out writes one")
     try:
-        tables = read_tables(path)
+        tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
         raise PlanError(f"--pilot {path}: {error}") from error
     return pilot_of(tables, technique, setting)
@@ -108,8 +120,9 @@ def read_pilot(path: Path, technique: str | None = None, setting: str | None = N
 def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None) -> Pilot:
     """What ``tables`` say of ``name``; without it, of the only one that is there and can be planned.
 
-    Of several questions (or settings) the one whose workers are most alike. Tables that name no technique are taken to be
-    of the one that is asked for.
+    All sets of models that were judged by one question count together. Of several questions (or settings) the one whose
+    workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no technique
+    are taken to be of the one that is asked for.
 
     Raises:
         PlanError: nothing of it is there; or, without ``name``, several techniques are, or none is named.
@@ -117,10 +130,14 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     from parlai_humaneval.statistics.measures import measures_of
 
     measures = measures_of(tables)
+    if not measures and _only_ties(tables):
+        raise PlanError(
+            "the pilot holds only ties, from which nothing can be planned: leave --pilot out, and give --technique and "
+            "(where a technique has ties) --discordance"
+        )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
-        found = f"the pilot holds {', '.join(there)}" if there else "the pilot names no technique that can be planned"
-        raise PlanError(f"{found}: say what to plan with --technique ({', '.join(there or plannable())})")
+        raise PlanError(_no_technique(measures, there))
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -130,12 +147,41 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     ]
     if not own:
         named = f"{wanted} {setting or ''}".strip()
+        held = ", ".join(there) or "nothing that names its technique"
         raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({', '.join(there) or 'nothing'} is there); name what "
-            "it holds with --technique and --setting, or leave --pilot out"
+            f"the pilot holds no judgements of two models by {named} ({held} is there); name what it holds with --technique "
+            "and --setting, or leave --pilot out"
         )
-    pilots = [_pilot(tables, measure, wanted) for measure in own]
-    return max(pilots, key=lambda pilot: -1.0 if pilot.icc is None else pilot.icc)
+    questions: dict[tuple[str, ...], list[Measure]] = {}
+    for one in own:
+        questions.setdefault((one.source, one.technique, one.setting, one.metric), []).append(one)
+    pilots = [_pilot(tables, sets, wanted) for sets in questions.values()]
+    return max(pilots, key=lambda pilot: (pilot.n_workers >= MIN_WORKERS, -1.0 if pilot.icc is None else pilot.icc))
+
+
+def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> str:
+    """What to say where several techniques are ``there``, or none is named."""
+    if there:
+        return f"the pilot holds {', '.join(there)}: say what to plan with --technique ({', '.join(there)})"
+    could_be = [
+        name
+        for name in plannable()
+        if any(not one.technique and one.source in technique(name).tables and _planned(one, name) for one in measures)
+    ]
+    if could_be:
+        return f"the pilot names no technique: give --technique ({', '.join(could_be)}: its tables can be of these)"
+    return (
+        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices between two models "
+        f"or more, ticks of replies, slider scores): give tables of a pilot of {', '.join(plannable())}, or leave "
+        "--pilot out and give --technique"
+    )
+
+
+def _only_ties(tables: Tables) -> bool:
+    """Whether models were compared, and nobody ever won."""
+    from parlai_humaneval.tables.schema import TIE
+
+    return len(tables.comparisons) > 0 and bool(tables.comparisons["winner"].eq(TIE).all())
 
 
 def _planned(measure: Measure, name: str) -> bool:
@@ -146,13 +192,18 @@ def _planned(measure: Measure, name: str) -> bool:
     return habits.measures != "score" or measure.unit == "z"
 
 
-def _pilot(tables: Tables, measure: Measure, name: str) -> Pilot:
-    from parlai_humaneval.statistics.measures import planning_dialogue_icc, planning_icc
+def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
+    """``sets``: one question, of each set of models that was judged together."""
+    from parlai_humaneval.statistics.measures import pooled_gaps, pooled_planning_dialogue_icc, pooled_planning_icc
+    from parlai_humaneval.tables.raters import simulated_raters
 
-    habits, gaps = plannable()[name], measure.of_plan
-    by_worker = [planning_icc(gap) for gap in gaps]
-    by_dialogue = [] if habits.held else [found for gap in gaps if (found := planning_dialogue_icc(gap)) is not None]
-    models = tuple(sorted({model for gap in gaps for model in (gap.model_a, gap.model_b)}))
+    habits, measure, pairs = plannable()[name], sets[0], pooled_gaps(sets)
+    gaps = [one.gap for one in pairs]
+    by_worker = pooled_planning_icc(pairs)
+    by_dialogue = None if habits.held else pooled_planning_dialogue_icc(pairs)
+    together = [models for one in sets for models in _together(one, habits)]
+    models = tuple(sorted(set().union(*together)))
+    workers, programs = {worker for gap in gaps for worker in gap.workers}, simulated_raters(tables)
     turns = max(1, round(_median([_mean_size(gap.dialogues) for gap in gaps]) or 1)) if habits.of_turns else None
     samples = _samples(gaps, habits)
     each = _median([float(sizes.mean()) for sizes in samples]) or 1.0
@@ -162,19 +213,28 @@ def _pilot(tables: Tables, measure: Measure, name: str) -> Pilot:
         setting=measure.setting if measure.setting in habits.settings else "",
         metric=measure.metric,
         models=models,
-        n_workers=len({worker for gap in gaps for worker in gap.workers}),
+        n_workers=len(workers),
+        n_sets=len(together),
+        models_together=round(_median([len(one) for one in together]) or 2),
+        n_simulated=len(workers & programs),
         n_judgements=_median([gap.values.size for gap in gaps]) or 0.0,
         **_ends("icc", by_worker),
-        **_ends("dialogue_icc", by_dialogue),
-        judgements_per_dialogue=_median([_number(one.details.get("per_dialogue")) for one in by_dialogue]),
-        effective_workers=_median([gap.effective_workers for gap in gaps]) or 0.0,
+        **({} if by_dialogue is None else _ends("dialogue_icc", by_dialogue)),
+        judgements_per_dialogue=None if by_dialogue is None else _number(by_dialogue.details.get("per_dialogue")),
+        effective_workers=_number(by_worker.details["effective_workers"]) or 0.0,
         worker_inequality=_median([float(sizes.std() / sizes.mean()) for sizes in samples]) or 0.0,
         discordance=_median([float((gap.values != 0).mean()) for gap in gaps]) if ties else None,
         baseline=_share_of_good(tables, measure) if habits.measures == "share" else None,
         turns=turns,
         dialogues_per_worker=each * (len(models) + 1) if habits.degraded_model else max(1.0, each / (turns or 1)),
-        minutes=_minutes(tables, measure, habits),
+        minutes=_minutes(tables, measure, habits, programs),
     )
+
+
+def _together(measure: Measure, habits: Habits) -> list[set[str]]:
+    """The sets of models that were judged together: all of a measure where each worker meets all, else each two."""
+    two = [{gap.model_a, gap.model_b} for gap in measure.of_plan]
+    return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
 
 
 def _samples(gaps: Sequence[GapData], habits: Habits) -> list[Sizes]:
@@ -189,9 +249,8 @@ def _mean_size(groups: npt.NDArray[np.object_]) -> float:
     return len(groups) / len(set(groups))
 
 
-def _ends(name: str, found: Sequence[Result]) -> dict[str, Any]:
-    parts = {name: "estimate", f"{name}_low": "ci_low", f"{name}_high": "ci_high"}
-    return {key: _median([getattr(one, part) for one in found]) for key, part in parts.items()}
+def _ends(name: str, found: Result) -> dict[str, Any]:
+    return {name: found.estimate, f"{name}_low": found.ci_low, f"{name}_high": found.ci_high}
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -224,8 +283,11 @@ def _share_of_good(tables: Tables, measure: Measure) -> float | None:
     return share if share is not None and 0 < share < 1 else None
 
 
-def _minutes(tables: Tables, measure: Measure, habits: Habits) -> float | None:
-    """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed."""
+def _minutes(tables: Tables, measure: Measure, habits: Habits, programs: Collection[str]) -> float | None:
+    """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
+
+    ``programs``: workers whose times say nothing of what people take.
+    """
     if habits.held:
         rows = tables.dialogues[(tables.dialogues["complete"] == 1).to_numpy(dtype=bool)]
     else:
@@ -234,7 +296,7 @@ def _minutes(tables: Tables, measure: Measure, habits: Habits) -> float | None:
         if not rows["seconds"].notna().any():
             rows = getattr(tables, measure.source).drop_duplicates(["item_id", "worker_id"])
     rows = rows[rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool)]
-    seconds = rows["seconds"].dropna()
+    seconds = rows.loc[~rows["worker_id"].isin(list(programs)), "seconds"].dropna()
     return float(seconds.median()) / 60 if len(seconds) and seconds.median() > 0 else None
 
 
@@ -272,10 +334,10 @@ def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str
     if "dialogue_sd" in typed:
         taken.pop("dialogue_icc", None)
     parts = [f"{words} {_value(pilot, name)}" for name, words in _WORDS.items() if name in taken and name not in typed]
-    who = f"{pilot.n_workers} workers, as good as {pilot.effective_workers:.0f} equal ones"
-    notes = [
-        f"From the pilot ({pilot.metric}, {pilot.n_judgements:.0f} judgements of a pair, {who}): {', '.join(parts)}."
-    ]
+    judgements = f"{pilot.n_judgements:.0f} judgement{'' if pilot.n_judgements == 1 else 's'}"
+    told = [pilot.metric, f"{judgements} of a pair", _who(pilot)]
+    told += [f"the ICC pooled over {pilot.n_sets} sets of models"] if pilot.n_sets > 1 else []
+    notes = [f"From the pilot ({', '.join(told)}): {', '.join(parts)}.", *_caution_notes(plan, pilot)]
     over = [
         f"{_WORDS[name]} {typed[name]:g} (the pilot has {_value(pilot, name)})"
         for name in _WORDS
@@ -288,6 +350,34 @@ def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str
     if pilot.icc is not None and pilot.icc < 0 and "icc" not in typed:
         notes.append(
             f"The pilot's ICC, {pilot.icc:.3f}, is negative: {taken['icc']:g} is taken, no gain is counted on."
+        )
+    return notes
+
+
+def _who(pilot: Pilot) -> str:
+    """How many workers, and like how many equal ones they weigh where that is fewer."""
+    workers = f"{pilot.n_workers} worker{'s' if pilot.n_workers > 1 else ''}"
+    if pilot.effective_workers >= ABOUT_EQUAL * pilot.n_workers:
+        return workers
+    return f"{workers}, as good as {pilot.effective_workers:.0f} equal ones"
+
+
+def _caution_notes(plan: Plan, pilot: Pilot) -> list[str]:
+    notes = []
+    if pilot.n_simulated:
+        who = (
+            "All raters of the pilot are"
+            if pilot.n_simulated == pilot.n_workers
+            else f"{pilot.n_simulated:,} of {pilot.n_workers:,} raters of the pilot are"
+        )
+        notes.append(
+            f"{who} simulated: how alike they are, and how often they tie, says nothing of people; their times are not "
+            f"counted ({plan.inputs['minutes']:.3g} minutes are planned with), for they are no prices."
+        )
+    if pilot.n_workers < MIN_WORKERS:
+        notes.append(
+            f"The pilot has fewer than {MIN_WORKERS} workers: take what it says of them as a rough guide, or pilot with "
+            "more."
         )
     return notes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.deciding import ahead_of_all, winner_words
-from parlai_humaneval.report.section import ModelLine, PairLine, Summary
+from parlai_humaneval.report.deciding import ahead_of_all, once_more, winner_words
+from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
@@ -23,12 +23,17 @@ NAMED = 3
 """As many pairs are named by a verdict over several answers."""
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
+MODELLED = (
+    "Points: of 100 turns that showed only these two, in how many more the first would be chosen, by one model of all "
+    "turns; they are not the difference of the shares above."
+)
+DIRECT = "Of turns and dialogues that had both models; {} by a model of all choices, whose gap need not agree with it."
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
     "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
-    "better; an interval (by worker, not corrected) without 50 %: they differ. About 56, 64 and 71 % are small, medium and "
-    "large differences.",
+    "better; an interval (by worker, not corrected; before it is rounded) without 50 %: they differ. About 56, 64 and 71 % "
+    "are small, medium and large differences.",
     "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
     "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
     "picked, it lies nearer to 50 %.",
@@ -48,6 +53,11 @@ _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
 }
 """Section → sections that say the same of the same answers, and say it first."""
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
+_HOW: Mapping[str, str] = {
+    "turns": "as shares of turns in which a reply was chosen",
+    "comparisons": "of every two models only those that favour one of them, ties left out",
+    "likert": "as means of ratings as they were given",
+}
 _BY_PAIRS = ("pw_turn", "arena", "pw_dialog")
 """Techniques whose papers report pairs."""
 
@@ -63,13 +73,32 @@ def leading(summaries: Sequence[Summary]) -> list[Summary]:
     return [summary for summary in summaries if not _restated(summary, present[_design(summary)])]
 
 
+def with_what_leads(sections: Mapping[str, Section]) -> dict[str, Section]:
+    """The sections; the headline of one that says once more what another says names that one, and why they may differ."""
+    summaries = {key: section.summary() for key, section in sections.items()}
+    present: dict[tuple[str, str, str], list[str]] = {}
+    for key, answers in summaries.items():
+        for answer in answers:
+            present.setdefault(_design(answer), []).append(key)
+    told = {}
+    for key, section in sections.items():
+        first = {one for answer in summaries[key] for one in _said_first(answer) if one in present[_design(answer)]}
+        words = [once_more(sections[one].TITLE, _HOW[key]) for one in sorted(first)]
+        told[key] = section.model_copy(update={"headline": " ".join([section.headline, *words])}) if words else section
+    return told
+
+
 def _design(summary: Summary) -> tuple[str, str, str]:
     return summary.technique, summary.setting, summary.metric
 
 
 def _restated(summary: Summary, present: set[str]) -> bool:
+    return bool(present.intersection(_said_first(summary)))
+
+
+def _said_first(summary: Summary) -> tuple[str, ...]:
     same = _SAME_ANSWERS_IN_PAIRS if summary.technique in _BY_PAIRS else _SAME_ANSWERS
-    return bool(present.intersection(same.get(summary.section, ())))
+    return same.get(summary.section, ())
 
 
 def verdict_of(answers: Sequence[Summary]) -> str:
@@ -164,13 +193,14 @@ def pairs_table(answer: Summary) -> DataTable:
     kind: CellKind = "points" if shares else "number"
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
     decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
+    by_both = any(pair.by_dialogue for pair in answer.pairs)
     columns = (
         TableColumn(key="pair", label="Pair"),
         TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
         TableColumn(key="low", label="95 % from", kind=kind),
         TableColumn(key="high", label="95 % to", kind=kind),
         TableColumn(key="p_paper", label="p, paper", kind="p"),
-        TableColumn(key="p_clustered", label="p, by worker", kind="p"),
+        TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
         *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
         TableColumn(key="superiority", label="Superiority", kind="share"),
         TableColumn(key="superiority_low", label="from, superiority", kind="share"),
@@ -185,9 +215,10 @@ def pairs_table(answer: Summary) -> DataTable:
             "p_paper": pair.p_paper,
             "p_clustered": pair.p_clustered,
             "p_decides": pair.p_decides,
-            "superiority": pair.superiority,
-            "superiority_low": pair.superiority_low,
-            "superiority_high": pair.superiority_high,
+            # Of direct meetings, and so no effect size of a gap that other models have a part in.
+            "superiority": None if pair.modelled else pair.superiority,
+            "superiority_low": None if pair.modelled else pair.superiority_low,
+            "superiority_high": None if pair.modelled else pair.superiority_high,
         }
         for pair in answer.pairs
     ]
@@ -196,7 +227,12 @@ def pairs_table(answer: Summary) -> DataTable:
 
 
 def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
-    """How they were corrected, and of which the p by worker does not decide."""
+    """What the gap is where a model tells it, how pairs were clustered and corrected, and of which the paper's p decides."""
+    if any(pair.modelled and pair.share for pair in pairs):
+        yield MODELLED
+    if any(pair.by_dialogue for pair in pairs):
+        alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
+        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
     for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
@@ -227,12 +263,13 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
             TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
             TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
         ]
+    modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
     return DataTable(
         key="superiority",
         title=SUPERIORITY,
         columns=tuple(columns),
         rows=tuple(_superiority_row(lines, keys) for lines in several),
-        notes=HOW_TO_READ,
+        notes=(*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else [])),
     )
 
 

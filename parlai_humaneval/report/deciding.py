@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
 
 from parlai_humaneval.report.section import Best, PairLine, Summary
 from parlai_humaneval.report.views import Method
-from parlai_humaneval.statistics.best_set import BestSet
 from parlai_humaneval.statistics.clustered import FLIPPED_CLUSTERS
 from parlai_humaneval.statistics.crossed import ABOUT, CROSSED_SOURCE, about_words, is_by_both
 from parlai_humaneval.statistics.extreme_rates import SOURCE as RATES_SOURCE
@@ -52,10 +52,15 @@ NAMED_TOGETHER = 6
 """As many models are named that cannot be told from the best."""
 
 
-def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | None:
+EQUAL = 1e-6
+"""Values of models that differ by less are equal: strengths are no more exact."""
+
+
+def best_of_pairs(models: Mapping[str, float | None], pairs: Sequence[PairLine]) -> Best | None:
     """By the tests of pairs: each model may be the best that is not significantly below another. None without tests.
 
-    ``models``: best first. As Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
+    ``models``: their values, the best first; nobody leads where the first two that may be the best have the same. As
+    Holm's correction is over all pairs, at most one study in twenty leaves out a best model.
     """
     tested = [pair for pair in pairs if pair.differs is not None]
     if not tested:
@@ -66,21 +71,15 @@ def best_of_pairs(models: Sequence[str], pairs: Sequence[PairLine]) -> Best | No
     together = [name for name in named if name in met - below]
     if not together:  # each lost to another one, in a circle
         return None
+    first, second = (models.get(name) for name in (together[0], together[min(1, len(together) - 1)]))
+    tied = len(together) > 1 and first is not None and second is not None and isclose(first, second, abs_tol=EQUAL)
     return Best(
-        leader=together[0],
+        leader=None if tied else together[0],
         together=together,
         told=[name for name in named if name in below],
         untested=[name for name in named if name not in met],
         by=HOLM,
     )
-
-
-def best_of_set(found: BestSet | None, by: str) -> Best | None:
-    """The same of a test of all pairs at once; None where nothing could be tested."""
-    if found is None or not found.pairs:
-        return None
-    parts = {"together": list(found.together), "told": list(found.told), "untested": list(found.unknown)}
-    return Best(leader=found.together[0], by=by, **parts)
 
 
 def order_words(shares: str, first: str, why: str) -> str:
@@ -96,13 +95,15 @@ def leader_words(best: Best | None) -> str:
     """“ada leads; bob cannot be told from it (family-wise 5 %).” Empty of two models, whose pair says as much."""
     if best is None or len(best.together) + len(best.told) < 3:
         return ""
-    others = best.together[1:]
+    others = best.together if best.leader is None else best.together[1:]
     more = len(others) - NAMED_TOGETHER
     named = others[:NAMED_TOGETHER] if more > 1 else others
     last = [f"{more} more"] if more > 1 else []
     listed = " and ".join(filter(None, [", ".join([*named, *last][:-1]), *[*named, *last][-1:]]))
     untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
-    if not others:
+    if best.leader is None:
+        told = f"No model leads: {f'{listed} may be the best' if best.told else 'none can be told from another'}"
+    elif not others:
         told = f"{best.leader} leads alone"
     elif not best.told:
         told = f"{best.leader} leads, but no other model can be told from it"
@@ -113,7 +114,7 @@ def leader_words(best: Best | None) -> str:
 
 def told_leader(summary: Summary) -> Summary:
     """The summary with who leads, by its pairs where its section does not say, also in the words of its verdict."""
-    best = summary.best or best_of_pairs([line.model for line in summary.models], summary.pairs)
+    best = summary.best or best_of_pairs({line.model: line.estimate for line in summary.models}, summary.pairs)
     words = leader_words(best)
     winner = winner_words(summary.pairs)
     if words in summary.verdict or (winner and winner in summary.verdict):
@@ -134,27 +135,39 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
 
 
 def rough_guides(results: Iterable[Result]) -> list[str]:
-    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound."""
-    notes = (note for result in results if result.estimate is not None for note in result.notes if "rough" in note)
-    return list(dict.fromkeys(f"{note[:1].upper()}{note[1:]}." for note in notes))
+    """“Fewer than 10 workers: take the interval as a rough guide.”, each once; nothing where intervals are sound.
+
+    Where results differ in it, each is told with what it is of.
+    """
+    told: dict[str, list[str]] = {}
+    for result in results:
+        for note in result.notes if result.estimate is not None else ():
+            if "rough" in note:
+                told.setdefault(note, []).append(result.name)
+    of = {note: f" ({', '.join(dict.fromkeys(names))})" if len(told) > 1 else "" for note, names in told.items()}
+    return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
 
 
 def about_dialogues(results: Iterable[Result]) -> list[str]:
-    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once."""
-    few = sorted({int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None} - {0})
+    """“The answer is about these 12 dialogues: …”, once; nothing where many dialogues were judged, or each once.
+
+    Of several pairs it is the number of each pair, so that a study may have more.
+    """
+    of_pairs = [int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None]
+    few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = about_words(few[0])
+    words = f"{'of each pair ' if len(of_pairs) > 1 else ''}{about_words(few[0])}"
     several = f" (of some pairs {few[0]:,}, of others up to {few[-1]:,})" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
 
-def clusters_words(result: Result | None, workers: int) -> str:
-    """“clustered by 20 workers and 40 dialogues”, or by workers alone."""
+def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
+    """“clustered by 20 workers and 40 dialogues”, or by workers alone; ``whose`` dialogues, “its”."""
     basis = f"clustered by {counted(workers, 'worker')}"
     if result is None or not is_by_both(result):
         return basis
-    return f"{basis} and {counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:
@@ -162,6 +175,11 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
     if p is None or p_holm is None or p_words(p) == p_words(p_holm):
         return p_words(p)
     return f"{p_words(p_holm)} after Holm's correction ({p_words(p)} without)"
+
+
+def once_more(first: str, how: str) -> str:
+    """Said by a section that has answers of another one, ``first``, in another way: which to go by, and why both differ."""
+    return f"Go by “{first}”, which answers first: here are the same answers once more, {how}; so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:
@@ -181,7 +199,7 @@ BY_WORKER = Method(
     "p is the share of all assignments of signs whose sum is at least as far from 0; so it holds its level also where a few "
     f"workers gave most answers. Of up to {EXACT_CLUSTERS} workers all assignments are tried, of more their distribution is "
     f"approximated (saddlepoint); of fewer than {FLIPPED_CLUSTERS} it is Student's t of the CR1 variance. The interval "
-    "holds the values that this test does not reject. Rates near 0 and 1 (below 20 %, above 80 %) are tested by a binomial "
+    "holds the values that this test does not reject. Rates near 0 and 1 (below 18 %, above 82 %) are tested by a binomial "
     "distribution of the number of independent answers that weigh as much. Intervals are cut where more is not possible.",
     source=f"{FLIP_SOURCE}; {RATES_SOURCE}",
 )

@@ -10,6 +10,8 @@ from parlai_humaneval.report.document import Design
 from parlai_humaneval.tables.from_records import Tables
 
 HUMAN = "human"
+"""In ratings and segments the people whose dialogues were judged; of what is chosen from, a model may have this name."""
+_OF_CHOICES = ("turns", "comparisons")
 Cell = tuple[str, str, str]
 """Technique, setting, metric; empty where a table does not say."""
 
@@ -23,8 +25,8 @@ _MODEL_COLUMNS = {
 
 
 def models_in(tables: Tables) -> set[str]:
-    """Every model that was rated; people are none."""
-    return {name for table, columns in _MODEL_COLUMNS.items() for name in _names(getattr(tables, table), columns)}
+    """Every model that was rated; people whose dialogues were rated are none."""
+    return {name for table, columns in _MODEL_COLUMNS.items() for name in _names(getattr(tables, table), table)}
 
 
 def designs_of(tables: Tables) -> list[Design]:
@@ -35,7 +37,7 @@ def designs_of(tables: Tables) -> list[Design]:
     for table, columns in _MODEL_COLUMNS.items():
         for cell, own in _cells(getattr(tables, table)[["technique", "setting", "metric", "worker_id", *columns]]):
             rows.setdefault(cell, {})[table] = len(own)
-            models.setdefault(cell, set()).update(_names(own, columns))
+            models.setdefault(cell, set()).update(_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
     return [
         Design(
@@ -57,8 +59,8 @@ def _cells(frame: pd.DataFrame) -> Iterator[tuple[Cell, pd.DataFrame]]:
         yield (technique, setting, metric), own
 
 
-def _names(frame: pd.DataFrame, columns: tuple[str, ...]) -> Iterator[str]:
+def _names(frame: pd.DataFrame, table: str) -> Iterator[str]:
     """Models of a table; a cell may hold several, joined by ;."""
-    for column in columns:
+    for column in _MODEL_COLUMNS[table]:
         for cell in frame[column].dropna().unique():
-            yield from (name for name in str(cell).split(";") if name != HUMAN)
+            yield from (name for name in str(cell).split(";") if table in _OF_CHOICES or name != HUMAN)

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
+from parlai_humaneval.report.answers import with_what_leads
 from parlai_humaneval.report.catalogue import sections
 from parlai_humaneval.report.designs import designs_of, models_in
 from parlai_humaneval.report.document import Document, SectionLeftOut, TaskFacts
@@ -47,7 +48,7 @@ def make_document(
         TableError: a table cannot be used; the message says why.
     """
     chosen = options or Options()
-    found = sections(tables, chosen)
+    found = with_what_leads(sections(tables, chosen))
     facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
     return Document(
         facts=facts.model_copy(update={"left_out": list(_left_out(found))}),

@@ -5,7 +5,7 @@ A share of turns depends on who stood beside the model; strengths of one model o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from parlai_humaneval.report.deciding import apart_words, best_of_set, clearness, order_words, pair_p
+from parlai_humaneval.report.deciding import apart_words, best_of_pairs, clearness, order_words, pair_p
 from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
-from parlai_humaneval.statistics.best_set import METHOD, BestSet
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.results import if_independent
@@ -49,8 +48,8 @@ class PooledRow(Row):
 class PooledModel(PooledRow):
     """A model in the one ranking. ``strength``: log-odds against the mean; ``chance``: the same, as the chance of being
     chosen over a model of mean strength. The intervals of all models hold together. ``met``: with how many others it
-    was shown; ``n``: turns that showed it, ``share``: of these it was chosen in. ``may_be_best``: it cannot be told from
-    the best, family-wise; None where nothing could be tested."""
+    was shown; ``n``: turns that showed it, ``share``: of these it was chosen in. ``may_be_best``: by the tests of pairs
+    it is below no other one, family-wise; None where nothing could be tested."""
 
     FROM = published(ends("strength", "strength"), ends("chance", "chance", "chance"), p_all_equal="equal.p_value")
 
@@ -69,10 +68,12 @@ class PooledModel(PooledRow):
 
 
 class PooledPair(PooledRow):
-    """Two models: the difference of their strengths with its own interval, and one that holds together with those of all
-    pairs. ``lead_a``: in how many more turns with only these two the first would be chosen, as a share. ``n``: turns that
-    showed both; ``superiority``: in these, None where there are none. ``independent``: the test if all turns were
-    independent."""
+    """Two models: the difference of their strengths with its own interval; ``together``: one that holds together with
+    those of all pairs, and the step-down test that belongs to it. What decides is ``test``, corrected by Holm's method.
+
+    ``lead_a``: in how many more turns with only these two the first would be chosen, as a share. ``n``: turns that showed
+    both; ``superiority``: in these, None where there are none. ``independent``: the test if all turns were independent.
+    """
 
     FROM = published(
         ends("test", "difference"),
@@ -113,7 +114,7 @@ class PooledPair(PooledRow):
             paper=self.independent,
             superiority=self.superiority,
         )
-        return line.model_copy(update={"met": self.n > 0})
+        return line.model_copy(update={"met": self.n > 0, "modelled": True})
 
 
 def _as_chance(log_odds: Result) -> Result:
@@ -126,24 +127,19 @@ def _as_chance(log_odds: Result) -> Result:
 
 @dataclass(frozen=True)
 class PooledAnswer:
-    """The models, strongest first, and their pairs; ``beside``: mean strength of those that stood beside each."""
+    """The models, strongest first, their pairs, and who leads; ``beside``: mean strength of those that stood beside."""
 
     models: list[PooledModel]
     pairs: list[PooledPair]
     beside: dict[str, float]
     n_turns: int
     n_workers: int
-    set: BestSet
+    best: Best | None
     notes: tuple[str, ...]
 
     @property
     def family(self) -> Family:
         return self.models[0].family
-
-    @property
-    def best(self) -> Best | None:
-        """Who leads, and who cannot be told from it."""
-        return best_of_set(self.set, f"Plackett–Luce strengths, {METHOD} by worker")
 
     def lines(self) -> list[ModelLine]:
         return [ModelLine.of(row.model, row.chance, "turns", share=True, n=row.n) for row in self.models]
@@ -201,26 +197,23 @@ def _incomplete(groups: Sequence[ChoiceGroup]) -> bool:
 
 
 def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAnswer:
-    (technique, setting, metric), names = group.family, group.models
-    chosen, workers = group.turns.chosen, group.turns.workers
-    where = {"technique": technique, "setting": setting, "metric": metric}
+    names, of_all = group.models, strengths.best
+    assert of_all is not None
+    chosen = group.turns.chosen
     shown = (~np.isnan(chosen)).astype(float)
     together = shown.T @ shown
-    best, family = strengths.best, Family(*group.family)
-    assert best is not None
     known = [i for i, result in enumerate(strengths.models) if result.estimate is not None]
-    intervals = dict(zip(known, best.models, strict=False))
-    of_pairs = dict(zip(combinations(known, 2), best.pairs, strict=False))
+    intervals = dict(zip(known, of_all.models, strict=False))
     order = sorted(range(len(names)), key=lambda i: (-_or_last(strengths.models[i].estimate), names[i]))
     values = np.array([result.estimate or 0.0 for result in strengths.models])
     others = together - np.diag(np.diag(together))
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
-    families = [family] * len(strengths.pairs)
-    tests = corrected(strengths.pairs, families), corrected(list(map(if_independent, strengths.pairs)), families)
+    pairs = _pairs(group, strengths, together, dict(zip(combinations(known, 2), of_all.pairs, strict=False)), level)
+    best = best_of_pairs({names[i]: strengths.models[i].estimate for i in order}, [pair.line() for pair in pairs])
     return PooledAnswer(
         models=[
             PooledModel(
-                **where,
+                **_where(group),
                 rank=rank,
                 model=names[i],
                 n=int(together[i, i]),
@@ -228,31 +221,49 @@ def _answer(group: ChoiceGroup, strengths: Strengths, level: float) -> PooledAns
                 share=float(np.nansum(chosen[:, i]) / together[i, i]) if together[i, i] else 0.0,
                 strength=intervals.get(i, strengths.models[i].but(ci_low=None, ci_high=None)),
                 equal=strengths.equal,
-                may_be_best=names[i] in best.together if i in known and best.pairs else None,
+                may_be_best=None if best is None or names[i] in best.untested else names[i] in best.together,
             )
             for rank, i in enumerate(order, start=1)
         ],
-        pairs=[
-            PooledPair(
-                **where,
-                model_a=names[i],
-                model_b=names[j],
-                n=int(together[i, j]),
-                test=test,
-                independent=independent,
-                superiority=paired_superiority(chosen[:, i] - chosen[:, j], workers, level=level)
-                if together[i, j]
-                else None,
-                together=of_pairs.get((i, j)),
-            )
-            for (i, j), test, independent in zip(combinations(range(len(names)), 2), *tests, strict=True)
-        ],
+        pairs=pairs,
         beside=dict(zip(names, beside.tolist(), strict=True)),
         n_turns=len(chosen),
-        n_workers=len(set(workers)),
-        set=best,
-        notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in best.notes)),
+        n_workers=len(set(group.turns.workers)),
+        best=best,
+        notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in of_all.notes)),
     )
+
+
+def _where(group: ChoiceGroup) -> dict[str, str]:
+    return dict(zip(("technique", "setting", "metric"), group.family, strict=True))
+
+
+def _pairs(
+    group: ChoiceGroup,
+    strengths: Strengths,
+    together: Floats,
+    simultaneous: Mapping[tuple[int, int], Result],
+    level: float,
+) -> list[PooledPair]:
+    """All pairs of models; ``together``: in how many turns both were shown."""
+    chosen, workers = group.turns.chosen, group.turns.workers
+    families = [Family(*group.family)] * len(strengths.pairs)
+    tests = corrected(strengths.pairs, families), corrected(list(map(if_independent, strengths.pairs)), families)
+    return [
+        PooledPair(
+            **_where(group),
+            model_a=group.models[i],
+            model_b=group.models[j],
+            n=int(together[i, j]),
+            test=test,
+            independent=independent,
+            superiority=paired_superiority(chosen[:, i] - chosen[:, j], workers, level=level)
+            if together[i, j]
+            else None,
+            together=simultaneous.get((i, j)),
+        )
+        for (i, j), test, independent in zip(combinations(range(len(group.models)), 2), *tests, strict=True)
+    ]
 
 
 def _or_last(estimate: float | None) -> float:

@@ -83,6 +83,9 @@ class PairLine(Part):
         differs: whether ``p_decides`` is below .05; None where it cannot be tested.
         family, family_tests: the tests that were corrected together, and how many they are.
         met: whether the two were ever shown or compared together; else only a model of all choices tells of them.
+        modelled: gap and p are those of a model of all choices, in which other models count too; ``superiority`` is of
+            the answers that had both.
+        by_dialogue: gap and p are clustered by dialogue as well as by worker.
     """
 
     first: str
@@ -102,6 +105,8 @@ class PairLine(Part):
     family: str
     family_tests: int
     met: bool = True
+    modelled: bool = False
+    by_dialogue: bool = False
 
     @classmethod
     def of(
@@ -152,6 +157,7 @@ class PairLine(Part):
             differs=None if p_decides is None else p_decides < ALPHA,
             family=str(clustered.details.get("family", "")),
             family_tests=int(clustered.details.get("family_tests") or 0),
+            by_dialogue=is_by_both(clustered),
         )
 
     def superiority_of(self, model: str) -> tuple[float | None, float | None, float | None]:
@@ -181,14 +187,14 @@ class Best(Part):
     """Which model leads, and which cannot be told from it, with a chance of any mistake of at most 5 %.
 
     Attributes:
-        leader: the first of ``together``.
+        leader: the first of ``together``; None where the second has the same value.
         together: the models that may be the best, best first.
         told: those that are significantly below another one.
         untested: those of which no test could be made.
         by: how the pairs were tested together.
     """
 
-    leader: str
+    leader: str | None
     together: list[str]
     told: list[str]
     untested: list[str] = Field(default_factory=list)
@@ -206,8 +212,8 @@ class Summary(Part):
         reference: the value by chance alone; None where there is none.
         model_table, pair_table: keys of the section's tables (CSV files) that the numbers come from; "" for none.
         remarks: what qualifies the answer, each once.
-        best: who leads, and who cannot be told from it; None where the section leaves that to the tests of its pairs, or
-            where there are none.
+        best: who leads, and who cannot be told from it, by the tests of ``pairs``; None where ``models`` stand in the
+            order to go by, or where there are no tests.
     """
 
     section: str

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from parlai_humaneval.statistics.asked import check_level
 from parlai_humaneval.statistics.clustered import MIN_CLUSTERS, few_notes, too_few
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.sign_flip import EXACT_CLUSTERS, all_signs
@@ -84,7 +85,7 @@ def best_set(
         lower_is_better: as of mean places.
 
     Raises:
-        ValueError: arrays that do not fit together.
+        ValueError: arrays that do not fit together, or a ``level`` that is not between 0 and 1.
 
     With two models it is the sign-flip test of their difference. ``together`` is what to report as “the best”: a model
     outside of it is worse than another one, a model inside may be the best. Assumes that workers are independent, with
@@ -98,6 +99,7 @@ def best_set(
     >>> found.leader, found.together, found.told
     ('model 1', ('model 1', 'model 2'), ('model 3',))
     """
+    check_level(level)
     values, parts, weights, names = _checked(estimates, influence, sizes, models)
     known = np.flatnonzero(~np.isnan(values))
     order = sorted(known.tolist(), key=lambda i: (values[i] if lower_is_better else -values[i], names[i]))

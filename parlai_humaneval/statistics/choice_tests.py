@@ -37,8 +37,10 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
     A against B: 0.180, statistic 5.226, p = .022, n = 100 [McNemar's χ², no continuity correction]
     """
     decided = only_a + only_b
-    if min(only_a, only_b) < 0 or (n is not None and n < decided):
-        raise ValueError(f"{only_a} and {only_b} of {n} turns: expected counts from 0 that together are at most all")
+    if min(only_a, only_b) < 0:
+        raise ValueError(f"{only_a} and {only_b} turns: expected counts, none below 0")
+    if n is not None and n < decided:
+        raise ValueError(f"{only_a} and {only_b} of {n} turns: expected counts that together are at most all")
     total = decided if n is None else n
     chi2 = (only_a - only_b) ** 2 / decided if decided else 0.0
     return Result(

@@ -28,6 +28,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval.statistics import extreme_rates, sign_flip
+from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.extreme_rates import ClusteredRate
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.share_test import DeviationTest, share_test
@@ -113,7 +114,7 @@ def clustered_share(
 ) -> Result:
     """Estimate, interval and two-sided test of a share against ``null``, clustered.
 
-    The share is a ratio of cluster sums, x of n. A hypothesis h between .2 and .8 is tested by flipping the signs of the
+    The share is a ratio of cluster sums, x of n. A hypothesis h between .18 and .82 is tested by flipping the signs of the
     deviations x − h·n (:func:`with_sign_flips`); one nearer to 0 or 1, or where the clusters do not differ at all, by
     :func:`~parlai_humaneval.statistics.extreme_rates.extreme_rate_test`. With 66 workers of 10 turns and worker log-odds
     of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies, this one in a twentieth.
@@ -122,6 +123,9 @@ def clustered_share(
     are in keeping with the data. Assumes that clusters are independent; within one, answers may be as alike as they
     like, and one may hold many more than another.
 
+    Raises:
+        ValueError: a ``level`` that is not between 0 and 1, a ``null`` that no share can be, or sums that are no share.
+
     Source: Canay, Romano & Shaikh 2017; near 0 and 1 Korn & Graubard 1998.
 
     >>> won, workers = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1], list('aabbccddeeff')
@@ -129,7 +133,10 @@ def clustered_share(
     share: 0.750, 95% interval 0.500 to 0.945, statistic 2.236, p = .25, n = 12 [sign-flip test, clustered by worker;
     near 0 and 1 binomial of the effective number of answers]
     """
+    check_level(level)
+    check_null(null, SHARE_LIMITS)
     groups, total = sums.n_clusters, sums.total
+    check_share(float(sums.numerators.sum()), total)
     base = Result(
         name=name,
         level=level,
@@ -223,6 +230,20 @@ class Deviations:
         half = float(stdtrit(self.df, 0.5 + level / 2)) * standard_error(self.parts)
         return self.estimate - half, self.estimate + half
 
+    def test(self, null: float | None, level: float) -> tuple[float | None, float, float]:
+        """p of ``null`` (None: no test), and the interval.
+
+        Sums of whole numbers tie at some hypotheses and not beside them, so that p may jump there: the larger p and the
+        longer interval are given, and both say the same.
+        """
+        low, high = self.interval(level)
+        if null is None:
+            return None, low, high
+        p = self.p_value(null)
+        if p >= 1 - level:
+            return p, min(low, null), max(high, null)
+        return (max(p, 1 - level) if low <= null <= high else p), low, high
+
 
 def with_sign_flips(base: Result, observed: Deviations, null: float | None, cluster: str, limits: Limits) -> Result:
     """``base``, whose estimate the clusters make up, with interval and (where there is a ``null``) test.
@@ -230,7 +251,7 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
     """
     groups, error = len(observed.parts), standard_error(observed.parts)
-    low, high = observed.interval(base.level)
+    p, low, high = observed.test(null, base.level)
     unbounded = limits is None and not np.isfinite([low, high]).all()
     notes = (f"too few {cluster}s, or one with too many of the answers, to exclude any value",) if unbounded else ()
     low, high, cut = limited(low, high, limits)
@@ -241,7 +262,7 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
         ci_low=None if unbounded else low,
         ci_high=None if unbounded else high,
         statistic=None if null is None else (observed.estimate - null) / error,
-        p_value=None if null is None else observed.p_value(null),
+        p_value=p,
         notes=(*base.notes, *few_notes(groups, cluster, observed.weights), *notes, *cut),
         details={**base.details, "standard_error": error, **by_t},
     )
@@ -257,17 +278,17 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
 def few_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
     """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
 
-    ``sizes``: number of observations of each. Where they differ much, t with clusters − 1 degrees of freedom rejects a
-    true null too often: in a tenth of studies instead of a twentieth where ten workers halve from one to the next.
+    ``sizes``: number of observations of each. Where they differ much, the interval rests on a few of them, however many
+    there are: what counts is the effective number. Of clusters that are about equal nothing is said.
     """
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
-    if effective >= FEW_CLUSTERS - 1e-9:
+    if round(effective) >= FEW_CLUSTERS:
         return ()
     return (
-        f"the {cluster}s gave very unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take "
-        "the interval as a rough guide",
+        f"the {cluster}s gave unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take the "
+        "interval as a rough guide",
     )
 
 
@@ -308,6 +329,7 @@ def cluster_bootstrap(
     >>> round(low, 2), round(high, 2)
     (0.5, 0.9)
     """
+    check_level(level)
     groups = sums.n_clusters
     if groups < MIN_CLUSTERS:
         return None

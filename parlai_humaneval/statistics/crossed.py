@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from parlai_humaneval.statistics.asked import check_level, check_null, check_share
 from parlai_humaneval.statistics.clustered import (
     MIN_CLUSTERS,
     NO_VARIANCE,
@@ -51,7 +52,8 @@ ABOUT = "about_dialogues"
 """The detail of a result that says how few dialogues it is about; others have no such detail."""
 ABOUT_THESE = "the answer is about"
 """How the note of such a result begins."""
-BY_BOTH = "two-way t, clustered by worker and dialogue"
+OF_BOTH = "clustered by worker and dialogue"
+BY_BOTH = f"two-way t, {OF_BOTH}"
 CROSSED_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
 
@@ -78,6 +80,9 @@ def crossed_share(
 
     The interval holds the shares that are in keeping with the data, for other workers and other dialogues like these.
     Assumes that observations without a common worker or dialogue are independent.
+
+    Raises:
+        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
 
     Source: Cameron, Gelbach & Miller 2011, §2.1.
 
@@ -234,6 +239,9 @@ def two_way_share(
     Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
     ``counted`` is 0.
 
+    Raises:
+        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
+
     Source: Cameron, Gelbach & Miller 2011, §2.1.
 
     >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
@@ -241,6 +249,8 @@ def two_way_share(
     share: 0.750, 95% interval 0.276 to 0.959, statistic 1.500, p = .23, n = 8 [two-way t, clustered by dialogue on
     both sides]
     """
+    check_level(level)
+    check_null(null, SHARE_LIMITS)
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = n > 0
     x, n = x[used], n[used]
@@ -248,6 +258,7 @@ def two_way_share(
     if bool((clusterings[0] == clusterings[1]).all()):
         return clustered_share(cluster_sums(x, n, clusterings[0]), name=name, null=null, level=level, cluster=cluster)
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
+    check_share(float(x.sum()), total)
     share = float(x.sum()) / total
     base = Result(
         name=name,
@@ -289,6 +300,45 @@ def two_way_errors(influence: Floats, clusterings: Sequence[Codes]) -> Floats:
     return np.asarray(np.sqrt(np.max([np.sum(signed, axis=0), *by_one], axis=0)))
 
 
+def either_side_covariances(
+    influence: Floats, workers: Codes, dialogues: tuple[Codes, Codes]
+) -> tuple[Floats, Floats, Floats]:
+    """Covariances of what rows of ``influence`` sum to: by worker and dialogue, by worker alone, by dialogue alone.
+
+    Of comparisons in which a dialogue may stand on either side, now as that of A and now as that of B: all that share one
+    hang together. ``influence``: estimates × comparisons; ``dialogues``: numbered alike on both sides. Comparisons of the
+    same two dialogues share both, and count once (Aronow, Samii & Assenova 2015).
+    """
+    first, second = dialogues
+    of_two = np.flatnonzero(first != second)
+    rows = np.concatenate([np.arange(len(first)), of_two])
+    seen = np.concatenate([first, second[of_two]])
+    ends = np.sort(np.stack([first[of_two], second[of_two]]), axis=0)
+    by_worker = _covariances(influence, workers)
+    by_dialogue = _covariances(influence[:, rows], seen)
+    of_common = _covariances(influence[:, rows], _common([seen, workers[rows]]))
+    if len(of_two):
+        by_dialogue -= _covariances(influence[:, of_two], _common([*ends]))
+        of_common -= _covariances(influence[:, of_two], _common([*ends, workers[of_two]]))
+    return by_worker + by_dialogue - of_common, by_worker, by_dialogue
+
+
+def numbered(clusterings: Sequence[npt.ArrayLike]) -> list[Codes]:
+    """The clusters of several arrays as numbers from 0, of which a name has the same in all of them."""
+    arrays = [np.asarray(of, dtype=object) for of in clusterings]
+    return np.split(_codes(np.concatenate(arrays)), np.cumsum([len(of) for of in arrays])[:-1])
+
+
+def are_reused(dialogues: tuple[Codes, Codes], workers: Codes) -> bool:
+    """Whether several workers judged the same dialogue, on whichever side it stood."""
+    return not _inside(np.concatenate(dialogues), np.concatenate([workers, workers]))
+
+
+def few_dialogues(numbers: Sequence[int], effective: float, n: int) -> dict[str, int]:
+    """The detail of a result on ``n`` dialogues where they are few, by ``numbers`` a model or by their ``effective`` one."""
+    return {ABOUT: n} if min(numbers) < FEW_OF_A_MODEL or effective < FEW_DIALOGUES - 1e-9 else {}
+
+
 def cluster_totals(values: Floats, codes: Codes) -> Floats:
     """Sums by cluster of several studies with the same clusters, numbered from 0: studies × clusters."""
     order = np.argsort(codes, kind="stable")
@@ -327,6 +377,8 @@ def _tested(
     if null is None:
         return interval
     scale = float(np.sqrt(null * (1 - null) / spread)) if share else 1.0
+    if not scale:  # some were won and some lost: a share of 0 or 1 is impossible
+        return interval.but(statistic=None, p_value=0.0)
     t = (estimate - null) / (error * scale)
     return interval.but(statistic=t, p_value=float(2 * stdtr(df, -abs(t))))
 
@@ -352,8 +404,7 @@ def _few(
     of_model = np.zeros(len(weights), dtype=np.intp) if models is None else _codes(models)
     least = min(len(np.unique(codes[of_model == model])) for codes in reused for model in range(of_model.max() + 1))
     effective = min(effective_clusters(np.bincount(codes, weights=weights)) for codes in reused)
-    few = least < FEW_OF_A_MODEL or effective < FEW_DIALOGUES - 1e-9
-    return {ABOUT: _number_of(dialogues)["n_dialogues"]} if few else {}
+    return few_dialogues([least], effective, _number_of(dialogues)["n_dialogues"])
 
 
 def _few_notes(few: dict[str, int]) -> tuple[str, ...]:
@@ -362,7 +413,7 @@ def _few_notes(few: dict[str, int]) -> tuple[str, ...]:
 
 def is_by_both(result: Result) -> bool:
     """Whether the test of ``result`` is by worker and dialogue."""
-    return BY_BOTH in result.method
+    return OF_BOTH in result.method
 
 
 def about_words(n: int) -> str:
@@ -408,6 +459,12 @@ def _unlike(clusterings: Sequence[Codes]) -> list[Codes]:
 def _inside(inner: Codes, outer: Codes) -> bool:
     """Whether no cluster of ``inner`` reaches into two of ``outer``."""
     return bool(_common([inner, outer]).max() == inner.max())
+
+
+def _covariances(influence: Floats, codes: Codes) -> Floats:
+    totals = cluster_totals(influence, codes)
+    groups = totals.shape[1]
+    return np.asarray(groups / max(1, groups - 1) * totals @ totals.T)
 
 
 def _variances(influence: Floats, codes: Codes) -> Floats:

@@ -5,13 +5,15 @@ Sources: Kish 1965; Donner & Koval 1980. The smallest gap that would be found is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
+from parlai_humaneval.statistics.asked import check_level
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -19,6 +21,8 @@ NEGATIVE = (
     "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
     "be chance"
 )
+ABOUT_EQUAL = 0.95
+"""Clusters whose effective number is such a share of their number, or more, are not called unequal."""
 _BEYOND = 1e6
 _EXACT = 1e-13  # how far a root may be from the true one, as a share of it
 
@@ -88,15 +92,27 @@ def effective_number(n: float, m: float, icc: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Squares:
-    """What a one-way analysis of variance rests on."""
+class Clustered:
+    """Observations (nan does not count), what each belongs to, and how much all of them count beside other samples."""
 
-    n: int
-    groups: int
+    values: Floats
+    clusters: npt.NDArray[np.object_]
+    weight: float = 1
+
+    def known(self) -> Clustered:
+        """Without nan."""
+        there = ~np.isnan(self.values)
+        return replace(self, values=self.values[there], clusters=self.clusters[there])
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """What a one-way analysis of variance of one sample rests on; ``pairs``: Σ over clusters of n, less Σn²/N."""
+
     between: float
     within: float
-    size: float
-    """n₀: the mean group size, less where sizes differ."""
+    df: tuple[float, float]
+    pairs: float
 
 
 def intraclass_correlation(
@@ -136,13 +152,42 @@ def intraclass_correlation(
     intraclass correlation: 0.870, 95% interval 0.387 to 0.996, statistic 21.000, p = .002, n = 9 [one-way ANOVA by
     worker, F interval]
     """
-    y = np.asarray(values, dtype=float)
-    known = ~np.isnan(y)
-    y, codes = y[known], _codes(np.asarray(clusters, dtype=object)[known])
-    sizes = np.bincount(codes).astype(float)
+    alone = Clustered(np.asarray(values, dtype=float), np.asarray(clusters, dtype=object))
+    return pooled_intraclass_correlation([alone], name=name, cluster=cluster, level=level)
+
+
+def pooled_intraclass_correlation(
+    samples: Sequence[Clustered],
+    *,
+    name: str = "intraclass correlation",
+    cluster: str = "worker",
+    level: float = 0.95,
+) -> Result:
+    """The ICC within several samples, each with a mean of its own: their sums of squares are added up.
+
+    So a sample counts by what it tells: one of two clusters has one degree of freedom between them, whatever its own ICC
+    would be. ``weight`` of a sample: below 1 where the same answers stand in others too, as the pairs of three models that
+    are judged in one turn. Otherwise as :func:`intraclass_correlation`, which it is of one sample.
+
+    Assumes the same likeness in all samples, and that a cluster leans in one as if it had not been in another.
+
+    Source: Donner & Koval 1980; Searle 1971.
+
+    >>> one = Clustered(np.array([5.0, 4, 5, 2, 1, 2]), np.array(list('aaabbb'), dtype=object))
+    >>> two = Clustered(np.array([1.0, 2, 1, 2, 1, 2]), np.array(list('aaaccc'), dtype=object))
+    >>> round(pooled_intraclass_correlation([one, two]).estimate, 2)
+    0.87
+    """
+    check_level(level)
+    counted = [sample.known() for sample in samples]
+    codes = [_codes(sample.clusters) for sample in counted]
+    sizes = [np.bincount(of).astype(float) for of in codes]
+    n = sum(sample.values.size for sample in counted)
+    everyone = np.concatenate([sample.clusters for sample in counted]) if counted else np.zeros(0, dtype=object)
+    all_sizes = np.concatenate(sizes) if sizes else np.zeros(0)
     base = Result(
         name=name,
-        n=y.size,
+        n=n,
         level=level,
         method=f"one-way ANOVA by {cluster}, F interval",
         assumptions=(
@@ -151,44 +196,55 @@ def intraclass_correlation(
         ),
         source="Donner & Koval 1980; Searle 1971",
         details={
-            f"n_{cluster}s": sizes.size,
-            f"per_{cluster}": float((sizes**2).sum() / sizes.sum()) if y.size else None,
+            f"n_{cluster}s": len(set(everyone)),
+            f"per_{cluster}": float((all_sizes**2).sum() / all_sizes.sum()) if n else None,
         },
     )
-    reason = _impossible(y, sizes, cluster)
+    reason = _impossible([sample.values for sample in counted], sizes, cluster)
     if reason:
-        return base.but(p_value=None if y.size else 1.0, notes=(reason,))
-    return _from_squares(base, _squares(y, codes, sizes), cluster)
+        return base.but(p_value=None if n else 1.0, notes=(reason,))
+    of_samples = [
+        _squares(sample.values, of, of_cluster, sample.weight)
+        for sample, of, of_cluster in zip(counted, codes, sizes, strict=True)
+        if sample.values.size
+    ]
+    return _from_squares(base, of_samples, cluster)
 
 
-def _impossible(y: Floats, sizes: Floats, cluster: str) -> str | None:
+def _impossible(values: Sequence[Floats], sizes: Sequence[Floats], cluster: str) -> str | None:
     """Why there is no ICC."""
-    if not y.size:
+    if not any(y.size for y in values):
         return "no observations: nothing can be estimated"
-    if sizes.size < 2:
+    if max(of.size for of in sizes) < 2:
         return f"only one {cluster}: how alike the answers of one {cluster} are cannot be estimated"
-    if sizes.max() < 2:
+    if max(of.max(initial=0) for of in sizes) < 2:
         return f"no {cluster} has two observations: how alike they are cannot be estimated"
-    if np.ptp(y) < 1e-12:
+    if max(np.ptp(y) for y in values if y.size) < 1e-12:
         return "all values are equal: how alike they are cannot be estimated"
     return None
 
 
-def _squares(y: Floats, codes: npt.NDArray[np.int_], sizes: Floats) -> _Squares:
+def _squares(y: Floats, codes: npt.NDArray[np.intp], sizes: Floats, weight: float) -> _Squares:
     n, groups = y.size, sizes.size
     means = np.bincount(codes, weights=y) / sizes
-    between = float((sizes * (means - y.mean()) ** 2).sum()) / (groups - 1)
-    within = float(((y - means[codes]) ** 2).sum()) / (n - groups)
-    return _Squares(n, groups, between, within, (n - float((sizes**2).sum()) / n) / (groups - 1))
+    return _Squares(
+        between=weight * float((sizes * (means - y.mean()) ** 2).sum()),
+        within=weight * float(((y - means[codes]) ** 2).sum()),
+        df=(weight * (groups - 1), weight * (n - groups)),
+        pairs=weight * (n - float((sizes**2).sum()) / n),
+    )
 
 
-def _from_squares(base: Result, squares: _Squares, cluster: str) -> Result:
-    between, within, size = squares.between, squares.within, squares.size
+def _from_squares(base: Result, samples: Sequence[_Squares], cluster: str) -> Result:
+    """``size``: n₀, the mean group size, less where sizes differ."""
+    df = (sum(one.df[0] for one in samples), sum(one.df[1] for one in samples))
+    between, within = sum(one.between for one in samples) / df[0], sum(one.within for one in samples) / df[1]
+    size = sum(one.pairs for one in samples) / df[0]
     estimate = max(-1.0, (between - within) / (between + (size - 1) * within))
     if within < 1e-12:
         note = f"all answers of one {cluster} are equal: no interval"
         return base.but(estimate=1.0, p_value=None, notes=(note,))
-    f, df = between / within, (squares.groups - 1, squares.n - squares.groups)
+    f = between / within
     tail = 0.5 + base.level / 2
     low, high = (f / float(fdtri(*df, tail)), f * float(fdtri(df[1], df[0], tail)))
     ends = [max(-1.0, (ratio - 1) / (ratio + size - 1)) for ratio in (low, high)]

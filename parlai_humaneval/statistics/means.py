@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.special import stdtr
 
 from parlai_humaneval.statistics import sign_flip
+from parlai_humaneval.statistics.asked import check_level, check_null
 from parlai_humaneval.statistics.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
@@ -47,11 +48,16 @@ def clustered_mean(
 
     The interval holds the means that are in keeping with the data. Assumes that clusters are independent.
 
+    Raises:
+        ValueError: a ``level`` that is not between 0 and 1, or a ``null`` that is not finite or beyond ``limits``.
+
     Source: Canay, Romano & Shaikh 2017.
 
     >>> print(clustered_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), null=3))
     mean: 3.833, 95% interval 2.399 to 5.268, statistic 2.500, p = .13, n = 6 [CR1 t, clustered by worker]
     """
+    check_level(level)
+    check_null(null, limits)
     y, groups = _counted(values, clusters)
     if limits == SHARE_LIMITS and y.size and ((y >= 0) & (y <= 1)).all():
         sums = cluster_sums(y, np.ones_like(y), groups)
@@ -86,11 +92,15 @@ def clustered_difference(
     Above 0: A has the higher mean; an interval without 0 is a difference at its level. Assumes that clusters are
     independent.
 
+    Raises:
+        ValueError: a ``level`` that is not between 0 and 1.
+
     Source: Cameron & Miller 2015, §II.
 
     >>> print(clustered_difference([4, 5, 4, 3], list('abcd'), [3, 3, 4, 2], list('abcd')))
     difference: 1.000, 95% interval -0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
     """
+    check_level(level)
     a, groups_a = _counted(values_a, clusters_a)
     b, groups_b = _counted(values_b, clusters_b)
     both = bool(a.size and b.size)

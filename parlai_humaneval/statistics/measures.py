@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval.statistics.clustered import effective_clusters
-from parlai_humaneval.statistics.design import intraclass_correlation, observations_per_cluster
+from parlai_humaneval.statistics.design import Clustered, observations_per_cluster, pooled_intraclass_correlation
 from parlai_humaneval.statistics.likert import likert_groups
 from parlai_humaneval.statistics.pair_wins import GROUP, counted_comparisons, oriented
 from parlai_humaneval.statistics.result import Result
@@ -57,12 +57,12 @@ class GapData:
     @property
     def per_worker(self) -> float | None:
         """Σn²/Σn, of the observations that a worker gives to a sample: to the pair, or to a model judged by itself."""
-        return observations_per_cluster(self._samples)
+        return observations_per_cluster(self.samples)
 
     @property
     def worker_sizes(self) -> Floats:
         """Observations of each worker; of models judged one at a time, of each worker and model."""
-        return np.unique(self._samples, return_counts=True)[1].astype(float)
+        return np.unique(self.samples, return_counts=True)[1].astype(float)
 
     @property
     def effective_workers(self) -> float:
@@ -70,7 +70,8 @@ class GapData:
         return effective_clusters(np.unique(pd.factorize(self.workers)[0], return_counts=True)[1])
 
     @property
-    def _samples(self) -> npt.NDArray[np.int_]:
+    def samples(self) -> npt.NDArray[np.int_]:
+        """Numbers of the workers; of models judged one at a time, of each worker and model."""
         codes = pd.factorize(self.workers)[0]
         return np.asarray(codes if self.second is None else 2 * codes + self.second, dtype=int)
 
@@ -321,14 +322,58 @@ def planning_icc(gap: GapData, *, level: float = 0.95) -> Result:
     ICC for plan: 0.143, 95% interval -0.360 to 0.951, statistic 1.500, p = .30, n = 9 [one-way ANOVA by worker,
     F interval]
     """
-    found = intraclass_correlation(gap.values, gap.workers, name="ICC for plan", level=level)
-    m, both = gap.per_worker, observations_per_cluster(gap.workers)
-    details = {**found.details, "per_worker": m, "effective_workers": gap.effective_workers}
+    return pooled_planning_icc([PooledGap(gap)], level=level)
+
+
+@dataclass(frozen=True)
+class PooledGap:
+    """A pair of models, and how much its answers count: less where they stand in other pairs too."""
+
+    gap: GapData
+    weight: float = 1
+
+    @property
+    def by_worker(self) -> Clustered:
+        """The observations, by who gave them."""
+        return Clustered(self.gap.values, self.gap.workers, self.weight)
+
+
+def pooled_gaps(measures: Sequence[Measure]) -> list[PooledGap]:
+    """All pairs of models as a plan counts them; where pairs share answers, an answer counts once in all."""
+    return [
+        PooledGap(gap, 1 if answers >= in_pairs else answers / in_pairs)
+        for measure in measures
+        for answers, in_pairs in [(measure.alike.n, sum(gap.values.size for gap in measure.gaps))]
+        for gap in measure.of_plan
+    ]
+
+
+def pooled_planning_icc(pairs: Sequence[PooledGap], *, level: float = 0.95) -> Result:
+    """:func:`planning_icc` of several pairs together, each with a gap of its own: their sums of squares are added up.
+
+    Assumes what :func:`planning_icc` does, and the same likeness in all pairs.
+
+    Source: Donner & Koval 1980; Searle 1971.
+    """
+    found = pooled_intraclass_correlation([one.by_worker for one in pairs], name="ICC for plan", level=level)
+    m = observations_per_cluster(_numbered([one.gap.samples for one in pairs]))
+    both = observations_per_cluster(_numbered([one.gap.workers for one in pairs]))
+    workers = np.concatenate([one.gap.workers for one in pairs]) if pairs else np.zeros(0, dtype=object)
+    effective = effective_clusters(np.unique(pd.factorize(workers)[0], return_counts=True)[1])
+    details = {**found.details, "per_worker": m, "effective_workers": effective}
     if m is None or both is None or m <= 1 + 1e-9:
         return found.but(
             estimate=None, ci_low=None, ci_high=None, details=details, notes=("one answer a worker and sample",)
         )
     return _scaled(found.but(details=details), (both - 1) / (m - 1))
+
+
+def _numbered(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int_]:
+    """Numbers of what stands in the parts, one after another; the same thing in two parts has two."""
+    codes = [pd.factorize(part)[0] for part in parts]
+    starts = np.cumsum([0, *(int(part.max(initial=-1)) + 1 for part in codes)])
+    numbers = [part + start for part, start in zip(codes, starts, strict=False)]
+    return np.concatenate(numbers) if numbers else np.zeros(0, dtype=int)
 
 
 def planning_dialogue_icc(gap: GapData, *, level: float = 0.95) -> Result | None:
@@ -345,24 +390,51 @@ def planning_dialogue_icc(gap: GapData, *, level: float = 0.95) -> Result | None
 
     Source: Donner & Koval 1980; Searle 1971.
     """
-    sides = [gap.dialogues] if gap.dialogues_b is None else [gap.dialogues, gap.dialogues_b]
-    if not all(_shared(side, gap.workers) for side in sides):
-        return None
+    return pooled_planning_dialogue_icc([PooledGap(gap)], level=level)
+
+
+def pooled_planning_dialogue_icc(pairs: Sequence[PooledGap], *, level: float = 0.95) -> Result | None:
+    """:func:`planning_dialogue_icc` of several pairs together: their sums of squares are added up, side by side.
+
+    Pairs whose dialogues are not shared do not count. Assumes the same likeness in all pairs.
+
+    Source: Donner & Koval 1980; Searle 1971.
+    """
+    shared = [one for one in pairs if all(_shared(side, one.gap.workers) for side in _sides(one.gap))]
     found = [
-        intraclass_correlation(gap.values, side, name="dialogue ICC for plan", cluster="dialogue", level=level)
-        for side in sides
+        pooled_intraclass_correlation(
+            [
+                Clustered(one.gap.values, _sides(one.gap)[side], one.weight)
+                for one in shared
+                if side < len(_sides(one.gap))
+            ],
+            name="dialogue ICC for plan",
+            cluster="dialogue",
+            level=level,
+        )
+        for side in range(max((len(_sides(one.gap)) for one in shared), default=0))
     ]
-    if any(one.estimate is None for one in found):
+    if not found or any(one.estimate is None for one in found):
         return None
-    codes = [pd.factorize(side)[0] for side in sides]
-    share = 0.5 if len(sides) == 2 and bool((codes[0] == codes[1]).all()) else 1.0
-    fewest = found[int(np.argmin([side.max() for side in codes]))]
+    counted = np.array([one.weight * one.gap.values.size for one in shared])
+    share = float(np.average([_share_of_likeness(one.gap) for one in shared], weights=counted))
+    fewest = min(found, key=lambda one: float(one.details["n_dialogues"] or 0))
     ends = {
         name: None if any(value is None for value in values) else share * float(np.mean(values))
         for name in ("estimate", "ci_low", "ci_high")
         for values in [[getattr(one, name) for one in found]]
     }
     return fewest.but(**ends)
+
+
+def _sides(gap: GapData) -> list[Objects]:
+    return [gap.dialogues] if gap.dialogues_b is None else [gap.dialogues, gap.dialogues_b]
+
+
+def _share_of_likeness(gap: GapData) -> float:
+    """A half for each of two dialogues that are compared with each other only, else 1."""
+    codes = [pd.factorize(side)[0] for side in _sides(gap)]
+    return 0.5 if len(codes) == 2 and bool((codes[0] == codes[1]).all()) else 1.0
 
 
 def _shared(dialogues: Objects, workers: Objects) -> bool:

@@ -27,7 +27,6 @@ Objects = npt.NDArray[np.object_]
 
 GROUP = ("technique", "setting", "kind", "metric")
 """Comparisons are only taken together where these are the same."""
-SIGN_FLIPS = 1_999
 NO_FAMILY = Family("", "", "")
 
 
@@ -168,7 +167,7 @@ def wins_of_pairs(
         rows: comparisons of one group, as :func:`oriented` gives them.
         family: what the group is of.
         level: coverage of the intervals.
-        seed: of the random sign flips.
+        seed: may still be given, and changes nothing: no signs are drawn any more.
 
     ``win_rate`` above .5: A is the better one; its p is by worker, and by dialogue where several workers judged the same;
     ``paper`` holds the test that takes every comparison as independent.
@@ -185,7 +184,7 @@ def wins_of_pairs(
     """
     habit = first_shown(rows, level=level)
     pairs = [
-        _adjusted(_pair(own, str(a), str(b), level, seed), own, habit)
+        _adjusted(_pair(own, str(a), str(b), level), own, habit)
         for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)
     ]
     tests = [
@@ -233,7 +232,7 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
-def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: int) -> PairWins:
+def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairWins:
     outcome = rows["outcome"].to_numpy(dtype=float)
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
     workers, ones = rows["worker_id"].to_numpy(dtype=object), np.ones(len(rows))
@@ -257,7 +256,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float, seed: in
         by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
         paper=binomial_test(wins, wins + losses, name=name, level=level),
         score=crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level),
-        p_sign_flip=sign_flip_p(sums, seed=seed, draws=SIGN_FLIPS),
+        p_sign_flip=sign_flip_p(sums),
     )
 
 

@@ -1,14 +1,14 @@
 """The test of a clustered share: in the middle as sums are tested, near 0 and 1 as rates are there.
 
 Which test a hypothesis gets depends on the hypothesis alone, not on what was observed: one from ``NEAR`` to 1 − ``NEAR``
-is tested by the deviations of the clusters, one nearer to 0 or 1 by :mod:`~parlai_humaneval.statistics.extreme_rates`.
-The interval goes from the observed share outwards, as far as the first hypothesis that is rejected; so p of a hypothesis
-is the smallest of its own and of those at the borders that lie on the way to it.
+is tested by the deviations of the clusters, one nearer to 0 or 1 by :mod:`~parlai_humaneval.statistics.extreme_rates`, one
+at the border by both, of which the larger p counts. The interval goes from the observed share outwards, as far as the
+first hypothesis that is rejected; one beyond it is rejected, too, whatever its own test says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from parlai_humaneval.statistics.extreme_rates import NEAR, ClusteredRate, extreme_rate_test
@@ -47,28 +47,18 @@ def share_test(by_deviations: DeviationTest, observed: ClusteredRate, null: floa
     ShareTest(p_value=0.2, low=0.45, high=0.75, near_the_ends=False)
     """
     share, (near_0, near_1) = observed.share, BORDERS
-    middle = all(near_0 <= at <= near_1 for at in (share, null, by_deviations.low, by_deviations.high))
+    middle = all(near_0 < at < near_1 for at in (share, null, by_deviations.low, by_deviations.high))
     if middle:
         return ShareTest(by_deviations.p_of(null), by_deviations.low, by_deviations.high, near_the_ends=False)
-    near_ends = extreme_rate_test(observed, [*BORDERS, null], level)
-    at_borders = dict(zip(BORDERS, near_ends.p_values[:2], strict=True))
-    p_values = [by_deviations.p_of(null) if near_0 <= null <= near_1 else float(near_ends.p_values[2])]
-    for border, from_middle in _crossed(share, null):
-        p_values.append(by_deviations.p_of(border) if from_middle else float(at_borders[border]))
-    return ShareTest(
-        p_value=min(p_values),
-        low=1 - _upper_end(1 - share, 1 - by_deviations.low, 1 - near_ends.low),
-        high=_upper_end(share, by_deviations.high, near_ends.high),
-        near_the_ends=True,
-    )
-
-
-def _crossed(share: float, null: float) -> Iterator[tuple[float, bool]]:
-    """Borders between the two, and whether the way to them led through the middle."""
-    upwards = null > share
-    for border in BORDERS if upwards else BORDERS[::-1]:
-        if min(share, null) < border < max(share, null):
-            yield border, border == BORDERS[1 if upwards else 0]
+    near_ends = extreme_rate_test(observed, [null], level)
+    low = 1 - _upper_end(1 - share, 1 - by_deviations.low, 1 - near_ends.low)
+    high = _upper_end(share, by_deviations.high, near_ends.high)
+    tests = [float(near_ends.p_values[0])] if not near_0 < null < near_1 else []
+    tests += [by_deviations.p_of(null)] if near_0 <= null <= near_1 else []
+    p_value, alpha = max(tests), 1 - level
+    inside = low <= null <= high
+    p_value = max(p_value, alpha) if inside else min(p_value, alpha * (1 - 1e-9))
+    return ShareTest(p_value, low, high, near_the_ends=True)
 
 
 def _upper_end(share: float, of_deviations: float, of_extremes: float) -> float:

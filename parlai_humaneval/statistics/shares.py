@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, gammaln, ndtri, xlog1py, xlogy
 
+from parlai_humaneval.statistics.asked import check_level
 from parlai_humaneval.statistics.result import Result
 
 Floats = npt.NDArray[np.float64]
@@ -103,9 +104,10 @@ def wald_interval(k: float, n: float, level: float = 0.95) -> tuple[float, float
     (0.768, 0.912)
     """
     _check(k, n)
+    z = _z(level)
     if n == 0:
         return None
-    share, z = k / n, _z(level)
+    share = k / n
     half = z * math.sqrt(share * (1 - share) / n)
     return share - half, share + half
 
@@ -122,9 +124,10 @@ def wilson_interval(k: float, n: float, level: float = 0.95) -> tuple[float, flo
     (0.756, 0.899)
     """
     _check(k, n)
+    z = _z(level)
     if n == 0:
         return None
-    share, z = k / n, _z(level)
+    share = k / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -198,6 +201,7 @@ def success_rate(
 
 
 def _z(level: float) -> float:
+    check_level(level)
     return float(ndtri(0.5 + level / 2))
 
 

@@ -108,12 +108,17 @@ class Repeated:
         """“segments: 46 answers were given again by the same worker. …”"""
         given = "1 answer was" if self.answers == 1 else f"{self.answers:,} answers were"
         count = (
-            f"All of them count ({self.more_rows:,} more rows, numbered in the column answer_number), clustered by worker"
+            f"All of them count ({self.more_rows:,} more {'row' if self.more_rows == 1 else 'rows'}, numbered in the column "
+            "answer_number), clustered by worker"
             if self.repeats == "keep"
-            else f"The {self.repeats} of each counts; {self.left_out:,} rows are left out"
+            else f"The {self.repeats} of each counts; {_rows_are(self.left_out)} left out"
         )
-        copies = f" {self.copies:,} rows are copies of another in every cell." if self.copies else ""
+        copies = f" {_rows_are(self.copies)} the same as another in every cell." if self.copies else ""
         return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
+
+
+def _rows_are(count: int) -> str:
+    return f"{count:,} row{' is' if count == 1 else 's are'}"
 
 
 @dataclass(frozen=True, eq=False)  # a table equals itself only, so that what was made of it can be kept

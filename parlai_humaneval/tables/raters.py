@@ -43,7 +43,17 @@ class RaterKinds(NamedTuple):
 
 def rater_kinds(tables: Tables) -> RaterKinds:
     """Count the workers of all tables by kind; one of whom both is said is a program."""
-    rows = pd.concat([getattr(tables, name)[["worker_id", "simulated"]] for name in get_args(TableName)])
-    known = rows.dropna(subset=["simulated"])
-    simulated = set(known.loc[is_set(known, "simulated"), "worker_id"])
+    rows = _by_rater(tables)
+    known, simulated = rows.dropna(subset=["simulated"]), simulated_raters(tables)
     return RaterKinds(int(rows["worker_id"].nunique()), len(simulated), len(set(known["worker_id"]) - simulated))
+
+
+def simulated_raters(tables: Tables) -> set[str]:
+    """The workers whom a table calls programs."""
+    rows = _by_rater(tables)
+    return set(rows.loc[is_set(rows, "simulated"), "worker_id"])
+
+
+def _by_rater(tables: Tables) -> pd.DataFrame:
+    rows: pd.DataFrame = pd.concat([getattr(tables, name)[["worker_id", "simulated"]] for name in get_args(TableName)])
+    return rows

@@ -6,7 +6,7 @@ Published data hold them: in Spot The Bot's release some workers annotated the s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,12 @@ def settled(
     ``last`` leave the others out. The order is that of the column ``started``, where every answer to the same has one,
     else that of the rows. None: nothing is changed, and what stands there twice is left for
     :func:`~parlai_humaneval.tables.columns.check_unique` to refuse; answers that were kept before are told.
+
+    Raises:
+        ValueError: ``repeats`` is another word.
     """
+    if repeats not in (None, *get_args(Repeats)):
+        raise ValueError(f"repeats {repeats!r}: expected one of {', '.join(get_args(Repeats))}, or None to refuse them")
     if frame.empty or (repeats is None and not frame["answer_number"].notna().any()):
         return frame, ()
     plain = _without_numbers(table, frame)

@@ -24,6 +24,8 @@ WIDTH = 6.2
 """Inches; on the page a figure is as wide as its column."""
 NARROW, NARROW_LABEL = 4.2, 32
 """Inches, and letters of a name, of a figure with its names above the lines."""
+AXIS_LABEL, LINE_HEIGHT = 14, 0.17
+"""Letters an inch below an axis, and inches of each line of them."""
 NOTE_HEIGHT = 0.2
 """Inches, of a small line above a figure."""
 LABEL_WIDTH = 30
@@ -168,9 +170,11 @@ def _intervals(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> No
 
 def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: Colours) -> None:
     """A row each, above it its name and its value: as narrow as a phone."""
-    drawing.set_size_inches(NARROW, 0.65 + 0.42 * len(figure.points))
+    label = textwrap.fill(figure.x_label, int(AXIS_LABEL * NARROW))
+    drawing.set_size_inches(NARROW, 0.65 + LINE_HEIGHT * label.count("\n") + 0.42 * len(figure.points))
     axes = drawing.add_subplot()
     _draw_points(axes, figure, colours)
+    axes.set_xlabel(label)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     for place, point in enumerate(figure.points):

@@ -27,6 +27,8 @@ MODELS, PAIRS = 8, 8
 """As many models and pairs stand in the tables of the summary."""
 NAMES = (24, 18, 14)
 """Where not all columns fit, texts are as wide as the first of these with which they do, broken between words."""
+BROKEN = (40, 32)
+"""Before that, where only long words are in the way, which are broken."""
 _GAP, _EDGES = 3, 2
 """Letters between two columns, and at both ends of a row."""
 
@@ -72,7 +74,7 @@ def _print_title(document: Document, console: Console) -> None:
 def _print_tables(answer: Summary, console: Console) -> None:
     for table, most in ((models_table(answer), MODELS), (pairs_table(answer), PAIRS)):
         if table.rows:
-            _print_table(table, console, most, more="--full", titled=False)
+            _print_table(table, console, most, more="--full")
             for note in table.notes:
                 console.print(Text(note, style="dim"))
 
@@ -133,20 +135,17 @@ def _print_section(section: Section, console: Console) -> None:
             _print_table(table, console)
 
 
-def _print_table(
-    table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out", titled: bool = True
-) -> None:
+def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
     """As many columns as fit, from the left, and at most so many rows; what is left out is said.
 
-    ``more``: the option that shows the rest. ``titled``: the table stands under its title.
+    ``more``: the option that shows the rest.
     """
     layout = laid_out(table)
     widths = _widths(layout, console.width)
     left = most
     for group, rows in layout.groups.items():
         if left > 0:
-            if titled:
-                console.print(Text(f"{table.title} ({group})" if group else table.title))
+            console.print(Text(f"{table.title} ({group})" if group else table.title))
             console.print(_printed(layout, rows[:left], widths))
         left -= len(rows)
     columns = len(layout.columns) - len(widths)
@@ -170,9 +169,12 @@ def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Ta
 def _widths(layout: Layout, screen: int) -> list[int]:
     """Widths of the columns, from the left, that fit side by side; at least of two.
 
-    Words are broken only where two columns are wider than the screen. Room that is left goes to labels above numbers.
+    Words are broken only where otherwise columns would be left out, or two of them are wider than the screen. Room that
+    is left goes to labels above numbers.
     """
-    by_cap = [[_needed(layout, place, most) for place in range(len(layout.columns))] for most in (screen, *NAMES)]
+    places = range(len(layout.columns))
+    by_cap = [[_needed(layout, place, most) for place in places] for most in (screen, *NAMES)]
+    by_cap += [[_needed(layout, place, most, whole_words=False) for place in places] for most in (*BROKEN, *NAMES)]
     fitting = next((widths for widths in by_cap if _total(widths) <= screen), None)
     # Where columns are left out anyway, texts of those that remain need not be narrow.
     widths = list(fitting or by_cap[1])
@@ -190,10 +192,15 @@ def _total(widths: Sequence[int]) -> int:
     return _EDGES + sum(width + _GAP for width in widths)
 
 
-def _needed(layout: Layout, place: int, most: int) -> int:
-    """Width of a column: of its widest cell, or of the longest word above it; texts wider than ``most`` are broken."""
+def _needed(layout: Layout, place: int, most: int, *, whole_words: bool = True) -> int:
+    """Width of a column: of its widest cell, or of the longest word above it; texts wider than ``most`` are broken.
+
+    ``whole_words``: between words, so that a long name stays whole.
+    """
     column = layout.columns[place]
     cells = [row[place] for rows in layout.groups.values() for row in rows]
-    words = [word for text in (column.label, *(cells if column.is_text else ())) for word in text.split()]
+    words = [
+        word for text in (column.label, *(cells if column.is_text and whole_words else ())) for word in text.split()
+    ]
     whole = max(map(cell_len, cells), default=0)
     return max([*map(cell_len, words), min(whole, most) if column.is_text else whole])

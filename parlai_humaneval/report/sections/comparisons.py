@@ -14,9 +14,9 @@ from parlai_humaneval.report.deciding import (
     BY_WORKER,
     about_dialogues,
     apart_words,
-    best_of_set,
     clearness,
     holm_methods,
+    once_more,
     order_words,
     reuse_methods,
     rough_guides,
@@ -25,17 +25,14 @@ from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import (
     ALPHA,
-    Best,
     ModelLine,
     Options,
-    Part,
     Section,
     Summary,
     results_disagree,
 )
 from parlai_humaneval.report.views import DataTable, Figure, Method
 from parlai_humaneval.report.won_pairs import WonPair, matrix_of
-from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.correction import Family
 from parlai_humaneval.statistics.pair_wins import (
     GROUP,
@@ -50,11 +47,13 @@ from parlai_humaneval.statistics.places import SOURCE
 from parlai_humaneval.statistics.result import Result
 from parlai_humaneval.statistics.strengths.tables import Strengths, oriented_strengths
 from parlai_humaneval.statistics.wording import counted, p_words, percent
+from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
 from parlai_humaneval.tables.from_records import Tables
 
 KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
+ONLY_DECIDED = "of every two models only those that favour one of them, ties left out"
 NAMED = 6
 """As many pairs, or models, as are told one by one."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
@@ -138,17 +137,11 @@ class Reuse(ComparedRow):
 R = TypeVar("R", bound=ComparedRow)
 
 
-class PooledWins(Part):
-    """Of a group of more than two models by strengths: who leads, and why that may not be who won most often."""
-
-    best: Best | None
-    remarks: list[str]
-
-
 class Comparisons(Section):
     """Win rates of every two models that were compared; models stand by strength, where all have one.
 
-    ``told_elsewhere``: groups of turns that another section tells. ``pooled``: groups with strengths.
+    ``told_elsewhere``: groups of turns that another section tells. ``order``: of groups that stand by strength, why that
+    may not be the order of win rates.
     """
 
     TITLE: ClassVar[str] = "Models compared two at a time"
@@ -158,7 +151,7 @@ class Comparisons(Section):
     first_shown: list[FirstShown]
     reuse: list[Reuse]
     told_elsewhere: list[Family] = Field(default_factory=list, exclude=True)
-    pooled: dict[Family, PooledWins] = Field(default_factory=dict, exclude=True)
+    order: dict[Family, list[str]] = Field(default_factory=dict, exclude=True)
 
     def summary(self) -> list[Summary]:
         """A summary of each group, but of turns that the section on them tells."""
@@ -182,15 +175,13 @@ class Comparisons(Section):
                     model_table="comparisons_models" if models else "comparisons_pairs",
                     pair_table="comparisons_pairs",
                     remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
-                    best=self.pooled[group].best if group in self.pooled else None,
                 )
             )
         return summaries
 
     def _remarks_of(self, pairs: Sequence[ComparedPair]) -> list[str]:
         group = pairs[0].group
-        of_order = self.pooled[group].remarks if group in self.pooled else []
-        return [*of_order, *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
+        return [*self.order.get(group, []), *_remarks(pairs, [row for row in self.first_shown if row.group == group])]
 
     def data_tables(self) -> list[DataTable]:
         notes = (
@@ -277,10 +268,7 @@ def _add_models(section: Comparisons, rows: pd.DataFrame, group: dict[str, str],
     ]
     if fitted is not None and fitted.best is not None:
         models.sort(key=_by_strength)
-        section.pooled[models[0].group] = PooledWins(
-            best=best_of_set(fitted.best, f"Bradley–Terry strengths, {METHOD} by worker"),
-            remarks=list(_of_order(models, rows)),
-        )
+        section.order[models[0].group] = list(_of_order(models, rows))
     section.models += models
 
 
@@ -358,11 +346,11 @@ def group_words(row: ComparedRow) -> str:
 
 def _headline(section: Comparisons) -> str:
     """The answer over all groups; where turns were told already, that these are the same."""
-    answer = _answer(section.pairs, section.models)
-    clearest = _clearest(section.pairs)
-    if clearest is None or clearest.group not in section.told_elsewhere:
-        return answer
-    return f"{answer} These are the choices told under “Turn by turn” once more, without those that favour neither."
+    told = {pair.technique for pair in section.pairs if pair.group in section.told_elsewhere}
+    titles = dict.fromkeys(
+        "Free-for-all" if technique == FREE_FOR_ALL else "Turn by turn" for technique in sorted(told)
+    )
+    return " ".join([_answer(section.pairs, section.models), *(once_more(title, ONLY_DECIDED) for title in titles)])
 
 
 def _clearest(pairs: Sequence[ComparedPair]) -> ComparedPair | None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report.deciding import best_of_set, holm_methods, pair_p, winner_words
+from parlai_humaneval.report.deciding import best_of_pairs, holm_methods, pair_p, winner_words
 from parlai_humaneval.report.plotted import interval_figures
 from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import ALPHA, ModelLine, Options, PairLine, Section, Summary, results_disagree
@@ -22,7 +22,6 @@ from parlai_humaneval.report.views import (
     IntervalPoint,
     Method,
 )
-from parlai_humaneval.statistics.best_set import METHOD
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.correction import Family, corrected
 from parlai_humaneval.statistics.means import clustered_mean
@@ -330,7 +329,7 @@ def _add(section: FreeForAllSection, group: Dialogues, options: Options) -> None
     ]
     section.stability += [StabilityRow(**where, point=point) for point in curves]
     section.summaries.append(
-        _summary(row, models, tests, strengths, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
+        _summary(row, models, tests, list(_remarks(group, row, strengths, tests, ranges[0], curves)))
     )
 
 
@@ -352,9 +351,9 @@ def _titled(group: GroupRow, text: str) -> str:
     return f"{group.where}: {text}" if group.where else text
 
 
-def _summary(
-    group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], strengths: Strengths, remarks: list[str]
-) -> Summary:
+def _summary(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow], remarks: list[str]) -> Summary:
+    by_strength = {row.model: row.strength.estimate for row in sorted(models, key=_by_strength)}
+    pairs = [_line(row) for row in tests]
     return Summary(
         section="free_for_all",
         technique=TECHNIQUE,
@@ -364,7 +363,7 @@ def _summary(
         what=STRENGTH_AXIS if group.by_strength else "TrueSkill score μ − 3σ, median over resampled workers",
         verdict=_verdict(group, models, tests),
         models=[_model_line(row, group.by_strength) for row in models],
-        pairs=[_line(row) for row in tests],
+        pairs=pairs,
         reference=0.0 if group.by_strength else None,
         model_table="free_for_all_models",
         pair_table="free_for_all_tests",
@@ -374,7 +373,7 @@ def _summary(
             else "Pairs are compared by strengths in log-odds, which do not depend on the order of dialogues.",
             *remarks,
         ],
-        best=best_of_set(strengths.best, f"Plackett–Luce strengths, {METHOD} by worker"),
+        best=best_of_pairs(by_strength, pairs),
     )
 
 
@@ -400,6 +399,10 @@ def _of_strengths(models: Sequence[ModelRow]) -> str:
         "Not all models were in each dialogue, so that they are ordered and compared by strengths in log-odds, which allow "
         f"for who met whom; TrueSkill knows a model only by those that it met{first}."
     )
+
+
+def _by_strength(row: ModelRow) -> float:
+    return np.inf if row.strength.estimate is None else -row.strength.estimate
 
 
 def _verdict(group: GroupRow, models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
@@ -428,7 +431,7 @@ def _strongest(models: Sequence[ModelRow], tests: Sequence[PairRow]) -> str:
     known = [row for row in models if row.strength.estimate is not None]
     if len(known) < 2:
         return "strengths that do not depend on the order cannot be estimated"
-    strongest = {row.model for row in sorted(known, key=lambda row: -(row.strength.estimate or 0.0))[:2]}
+    strongest = {row.model for row in sorted(known, key=_by_strength)[:2]}
     (pair,) = [row for row in tests if set(row.models) == strongest]
     line = _line(pair)
     interval = (

@@ -725,7 +725,7 @@ def _of_people(analysis: Analysis) -> str:
 
 def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     best = max(ranked, key=_rate_of)  # of equal ones the first, as they are ranked
-    basis = clusters_words(best.win_rate, analysis.n_workers)
+    basis = clusters_words(best.win_rate, analysis.n_workers, "its ")
     both = best.win_rate_pooled if len(ranked) > 2 else None  # with one opponent both rates are the same
     pooled = "" if both is None else f"pooled {percent(both.estimate)}, "
     wins = f"{best.model} wins {_share(best.win_rate)} of decided segments"
@@ -734,9 +734,9 @@ def _of_ranking(analysis: Analysis, ranked: Sequence[ModelRow]) -> str:
     if not clusters:
         return f"{first}; whether others rank as high cannot be estimated from {counted(analysis.n_workers, 'worker')}."
     if len(clusters) == 1:
-        return f"{first}; the ranks of {_listed(clusters[0])} cannot be told apart."
+        return f"{first}; the ranks of {_listed(clusters[0])} over resampled workers cannot be told apart."
     order = ", then ".join(_listed(cluster) for cluster in clusters)
-    return f"{first}; best cluster of ranks first: {order}."
+    return f"{first}; by ranks over resampled workers, which test no pair, the clusters are, best first: {order}."
 
 
 def _clusters(models: Sequence[ModelRow], *, workers: bool) -> list[list[str]]:

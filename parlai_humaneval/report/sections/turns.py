@@ -1311,14 +1311,21 @@ def _family_remarks(section: TurnsSection, family: Family, groups: Sequence[Choi
         which = f"{names}: " if len(groups) > 1 else ""
         for text in _left_out(group, [row for row in section.models if row.where == (family, names)]):
             yield f"{which}{text}"
-    for model in section.models:
-        if model.family == family and model.rate.ci_low is None:
-            yield (
-                f"{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
-                f"{MIN_CLUSTERS}."
-            )
     # Where one ranking answers, tests and strengths of its parts decide nothing.
     in_parts = any(row.family == family for row in section.pooled)
+    few = [model for model in section.models if model.family == family and model.rate.ci_low is None]
+    if few and in_parts:
+        sets = counted(len({model.group for model in few}), "set")
+        yield (
+            f"some models were judged by fewer than {MIN_CLUSTERS} workers in {sets} of models that stood side by side, so "
+            "that their rates there have no interval; the one ranking is of all sets together."
+        )
+    for model in few if not in_parts else ():
+        which = f"{model.group}: " if len(groups) > 1 else ""
+        yield (
+            f"{which}{model.model} was judged by {counted(model.n_workers, 'worker')}; a clustered interval needs at least "
+            f"{MIN_CLUSTERS}."
+        )
     rows = [] if in_parts else [row for row in section.tests if row.family == family]
     for row in rows:
         # What decides is the corrected p where there is one.
@@ -1442,11 +1449,11 @@ def _methods(section: TurnsSection) -> Iterator[Method]:
         yield Method(
             name="One ranking",
             text="Where not all models stood side by side, shares depend on who stood beside whom; so one Plackett–Luce "
-            "model of all turns ranks them. All pairs of strengths are tested at once: the largest |t| over all pairs when "
-            "the signs of workers' parts are flipped is what a pair has to exceed, pair by pair from the clearest on "
-            "(step-down). A model may be the best unless it is below another one so; at most one study in twenty leaves "
-            "out a best model.",
-            source="Luce 1959; Plackett 1975; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
+            "model of all turns ranks them. A model may be the best unless it is below another one by the test of their "
+            "pair after Holm's correction over all pairs, so that at most one study in twenty leaves out a best model. "
+            "Beside it, as a check that decides nothing: intervals of all pairs that hold together, and the step-down test "
+            "that goes with them, from the largest |t| over all pairs when the signs of workers' parts are flipped.",
+            source="Luce 1959; Plackett 1975; Holm 1979; Romano & Wolf 2005; Canay, Romano & Shaikh 2017; Hsu 1981",
         )
     if section.combos:
         yield Method(
@@ -1554,7 +1561,7 @@ OF_POOLED: Labels = {
 }
 POOLED_NOTES = (
     "Strength: Plackett–Luce, log-odds against the mean, free of who stood beside the model, and where; the intervals of "
-    "all models hold together. May be the best: not told from the best at a family-wise 5 %.",
+    "all models hold together. May be the best: below no other model by the tests of pairs (Holm, family-wise 5 %).",
 )
 RATE = "n selected win_rate ci_low ci_high"
 MODELS = (
@@ -1589,8 +1596,8 @@ PULLS = "position pull ci_low ci_high p_clustered p_no_effect"
 COMBOS = "model_a model_b lin_turns_2_6 win_rate_dialog combo ci_low ci_high p_clustered n_turns n_dialogs"
 POOLED_MODELS = "rank model n met share strength ci_low ci_high chance chance_low chance_high may_be_best p_all_equal"
 POOLED_PAIRS = (
-    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high superiority "
-    "superiority_low superiority_high p_value p_clustered p_clustered_holm p_step_down"
+    "model_a model_b n lead_a lead_low lead_high difference ci_low ci_high simultaneous_low simultaneous_high p_value "
+    "p_clustered p_clustered_holm p_step_down"
 )
 LEFT_OUT = "left_out n ranking order_changed p_value p_clustered changed_pairs"
 

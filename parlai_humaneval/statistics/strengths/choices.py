@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.linalg import block_diag
 
+from parlai_humaneval.statistics.strengths.judged import contrasts
 from parlai_humaneval.statistics.strengths.results import (
     Fitted,
     Floats,
     Strengths,
     Words,
-    contrasts,
     linked_models,
     maximum,
     nothing_known,

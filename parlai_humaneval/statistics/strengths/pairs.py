@@ -13,12 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, log_expit
 
+from parlai_humaneval.statistics.crossed import Codes, are_reused, numbered
+from parlai_humaneval.statistics.strengths.judged import Judged, contrasts
 from parlai_humaneval.statistics.strengths.results import (
     Fitted,
     Floats,
     Strengths,
     Words,
-    contrasts,
     linked_models,
     maximum,
     nothing_known,
@@ -41,6 +42,7 @@ def bradley_terry(
     models: Sequence[str] | None = None,
     level: float = 0.95,
     cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
 ) -> Strengths:
     """Strengths of models from comparisons of two, with ties and an effect of the place; see :class:`Strengths`.
 
@@ -52,6 +54,9 @@ def bradley_terry(
         models: all names, in the order of the results; None: those that occur, sorted.
         level: coverage of the intervals.
         cluster: what ``clusters`` are called.
+        dialogues: per comparison, that of the first and that of the second model; a missing one is a dialogue of its own.
+            Where several workers judged the same one, intervals and tests are by worker and dialogue. None: the answers
+            are about these dialogues.
 
     Returns:
         ``positions`` are the first and the second place. Where all comparisons tie, or a model never won, lost or tied
@@ -61,8 +66,8 @@ def bradley_terry(
         ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
             model only.
 
-    Assumes that comparisons depend on each other only within clusters. Sources: ``SOURCE``; tests: Canay, Romano &
-    Shaikh 2017.
+    Assumes that comparisons depend on each other only within clusters, and through the dialogues that are given. Sources:
+    ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by worker and dialogue Cameron, Gelbach & Miller 2011.
 
     >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
     >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]
@@ -71,6 +76,7 @@ def bradley_terry(
     [('strength of a', 0.91), ('strength of b', 0.06), ('strength of c', -0.97)]
     """
     ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
+    shown = None if dialogues is None else _shown(dialogues, len(won))
     words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
     over = _wins(ones, twos, won, len(names))
     groups = len(pd.unique(owners))
@@ -86,10 +92,11 @@ def bradley_terry(
     keep = (place[ones] >= 0) & (place[twos] >= 0)
     sides = (place[ones[keep]], place[twos[keep]], won[keep])
     said = _slots_unknown(sides[2]) if slots else ""
-    fit = _maximised(*sides, owners[keep], known, slots=slots and not said)
+    seen = None if shown is None else (shown[0][keep], shown[1][keep])
+    fit = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
     if fit is None and slots and not said:
         said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
-        fit = _maximised(*sides, owners[keep], known, slots=False)
+        fit = _maximised(*sides, owners[keep], known, seen, slots=False)
     if fit is None:
         why = "the comparisons separate the models"
         return nothing_known(names, int(keep.sum()), {}, why, words, clusters=groups)
@@ -123,6 +130,16 @@ def _checked(
     return codes[0].astype(np.int64), codes[1].astype(np.int64), won.astype(np.int64), owners, names
 
 
+def _shown(dialogues: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> tuple[Codes, Codes]:
+    sides = [np.asarray(side, dtype=object) for side in dialogues]
+    if any(side.shape != (size,) for side in sides):
+        raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
+    codes = np.concatenate(numbered(sides))
+    missing = codes < 0
+    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
+    return codes[:size], codes[size:]
+
+
 def _wins(ones: Ints, twos: Ints, won: Ints, size: int) -> Floats:
     """How often the row's model won over or tied with the column's: a tie bounds the difference from both sides."""
     over = np.zeros((size, size))
@@ -140,7 +157,14 @@ def _slots_unknown(won: Ints) -> str:
 
 
 def _maximised(
-    ones: Ints, twos: Ints, won: Ints, owners: npt.NDArray[np.object_], known: tuple[int, ...], *, slots: bool
+    ones: Ints,
+    twos: Ints,
+    won: Ints,
+    owners: npt.NDArray[np.object_],
+    known: tuple[int, ...],
+    shown: tuple[Codes, Codes] | None,
+    *,
+    slots: bool,
 ) -> Fitted | None:
     basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
     places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
@@ -176,7 +200,10 @@ def _maximised(
     met = np.zeros((len(sums), len(known)))
     for side in (ones, twos):
         np.add.at(met, (codes, side), 1)
-    return Fitted(at, evaluate(at)[2], sums, blocks, known, len(won), met)
+    information = evaluate(at)[2]
+    reused = shown is not None and are_reused(shown, codes)
+    judged = Judged(np.linalg.solve(information, scores.T), codes, shown, (ones, twos)) if shown and reused else None
+    return Fitted(at, information, sums, blocks, known, len(won), met, judged)
 
 
 def _wide(block: Floats, start: int, size: int) -> Floats:

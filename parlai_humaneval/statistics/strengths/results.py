@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
-from scipy.special import expit, ndtr
+from scipy.special import expit, ndtr, stdtr, stdtrit
 
 from parlai_humaneval.statistics import sign_flip
 from parlai_humaneval.statistics.best_set import BestSet, best_set
@@ -24,7 +24,9 @@ from parlai_humaneval.statistics.clustered import (
     with_sign_flips,
 )
 from parlai_humaneval.statistics.correction import corrected
+from parlai_humaneval.statistics.crossed import ABOUT, BY_BOTH, CROSSED_SOURCE, OF_BOTH, about_words, is_by_both
 from parlai_humaneval.statistics.result import Detail, Result
+from parlai_humaneval.statistics.strengths.judged import Judged
 
 Floats = npt.NDArray[np.float64]
 Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
@@ -36,6 +38,9 @@ _LARGEST = 12.0
 
 
 BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
+
+
+TOO_FEW_FOR_ALL = "too few workers for a test of so many models at once by worker and dialogue: see the pairs"
 
 
 class Strengths(BaseModel):
@@ -82,7 +87,8 @@ class Fitted:
 
     ``names``: of all models; ``blocks``: name of a block → rows that turn the parameters into its effects (models that
     could be estimated, positions, tie); ``known``: indices of the models in the block ``models``. ``met``: clusters ×
-    known models, how often each cluster saw the model.
+    known models, how often each cluster saw the model. ``judged``: the comparisons one by one, where several workers judged
+    the same dialogue.
     """
 
     parameters: Floats
@@ -92,6 +98,7 @@ class Fitted:
     known: tuple[int, ...]
     n: int
     met: Floats
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,6 @@ def why_unknown(over: Floats, model: int) -> str:
     return "no chain of wins links it with the other models in both directions"
 
 
-def contrasts(size: int) -> Floats:
-    """Orthonormal columns that sum to 0: ``size`` effects from ``size`` − 1 parameters."""
-    from scipy.linalg import helmert
-
-    return np.asarray(helmert(size), dtype=float).T if size > 1 else np.zeros((size, 0))
-
-
 def strengths_of(
     fit: Fitted, names: Sequence[str], places: Sequence[str], unknown: Mapping[int, str], words: Words
 ) -> Strengths:
@@ -180,26 +180,29 @@ def strengths_of(
         else table.none(f"strength of {name}", unknown[i])
         for i, name in enumerate(names)
     ]
-    pairs = []
+    tested = []
     for a, b in combinations(range(len(names)), 2):
         name = f"{names[a]} over {names[b]}"
         if a in place and b in place:
-            pairs.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
+            tested.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
         else:
             lacking = [i for i in (a, b) if i not in place]
-            pairs.append(table.none(name, "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)))
+            tested.append(table.none(name, "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)))
+    pairs = tuple(corrected(tested))
     spots = fit.blocks.get("positions")
     tie = fit.blocks.get("tie")
     return Strengths(
         models=tuple(models),
-        pairs=tuple(corrected(pairs)),
+        pairs=pairs,
         positions=()
         if spots is None
         else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
         equal=table.joint("all strengths are equal", rows, table.shares),
         no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
-        best=_best(table, names) if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL} else None,
+        best=_best(table, names, models, pairs)
+        if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL}
+        else None,
         notes=tuple(f"The strength of {names[i]} cannot be estimated: {unknown[i]}." for i in unknown),
     )
 
@@ -215,7 +218,47 @@ def nothing_known(
     return found.model_copy(update={"notes": (f"No strength can be estimated: {why}.",)})
 
 
-def _best(table: _Inference, names: Sequence[str]) -> BestSet:
+def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
+    """By worker and dialogue it is told by the tests of ``pairs``; flips of signs are of workers alone."""
+    found = _best_by_worker(table, names)
+    if not any(map(is_by_both, pairs)):
+        return found
+    tested = [pair for pair in pairs if pair.estimate is not None]
+    ends = combinations((names[model] for model in table.fit.known), 2)
+    worse = {
+        b if (pair.estimate or 0.0) > 0 else a
+        for (a, b), pair in zip(ends, tested, strict=True)
+        if pair.p_decides is not None and pair.p_decides < 1 - found.level
+    }
+    order = [model.name for model in sorted(found.models, key=_downwards)]
+    by_both = [model.but(name=names[place]) for place, model in enumerate(models) if model.estimate is not None]
+    return found.model_copy(
+        update={
+            "together": tuple(name for name in order if name not in worse),
+            "told": tuple(name for name in order if name in worse),
+            "models": tuple(_simultaneous(by_both)),
+            "pairs": tuple(_simultaneous(tested)),
+        }
+    )
+
+
+def _downwards(result: Result) -> tuple[float, str]:
+    return -(result.estimate or 0.0), result.name
+
+
+def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
+    """Results by Student's t with intervals that all hold together, by Bonferroni's inequality."""
+    for result in results:
+        df, error = (float(result.details.get(name) or 0.0) for name in ("df", "standard_error"))
+        if not df:  # the answer is that by worker, as nothing differs
+            yield result
+            continue
+        half = float(stdtrit(df, 1 - (1 - result.level) / 2 / len(results))) * error
+        estimate = result.estimate or 0.0
+        yield result.but(ci_low=estimate - half, ci_high=estimate + half)
+
+
+def _best_by_worker(table: _Inference, names: Sequence[str]) -> BestSet:
     fit = table.fit
     estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
     met, known = np.zeros_like(influence), list(fit.known)
@@ -225,6 +268,12 @@ def _best(table: _Inference, names: Sequence[str]) -> BestSet:
     met[:, known] = fit.met
     words = table.words
     return best_set(estimates, influence, met, models=names, n=fit.n, level=words.level, cluster=words.cluster)
+
+
+def _of_dialogues(details: dict[str, Detail]) -> tuple[tuple[str, ...], dict[str, Detail]]:
+    """What is said of few dialogues, beside the details that count them."""
+    few = details.get(ABOUT)
+    return (about_words(int(few)),) if few else (), details
 
 
 def _with_chance(result: Result) -> Result:
@@ -265,10 +314,22 @@ class _Inference:
     def of_models(self, name: str, models: Floats) -> Result:
         """A combination of the strengths, against 0; it rests on the answers that showed these models."""
         parts = np.abs(models) / np.abs(models).sum()
-        return self.effect(name, models @ self.fit.blocks["models"], self.shares @ parts)
+        row = models @ self.fit.blocks["models"]
+        return self.effect(name, row, self.shares @ parts, of=models)
 
-    def effect(self, name: str, row: Floats, weights: Floats | None = None, *, tested: bool = True) -> Result:
-        """One linear combination of the parameters, against 0. ``weights``: the clusters' shares; None: of all answers."""
+    def effect(
+        self,
+        name: str,
+        row: Floats,
+        weights: Floats | None = None,
+        *,
+        of: Floats | None = None,
+        tested: bool = True,
+    ) -> Result:
+        """One linear combination of the parameters, against 0.
+
+        ``weights``: the clusters' shares; None: of all answers. ``of``: the models it is about; None: all of them.
+        """
         base, estimate = self._base(name), float(row @ self.fit.parameters)
         plain = float(np.sqrt(row @ self.independent @ row))
         alone: dict[str, Detail] = {"standard_error_independent": plain}
@@ -282,8 +343,57 @@ class _Inference:
             note = f"the {self.words.cluster}s do not differ, so that the variance between them cannot be estimated"
             return base.but(notes=(note,))
         shares = self.shares.mean(axis=1) if weights is None else weights
-        return with_sign_flips(
-            base, Deviations(estimate, parts, shares), 0.0 if tested else None, self.words.cluster, None
+        observed = Deviations(estimate, parts, shares)
+        by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.words.cluster, None)
+        return self._by_both(by_worker, row, of)
+
+    def _by_both(self, by_worker: Result, row: Floats, of: Floats | None = None) -> Result:
+        """``by_worker``, by dialogue too where several workers judged the same. ``of``: which models; None: all alike."""
+        judged = self.fit.judged
+        if judged is None or (by_worker.ci_low is None and by_worker.p_value is None):
+            return by_worker
+        about = np.ones(len(self.fit.known)) if of is None else of
+        notes, details = _of_dialogues(judged.details(about))
+        error, estimate = judged.error(row), by_worker.estimate or 0.0
+        if not judged.enough or error < NO_VARIANCE:
+            return by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
+        df, sizes = judged.df(about), judged.sizes(about)
+        half, t = float(stdtrit(df, 0.5 + by_worker.level / 2)) * error, estimate / error
+        by_both = self._worded(by_worker, BY_BOTH).but(
+            ci_low=estimate - half,
+            ci_high=estimate + half,
+            notes=(*few_notes(len(sizes), self.words.cluster, sizes), *notes),
+            details={**by_worker.details, **details, "df": df, "standard_error": error},
+        )
+        if by_worker.p_value is None:
+            return by_both
+        return by_both.but(
+            statistic=t,
+            p_value=float(2 * stdtr(df, -abs(t))),
+            details={**by_both.details, "p_by_worker": by_worker.p_value},
+        )
+
+    def _joint_by_both(self, by_worker: Result, rows: Floats) -> Result:
+        judged = self.fit.judged
+        if judged is None:
+            return by_worker
+        notes, details = _of_dialogues(judged.details(np.ones(len(self.fit.known))))
+        by_worker = by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
+        if not judged.enough:
+            return by_worker
+        tested = judged.joint(self.fit.parameters, rows)
+        if tested is None:
+            return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
+        statistic, p = tested
+        return self._worded(by_worker, f"two-way F, {OF_BOTH}").but(
+            statistic=statistic, p_value=p, details={**by_worker.details, "p_by_worker": by_worker.p_value}
+        )
+
+    def _worded(self, result: Result, test: str) -> Result:
+        return result.but(
+            method=f"{self.words.method}, {test}",
+            assumptions=(*self.words.assumptions, "comparisons without a common worker or dialogue are independent"),
+            source=f"{self.words.source}; {CROSSED_SOURCE}",
         )
 
     def joint(self, name: str, rows: Floats, shares: Floats | None = None) -> Result:
@@ -303,10 +413,11 @@ class _Inference:
         values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
         kept = values > values.max() * 1e-9  # effects sum to 0
         scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        return base.but(
+        by_worker = base.but(
             statistic=float((scaled.sum(axis=0) ** 2).sum()),
             p_value=sign_flip.joint_sign_flip_p(scaled),
             method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
             notes=few_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
+        return self._joint_by_both(by_worker, rows)

@@ -75,8 +75,9 @@ def pooled_turn_strengths(groups: Sequence[ChoiceGroup], *, level: float = 0.95)
 
 
 def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
-    """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table, clustered by worker.
+    """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table.
 
+    Clustered by worker, and by dialogue where several workers judged the same, on whichever side it stood.
     Which model stood first (left or top) is read from ``side``, else, of two replies, from ``position_a``; where that is
     not known of every row the effect of the place is not modelled. Empty ``n_models`` means two. None for a table of no
     rows.
@@ -99,7 +100,9 @@ def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> S
 def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
     """The same of rows that :func:`~parlai_humaneval.statistics.pair_wins.oriented` has made; ``models`` in this order."""
     first_a = rows["first_a"].to_numpy(dtype=float)
-    a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
+    a, b, of_a, of_b = (
+        rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b", "dialogue_a", "dialogue_b")
+    )
     outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
     return bradley_terry(
         np.where(swap, b, a),
@@ -109,4 +112,5 @@ def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = Non
         slots=not np.isnan(first_a).any(),
         models=models,
         level=level,
+        dialogues=(np.where(swap, of_b, of_a), np.where(swap, of_a, of_b)),
     )

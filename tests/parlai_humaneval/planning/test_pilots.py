@@ -164,3 +164,116 @@ def test_an_icc_below_0_is_no_gain() -> None:
     """Guards that workers who differ more than chance are not counted on."""
     pilot = pilot_of(compared()).model_copy(update={"icc": -0.2, "dialogue_icc": -0.1})
     assert (pilot.question()["icc"], pilot.question()["dialogue_icc"]) == (0.001, 0.001)
+
+
+def of_sets(tiny: bool = True) -> Tables:
+    """Turns of one pick: three models by 40 workers who do not lean, and (``tiny``) three others by two who always do."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for worker in range(42 if tiny else 40):
+        leaning = worker >= 40
+        models = ("p", "q", "r") if leaning else ("x", "y", "z")
+        for turn in range(6):
+            chosen = worker - 40 if leaning and turn else int(rng.integers(3))
+            for place, model in enumerate(models):
+                rows.append(
+                    {
+                        "dialogue_id": f"d{worker}",
+                        "worker_id": f"w{worker}",
+                        "technique": "sata",
+                        "setting": "soba",
+                        "metric": "appropriate",
+                        "turn": turn + 1,
+                        "model": model,
+                        "position": place + 1,
+                        "selected": int(place == chosen),
+                        "continued": 0,
+                        "written": 0,
+                        "seconds": 9.0,
+                        "dialogue_status": "complete",
+                    }
+                )
+    return Tables(**{**NOTHING, "turns": typed("turns", pd.DataFrame(rows))})
+
+
+def test_a_tiny_set_of_models_does_not_decide() -> None:
+    """Guards the ICC against two workers of another set of models, whose own ICC is near 1: all sets count by what they
+    tell, and the plan says how many there were."""
+    alone, both = pilot_of(of_sets(tiny=False)), pilot_of(of_sets())
+    assert (alone.n_sets, both.n_sets, both.models_together, len(both.models)) == (1, 2, 3, 6)
+    assert alone.icc is not None
+    assert both.icc is not None
+    assert both.icc < alone.icc + 0.1 < 0.2
+    assert both.icc_high is not None
+    assert both.icc_high < 0.3
+    assert both.question()["models"] == 3
+
+
+def test_the_plan_says_how_many_sets_there_were(tmp_path: Path) -> None:
+    """Guards that a pooled number is called one; and that about equal workers are not said to weigh less."""
+    write_tables(of_sets(), tmp_path)
+    text = " ".join(call("--pilot", str(tmp_path), "--gap", "0.1").stdout.split())
+    assert "42 workers, the ICC pooled over 2 sets of models)" in text
+    assert "as good as" not in text
+
+
+def test_nearly_equal_workers_are_called_that() -> None:
+    """Guards that “100 weigh like 100 equal ones” is not said."""
+    notes = plan_study(ask(technique="pw_dialog", gap=0.1, worker_inequality=0.06)).notes
+    assert any("nearly as many from each (--worker-inequality 0.06)" in note for note in notes)
+    assert not any("weigh like" in note for note in notes)
+
+
+def test_answers_given_again_by_a_pilot(tmp_path: Path) -> None:
+    """Guards that ``plan`` has the option that the error names, and that it is not silently without effect."""
+    tables = compared()
+    again = pd.concat([tables.comparisons, tables.comparisons[:3]], ignore_index=True)
+    write_tables(replace(tables, comparisons=again), tmp_path)
+    refused = call("--pilot", str(tmp_path), "--gap", "0.1")
+    assert refused.exit_code == 2
+    assert "--repeats keep, first or last" in refused.stderr
+    counted = call("--pilot", str(tmp_path), "--gap", "0.1", "--repeats", "first", "--json")
+    assert counted.exit_code == 0, counted.stderr
+    assert json.loads(counted.stdout)["pilot"]["n_judgements"] == len(tables.comparisons)
+    alone = call("--gap", "0.1", "--repeats", "first")
+    assert alone.exit_code == 2
+    assert "give its tables with --pilot" in alone.stderr
+
+
+def test_a_pilot_without_technique_says_which_it_can_be(tmp_path: Path) -> None:
+    """Guards the advice: the option by name, and what such a table can be of."""
+    tables = example_tables()
+    write_tables(Tables(**NOTHING, segments=tables.segments.assign(technique=None, setting=None)), tmp_path)
+    result = call("--pilot", str(tmp_path), "--gap", "0.1")
+    assert result.exit_code == 2
+    assert "give --technique (spot_the_bot:" in result.stderr
+
+
+def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:
+    """Guards the words: nobody typed a discordance of 0; with one that is typed the plan is made."""
+    turns = of_sets(tiny=False).turns.assign(setting="sata_random", selected=1)
+    write_tables(Tables(**{**NOTHING, "turns": typed("turns", turns)}), tmp_path)
+    result = call("--pilot", str(tmp_path), "--gap", "0.1")
+    assert result.exit_code == 2
+    assert "the pilot holds only ties" in result.stderr
+    assert "type --discordance" in result.stderr
+    assert call("--pilot", str(tmp_path), "--gap", "0.1", "--discordance", "0.4").exit_code == 0
+    tied = compared().comparisons.assign(winner="tie")
+    with pytest.raises(PlanError, match="the pilot holds only ties"):
+        pilot_of(Tables(**{**NOTHING, "comparisons": typed("comparisons", tied)}), "pw_dialog")
+
+
+def test_times_of_programs_are_no_prices(tmp_path: Path) -> None:
+    """Guards that a simulated pilot, whose answers take no time, is not planned at no cost, and is told."""
+    tables = compared()
+    simulated = tables.comparisons.assign(simulated=1, seconds=0.01)
+    write_tables(replace(tables, comparisons=simulated), tmp_path)
+    found = json.loads(call("--pilot", str(tmp_path), "--gap", "0.2", "--json").stdout)
+    assert found["pilot"]["minutes"] is None
+    assert found["pilot"]["n_simulated"] == 60
+    assert found["cost"] == plan_study(ask(gap=0.2, **pilot_of(tables).question() | {"minutes": None})).cost
+    assert any("All raters of the pilot are simulated" in note for note in found["notes"])
+    mixed = simulated.assign(simulated=(tables.comparisons["worker_id"] != "w1").astype(int), seconds=30.0)
+    mixed.loc[mixed["simulated"] == 1, "seconds"] = 0.01
+    of_both = pilot_of(replace(tables, comparisons=typed("comparisons", mixed)))
+    assert (of_both.minutes, of_both.n_simulated) == (0.5, 59)

@@ -98,6 +98,8 @@ def test_rough_guides_once():
     )
     assert rough_guides([few, few, few.but(notes=())]) == ["Fewer than 10 workers: take the interval as a rough guide."]
     assert rough_guides([few.but(estimate=None)]) == []
+    other = few.but(name="y", notes=("10 weigh like 8.2: take the interval as a rough guide",))
+    assert [words.split(" ")[-1] for words in rough_guides([few, other])] == ["(x).", "(y)."]
 
 
 def test_small_numbers_in_words():
@@ -108,29 +110,43 @@ def test_small_numbers_in_words():
     assert [hours_words(hours) for hours in (0.0, 0.001, 0.005, 1.25)] == ["0", "under 0.01", "0.01", "1.25"]
 
 
+VALUES = {"retrieval": 0.7, "dull": 0.5, "eliza": 0.4}
+
+
 def test_who_leads_and_who_may_be_as_good():
     """Of three models by their pairs: alone, together with some, together with all; nothing of two."""
-    names = ["retrieval", "dull", "eliza"]
-    assert leader_words(best_of_pairs(names, AHEAD)) == "retrieval leads alone (family-wise 5 %)."
+    names = list(VALUES)
+    assert leader_words(best_of_pairs(VALUES, AHEAD)) == "retrieval leads alone (family-wise 5 %)."
     unsure = [line("retrieval", "dull", 0.1, 0.2), *AHEAD[::2]]
-    assert leader_words(best_of_pairs(names, unsure)) == (
+    assert leader_words(best_of_pairs(VALUES, unsure)) == (
         "retrieval leads; dull cannot be told from it (family-wise 5 %)."
     )
     equal = [line(*pair, 0.1, 0.5) for pair in (names[:2], names[1:], names[::2])]
-    assert leader_words(best_of_pairs(names, equal)) == (
+    assert leader_words(best_of_pairs(VALUES, equal)) == (
         "retrieval leads, but no other model can be told from it (family-wise 5 %)."
     )
-    assert leader_words(best_of_pairs(names[:2], AHEAD[1:2])) == ""
-    assert best_of_pairs(names, []) is None
+    assert leader_words(best_of_pairs(dict(list(VALUES.items())[:2]), AHEAD[1:2])) == ""
+    assert best_of_pairs(VALUES, []) is None
     circle = [line("a", "b", 0.1, 0.01), line("b", "c", 0.1, 0.01), line("c", "a", 0.1, 0.01)]
-    assert best_of_pairs(list("abc"), circle) is None
+    assert best_of_pairs({"a": 0.3, "b": 0.2, "c": 0.1}, circle) is None
 
 
 def test_a_larger_share_does_not_lead_where_another_is_significantly_ahead():
     """Of models by share the first is below another: the leader is the first that may be the best."""
     pairs = [line("b", "a", 0.1, 0.01), line("b", "c", 0.3, 0.01), line("a", "c", 0.2, 0.3)]
-    best = best_of_pairs(["a", "b", "c", "d"], pairs)
+    best = best_of_pairs({"a": 0.6, "b": 0.5, "c": 0.3, "d": None}, pairs)
     assert (best.leader, best.together, best.told, best.untested) == ("b", ["b"], ["a", "c"], ["d"])
+
+
+def test_at_an_exact_tie_nobody_leads():
+    """Guards against a leader that only the alphabet makes; a model behind both is still told from them."""
+    same = [line("a", "b", 0.0, 1.0), line("a", "c", 0.3, 0.01), line("b", "c", 0.3, 0.01)]
+    best = best_of_pairs({"a": 0.7, "b": 0.7, "c": 0.4}, same)
+    assert (best.leader, best.together, best.told) == (None, ["a", "b"], ["c"])
+    assert leader_words(best) == "No model leads: a and b may be the best (family-wise 5 %)."
+    all_alike = [line(*pair, 0.0, 1.0) for pair in ("ab", "ac", "bc")]
+    words = leader_words(best_of_pairs(dict.fromkeys("abc", 3.0), all_alike))
+    assert words == "No model leads: none can be told from another (family-wise 5 %)."
 
 
 def test_ahead_of_all_needs_to_have_met_all():

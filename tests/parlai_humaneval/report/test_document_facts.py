@@ -322,6 +322,8 @@ def test_tables_are_called_by_what_they_hold() -> None:
     rows = [{**row, "model": f"m{row['position']}{row['turn']}{n}"} for n in range(2) for row in TURNS]
     assert default_title(with_tables(turns=rows)) == "8 models, rated with SATA"
     assert default_title(with_tables(dialogues=[dialogue(1)])) == "Rated dialogues"
+    named = [*rows[:1], {**rows[1], "model": "human"}]
+    assert default_title(with_tables(turns=named)).startswith(f"human and {rows[0]['model']}")  # a candidate, no person
 
 
 TURNS = said_tables().turns.drop_duplicates(["turn", "position"]).to_dict("records")

@@ -161,3 +161,13 @@ def test_ranks_are_whole_numbers() -> None:
     """There is no rank 1.4."""
     points = tuple(IntervalPoint(label=str(n), estimate=n, low=1, high=2) for n in (1, 2))
     assert ticks(IntervalFigure(key="r", title="R", x_label="rank", points=points), "") == [1, 2, 1, 2]
+
+
+def test_a_long_axis_label_is_broken() -> None:
+    """Guards a label that is cut at both ends where a figure is as narrow as a phone."""
+    point = IntervalPoint(label="a", estimate=0.5, low=0.4, high=0.6)
+    label = "chance of being chosen over the average model (Plackett–Luce)"
+    figure = IntervalFigure(key="l", title="L", x_label=label, points=(point,), share=True, labels_above=True)
+    texts = ["".join(element.itertext()).strip() for element in ElementTree.fromstring(to_svg(figure)).iter()]
+    assert label not in texts
+    assert any(text.endswith("(Plackett–Luce)") for text in texts if len(text) < 40)

@@ -120,3 +120,23 @@ def test_words_above_numbers_are_not_cut() -> None:
         out = StringIO()
         _print_table(table, Console(file=out, width=width, highlight=False))
         assert "…" not in out.getvalue()
+
+
+def test_long_names_leave_the_room_of_p_and_intervals() -> None:
+    """Guards a table of two long names and nothing else: names are broken, where so all columns fit."""
+    columns = [TableColumn(key="pair", label="Pair")]
+    columns += [TableColumn(key=f"p{place}", label="p, by worker", kind="p") for place in range(5)]
+    row: dict[str, Cell] = {column.key: "x" * 60 if column.kind == "text" else 0.5 for column in columns}
+    out = StringIO()
+    table = DataTable(key="t", title="T", columns=tuple(columns), rows=(row,))
+    _print_table(table, Console(file=out, width=80, highlight=False))
+    assert "more with" not in out.getvalue()
+    assert out.getvalue().count(".50") == 5
+    assert "".join(out.getvalue().split()).count("x") == 60
+
+
+def test_the_summary_says_what_the_share_of_a_model_is() -> None:
+    """A share of what? The title says it, above the table."""
+    text = summary_of(answers=[fake_summary(("alpha", "beta", "gamma"))])
+    what = fake_summary(("alpha", "beta", "gamma")).what
+    assert f"{what[:1].upper()}{what[1:]}" in text.splitlines()

@@ -134,6 +134,26 @@ def test_every_technique_has_a_study_here():
     assert set(STUDIES) == set(techniques())
 
 
+def test_who_is_told_from_the_best_is_what_the_pairs_say(study):
+    """Guards against a second test beside the pairs that are shown: who lost one is out, nobody else."""
+    _, document, _ = study
+    for summary in document.summaries():
+        lost = {pair.second for pair in summary.pairs if pair.differs}
+        assert set() if summary.best is None else set(summary.best.told) == lost
+        assert summary.best is None or not lost & set(summary.best.together)
+
+
+def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
+    """Guards two verdicts on the same choices without a word of which counts."""
+    technique, document, _ = study
+    answers = leading(document.summaries())
+    for key, section in document.sections.items():
+        left_out = [answer for answer in section.summary() if answer.section not in {one.section for one in answers}]
+        assert not left_out or "Go by “" in section.headline, key
+    told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
+    assert told is None or f"Go by “{told}”, which answers first" in document.sections["comparisons"].headline
+
+
 def test_every_form_begins_with_the_same_verdict(study):
     """Word for word, and the summary fits 80 columns."""
     technique, document, page = study

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from parlai_humaneval.report.answers import pairs_table, superiority_table
 from parlai_humaneval.report.draw.files import write_document
 from parlai_humaneval.report.draw.terminal import print_summary
 from parlai_humaneval.report.making import make_document
@@ -90,6 +91,7 @@ def test_every_form_names_who_leads(six, tmp_path):
     (summary,) = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summaries"]
     assert summary["best"]["leader"] == "tie"
     assert {*summary["best"]["together"], *summary["best"]["told"]} == set(SIX)
+    assert set(summary["best"]["told"]) == {pair["second"] for pair in summary["pairs"] if pair["differs"]}
     assert "tie" in summary["verdict"]
     assert summary["verdict"] in " ".join(stream.getvalue().split())
     with (tmp_path / "report" / "leaders.csv").open(encoding="utf-8", newline="") as file:
@@ -101,6 +103,40 @@ def test_every_form_names_who_leads(six, tmp_path):
     for line in summary["models"]:
         found = [float(strengths[line["model"]][name]) for name in ("chance", "chance_low", "chance_high")]
         assert [line["estimate"], line["low"], line["high"]] == pytest.approx(found)
+
+
+def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(six):
+    """Guards “+0.7 points, but superior in 45 %” in one row: the two are of different turns; JSON keeps both."""
+    (answer,) = build(six, OPTIONS).summary()
+    table = pairs_table(answer)
+    assert "superiority" not in {column.key for column in table.columns}
+    assert any("not the difference of the shares" in note for note in table.notes)
+    assert all(pair.superiority is not None for pair in answer.pairs)
+    other = answer.model_copy(update={"technique": "arena", "pairs": answer.pairs[:1]})
+    across = superiority_table([answer, other])
+    assert any("Of turns and dialogues that had both models; sata" in note for note in across.notes)
+
+
+def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):
+    """Guards a page that tells two models apart by Holm's p and then calls them alike, or the other way round."""
+    quality = dict(zip("abcdef", [0.9, 0.6, 0.3, 0.0, -0.3, -0.6], strict=True))
+    for seed in range(4):
+        folder = tmp_path / f"tables{seed}"
+        data = study(folder, quality, list(combinations(quality, 3)), dialogues=60, workers=12, turns=4, seed=seed)
+        section = build(data, OPTIONS)
+        (answer,) = section.summary()
+        lost = {pair.second for pair in answer.pairs if pair.differs}
+        assert {*answer.best.told} == {row.model for row in section.pooled if not row.may_be_best} == lost
+
+
+def test_few_workers_of_many_sets_are_told_once(tmp_path):
+    """Guards a line for each model of each set, under a table that has all turns of the model."""
+    quality = dict(zip("abcd", [0.5, 0.2, -0.2, -0.5], strict=True))
+    data = study(tmp_path / "tables", quality, list(combinations(quality, 3)), dialogues=8, workers=8)
+    (answer,) = build(data, OPTIONS).summary()
+    told = [remark for remark in answer.remarks if "judged by" in remark]
+    assert len(told) == 1
+    assert "fewer than 3 workers in 4 sets of models" in told[0]
 
 
 def test_strengths_lead_where_shares_mislead(tmp_path):

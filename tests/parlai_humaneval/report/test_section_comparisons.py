@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from make_comparisons import comparisons_frame, exchange_tables
 from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
+from parlai_humaneval.report.answers import pairs_table
 from parlai_humaneval.report.cells import laid_out
+from parlai_humaneval.report.deciding import told_leader
+from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.rows import CUT, Row, ends, part_table, row_table
 from parlai_humaneval.report.section import Options, Part
 from parlai_humaneval.report.sections.comparisons import build
@@ -186,7 +190,8 @@ def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
 def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
-    assert "These are the choices told under “Turn by turn” once more" in section.headline
+    assert "Go by “Turn by turn”, which answers first" in section.headline
+    assert "ties left out; so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 
 
@@ -430,7 +435,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
     assert rates["a"] > rates["b"]
     assert [row.model for row in section.models][:2] == ["b", "c"]
     (answer,) = section.summary()
-    assert answer.best.leader == answer.models[0].model == "b"
+    assert told_leader(answer).best.leader == answer.models[0].model == "b"
     assert "all others:" not in answer.verdict
     assert "Won against those they met, not all others" in answer.verdict
     (why,) = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
@@ -442,3 +447,31 @@ def test_all_others_is_said_where_all_met(exchanged):
     """Three fruits, every two compared."""
     section = build(exchanged, Options())
     assert "Won against all others, of what was decided" in section.summary()[0].verdict
+
+
+def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):
+    """Guards a model called worse by worker alone, where by worker and dialogue no pair differs; the column says by what."""
+    rng = np.random.default_rng(0)
+    # Six dialogues of each model, which all workers judge: what they say is of these dialogues.
+    good = {
+        (model, d): chance + 0.8 * rng.normal()
+        for model, chance in (("1", 0), ("b", 0.2), ("h", 1.5))
+        for d in range(6)
+    }
+    rows = []
+    for number in range(900):
+        a, b = (("1", "b"), ("1", "h"), ("b", "h"))[number % 3]
+        i, j = rng.integers(0, 6, 2)
+        won = rng.random() < 1 / (1 + np.exp(good[b, j] - good[a, i]))
+        sides = {"model_a": a, "model_b": b, "dialogue_a": f"{a}-{i}", "dialogue_b": f"{b}-{j}"}
+        rows.append({**sides, "worker_id": f"w{number % 20}", "winner": a if won else b})
+    frame = pd.DataFrame(rows).drop_duplicates(["worker_id", "dialogue_a", "dialogue_b"])
+    frame = frame.assign(metric="preference", item_id=[f"i{row}" for row in range(len(frame))], seconds=20.0)
+    document = make_document(exchange_tables(tmp_path, {"comparisons": frame}), Options(draws=20))
+    (summary,) = document.summaries()
+    assert all(pair.by_dialogue for pair in summary.pairs)
+    assert {*summary.best.told} == {pair.second for pair in summary.pairs if pair.differs} == set()
+    assert "h leads, but no other model can be told from it" in summary.verdict
+    labels = [column.label for column in pairs_table(summary).columns]
+    assert "p, clustered" in labels
+    assert "p, by worker" not in labels

@@ -83,6 +83,7 @@ def test_bots_stand_best_first_and_people_apart(section):
     assert section.humans.model == "human"
     assert "good wins" in section.headline
     assert "clustered by 12 workers" in section.headline
+    assert "by ranks over resampled workers, which test no pair" in section.headline
     assert "good, then mean, then bad" in section.headline
 
 

@@ -13,20 +13,25 @@ from scipy.stats import f_oneway
 from statsmodels.stats.power import TTestPower
 
 from parlai_humaneval.statistics.design import (
+    Clustered,
     design_effect,
     detectable_gap,
     effective_number,
     intraclass_correlation,
     observations_per_cluster,
+    pooled_intraclass_correlation,
     power_of_gaps,
 )
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.measures import (
     Answers,
     GapData,
+    Measure,
     paired_gaps,
     planning_dialogue_icc,
     planning_icc,
+    pooled_gaps,
+    pooled_planning_icc,
     separate_gaps,
 )
 
@@ -304,3 +309,31 @@ def test_power_undoes_the_detectable_gap(df):
     assert power_of_gaps([gap, -gap, 0], 0.03, df=df) == pytest.approx([0.8, 0.8, 0.05], abs=1e-4)
     with pytest.raises(ValueError, match="expected more than 0"):
         power_of_gaps([0.1], 0.0)
+
+
+def test_pooled_samples_count_by_what_they_tell():
+    """The same sample twice has its own ICC and a narrower interval; of weight ½ each, they are one sample again."""
+    rng = np.random.default_rng(5)
+    workers = np.repeat(np.arange(20), 5).astype(object)
+    values = rng.normal(0, 0.6, 20)[workers.astype(int)] + rng.normal(size=100)
+    one = intraclass_correlation(values, workers)
+    twice = pooled_intraclass_correlation([Clustered(values, workers), Clustered(values + 9, workers)])
+    halves = pooled_intraclass_correlation([Clustered(values, workers, 0.5)] * 2)
+    for found in (twice, halves):
+        assert found.estimate == pytest.approx(one.estimate)
+    assert twice.ci_high - twice.ci_low < 0.8 * (one.ci_high - one.ci_low)
+    assert (halves.ci_low, halves.ci_high) == pytest.approx((one.ci_low, one.ci_high))
+    tiny = Clustered(np.array([1.0, 1, 1, -1, -1, -1]), np.array(list("aaabbb"), dtype=object))
+    with_tiny = pooled_intraclass_correlation([Clustered(values, workers), tiny])
+    assert abs(with_tiny.estimate - one.estimate) < 0.1
+
+
+def test_answers_in_several_pairs_count_once():
+    """Three models in each turn make three pairs of the same turns: together they tell as much as one of them."""
+    chosen = np.random.default_rng(1).multinomial(1, [0.4, 0.3, 0.3], 120).astype(float)
+    workers = np.repeat(np.arange(20), 6)
+    gaps, alike = paired_gaps(["x", "y", "z"], chosen, workers, workers)
+    measure = Measure("turns", "sata", "soba", "appropriate", "turn", "share", alike, gaps)
+    assert [pair.weight for pair in pooled_gaps([measure])] == pytest.approx([1 / 3] * 3)
+    found = pooled_planning_icc(pooled_gaps([measure, measure]))
+    assert found.details["df_between"] == pytest.approx(2 * 19)

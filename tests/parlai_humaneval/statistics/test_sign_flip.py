@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.means import clustered_difference
+from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_p_value
 from parlai_humaneval.statistics.turn_tests import equal_rates_test
 
@@ -58,14 +58,36 @@ def test_the_least_p_is_that_of_all_signs_equal(groups):
     assert sign_flip_p_value(np.r_[np.ones(groups), -np.ones(groups)]) == 1
 
 
+def one_statement(result, null):
+    """p is below 1 − level exactly where the interval leaves the hypothesis out."""
+    return (result.p_value < 1 - result.level) == (not result.ci_low <= null <= result.ci_high)
+
+
 @settings(max_examples=150, deadline=None)
-@given(loads, st.sampled_from([0.2, 0.5, 0.65]))
+@given(loads, st.sampled_from([0.2, 0.5, 0.65, 0.8, 0.82, 0.95]))
 def test_p_and_interval_are_one_statement(pairs, null):
-    """p is below .05 exactly where the 95 % interval leaves the hypothesis out, however unequal the workers."""
+    """However unequal the workers, also where the test of rates near 0 and 1 takes over."""
     got = clustered_share(cluster_sums([x for x, _ in pairs], [n for _, n in pairs], range(len(pairs))), null=null)
     assert got.ci_low - 1e-9 <= got.estimate <= got.ci_high + 1e-9
-    if abs(got.p_value - 0.05) > 1e-6:
-        assert (got.p_value < 0.05) == (got.ci_low > null or got.ci_high < null)
+    assert one_statement(got, null)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-1, 1), min_size=26, max_size=60), st.sampled_from([0.9, 0.95]))
+def test_differences_of_few_kinds_are_one_statement(gaps, level):
+    """Sums of whole numbers tie at 0 and not beside it: p jumps there, and the interval with it."""
+    got = clustered_mean(gaps, np.arange(len(gaps)) // 4, null=0, limits=(-1, 1), level=level)
+    if got.ci_low is not None:
+        assert one_statement(got, 0)
+
+
+def test_a_rate_high_above_the_usual_baseline_is_out_of_it():
+    """20 unequal workers, nine tenths good: .8 is rejected, and the interval begins above it."""
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        trials = unequal_loads(rng, 20)
+        got = clustered_share(cluster_sums(beta_binomial(rng, trials, 0.92, 0.05), trials, range(20)), null=0.8)
+        assert one_statement(got, 0.8)
 
 
 def test_a_worker_who_outweighs_the_others_proves_nothing():

@@ -86,7 +86,9 @@ def test_numbers_and_own_names(whole):
     assert dialogue_ids(kept).tolist() == frame["dialogue_id"].tolist()
     assert (told.answers, told.more_rows, told.copies) == (1, 4, 4)
     assert "1 answer was given again by the same worker" in told.words
-    assert "copies" in told.words
+    assert "the same as another in every cell" in told.words
+    assert "1 row is the same as another" in replace(told, copies=1).words
+    assert "(1 more row, numbered" in replace(told, more_rows=1).words
 
 
 PAIR = {
@@ -148,3 +150,10 @@ def test_records_of_one_id():
     assert (len(found.dialogues), len(found.ratings)) == (1, 1)
     assert {one.table for one in found.repeats} == {"dialogues", "ratings", "turns"}
     assert tables([record], repeats="first").repeats == ()
+
+
+def test_other_words_are_refused(tmp_path, whole):
+    """A misspelt word is an error, and is not taken for “last”."""
+    write_tables(whole, tmp_path)
+    with pytest.raises(ValueError, match="repeats 'foo': expected one of keep, first, last"):
+        read_tables(tmp_path, repeats="foo")

@@ -38,7 +38,7 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
     """
     decided = only_a + only_b
     if min(only_a, only_b) < 0:
-        raise ValueError(f"{only_a} and {only_b} turns: expected counts, none below 0")
+        raise ValueError(f"{only_a} and {only_b} turns: expected counts from 0")
     if n is not None and n < decided:
         raise ValueError(f"{only_a} and {only_b} of {n} turns: expected counts that together are at most all")
     total = decided if n is None else n

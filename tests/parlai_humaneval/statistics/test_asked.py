@@ -93,7 +93,7 @@ def test_a_share_is_a_part_of_the_whole() -> None:
 
 def test_counts_are_not_negative() -> None:
     """Guards the words where not all turns are given: “of None turns” says nothing."""
-    with pytest.raises(ValueError, match="-1 and 2 turns: expected counts, none below 0"):
+    with pytest.raises(ValueError, match="-1 and 2 turns: expected counts from 0"):
         mcnemar_test(-1, 2)
     with pytest.raises(ValueError, match="3 and 2 of 4 turns"):
         mcnemar_test(3, 2, n=4)

@@ -57,7 +57,7 @@ def _p_value(sizes: Floats, reached: float) -> float:
     if reached <= _SMALL * total:
         return 1.0
     if len(sizes) <= EXACT_CLUSTERS:
-        return float((np.abs(all_signs(len(sizes)) @ sizes) >= reached - 1e-9 * total).mean())
+        return float((np.abs(_signs_of_one_side(len(sizes)) @ sizes) >= reached - 1e-9 * total).mean())
     flipping = sizes[sizes > _SMALL * total] / total
     least = 2.0 ** (1 - len(flipping))
     if reached >= total * (1 - _SMALL):
@@ -152,6 +152,11 @@ def all_signs(groups: int) -> Floats:
     return signs
 
 
+def _signs_of_one_side(groups: int) -> Floats:
+    """:func:`all_signs` but for their mirror images, which are as far from 0."""
+    return all_signs(groups)[: 2 ** (groups - 1)]
+
+
 def sign_flip_interval(
     estimate: float, parts: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
 ) -> tuple[float, float]:
@@ -191,7 +196,7 @@ def _exact_interval(estimate: float, parts: Floats, weights: Floats, alpha: floa
     With A = Σ s·parts and B = Σ s·weights, |A + hB| ≥ |h| (h counted from the estimate, downwards) holds between
     −A/(1 + B) and A/(1 − B). A hypothesis is kept while the share of assignments that hold it is at least alpha.
     """
-    signs = all_signs(len(parts))
+    signs = _signs_of_one_side(len(parts))
     a, b = signs @ parts, signs @ weights
     # Where B is 1 or −1 all signs are equal, A is 0, and the assignment is as far as the observed sum for every h.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -299,7 +304,7 @@ def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = 
         return sign_flip_p_value(d[:, int(np.abs(sums).argmax())])
     groups = len(d)
     if groups <= EXACT_CLUSTERS:
-        return float((((all_signs(groups) @ d) ** 2).sum(axis=1) >= reached).mean())
+        return float((((_signs_of_one_side(groups) @ d) ** 2).sum(axis=1) >= reached).mean())
     by_byte = _sums_of_bytes(d)
     rng, further, left = np.random.default_rng(seed), 0, draws
     while left > 0:

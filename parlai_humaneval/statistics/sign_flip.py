@@ -176,6 +176,8 @@ def sign_flip_interval(
     (0.52, 0.68)
     """
     psi, w = np.asarray(parts, dtype=float), np.asarray(weights, dtype=float)
+    if not psi.size:
+        return -np.inf, np.inf
     if len(psi) <= EXACT_CLUSTERS:
         return _exact_interval(estimate, psi, w, 1 - level)
     down, up = _reaches(psi.tobytes(), w.tobytes(), 1 - level)

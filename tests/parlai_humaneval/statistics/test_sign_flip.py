@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_p_value
+from parlai_humaneval.statistics.sign_flip import joint_sign_flip_p, sign_flip_interval, sign_flip_p_value
 from parlai_humaneval.statistics.turn_tests import equal_rates_test
 
 loads = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), min_size=4, max_size=30).map(
@@ -96,6 +96,12 @@ def test_a_worker_who_outweighs_the_others_proves_nothing():
     got = clustered_share(cluster_sums(wins, trials, range(13)))
     assert got.p_value > 0.3
     assert got.ci_low < 0.5 < got.estimate
+
+
+def test_without_clusters_nothing_is_excluded():
+    """No deviation speaks against any value."""
+    assert sign_flip_interval(0.5, [], []) == (-np.inf, np.inf)
+    assert sign_flip_p_value([]) == 1
 
 
 def test_a_joint_test_of_two_mirrored_sums_is_the_test_of_one():

@@ -30,6 +30,7 @@ __all__ = [
     "MAKER_MASK",
     "NAME_MASK",
     "TALK_MASK",
+    "disclosure",
     "giveaways",
     "is_telling",
     "mask_identity",
@@ -48,6 +49,15 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "system_prompt": TALK_MASK,
     "offensive": TALK_MASK,
 }
+
+IN_WORDS: dict[MaskKind, str] = {
+    "name": "names a model",
+    "maker": "names the maker of models",
+    "ai_disclosure": "says that a program speaks",
+    "system_prompt": "repeats its instructions",
+    "offensive": "is offensive",
+}
+"""What a text does in which something of a kind was found."""
 
 ECHO_WORDS = 8
 """So many words in a row that stand in the instructions as well are no chance: an echo."""
@@ -86,14 +96,32 @@ def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts:
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
+    return list(_giveaways(text, tuple(names), ai_talk, tuple(prompts)))
+
+
+@lru_cache(maxsize=512)
+def _giveaways(text: str, names: tuple[str, ...], ai_talk: bool, prompts: tuple[str, ...]) -> tuple[Mask, ...]:
+    """Kept, because a reply is judged before it is shown."""
     places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
     words = words_in(text)
     if ai_talk:
         places += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
-    for named in name_patterns(tuple(names)):
+    for named in name_patterns(names):
         if named.may_match(words):
             places += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
-    return to_masks(text, places)
+    return tuple(to_masks(text, places))
+
+
+def disclosure(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts: Sequence[str] = ()) -> str | None:
+    """Why ``text`` gives the speaker away, in words for the record; None: it does not.
+
+    It is made of what :func:`giveaways` found, and that function keeps what it found last: to ask both costs no more.
+    """
+    by_kind: dict[MaskKind, list[str]] = {}
+    for mask in giveaways(text, names, ai_talk=ai_talk, prompts=prompts):
+        by_kind.setdefault(mask.kind, []).append(f"“{mask.original}”")
+    told = (f"{IN_WORDS[kind]} ({', '.join(dict.fromkeys(said))})" for kind, said in by_kind.items())
+    return "; ".join(told) or None
 
 
 def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:

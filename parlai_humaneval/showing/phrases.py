@@ -6,7 +6,8 @@
 - ``(a|b)`` is one of several, ``[a|b]`` one of them or nothing, ``{list}`` one of the list of that name.
 - ``word*`` has any ending, ``*`` is any word, and ``…`` stands for any words of the same sentence.
 - ``,`` is a comma, and ``.`` any other punctuation or the end.
-- ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a phrase.
+- ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a phrase. ``<!a|b>`` must not stand
+  there; before a phrase these are single words.
 
 Where a phrase holds characters that are written without spaces, a space in it may stand in the text or not; ``_`` is one
 that must.
@@ -109,15 +110,14 @@ def read_phrase(
         raise PhraseError("<…> must be closed, and be its first or its last part")
     unspaced = is_unspaced(notation)
     words = _Words(lists, names or {}, variants or {}, unspaced)
-    before, after = (words.read(f"({context})") if context else Part("") for context in parts.group("before", "after"))
     hidden = words.read(parts["hidden"])
-    space = words.space if before.expression and (parts["space"] or unspaced) else ""
-    expression = f"{before.expression}{space}(?P<hidden>{hidden.expression})"
+    expression, triggers = f"(?P<hidden>{hidden.expression})", hidden.needed
+    if parts["before"]:
+        before = words.before(parts["before"], words.space if parts["space"] or unspaced else "")
+        expression, triggers = before.expression + expression, before.needed + triggers
     if parts["after"]:
-        expression += (
-            f"(?={words.choice(parts['after'], words.space if parts['space_after'] or unspaced else '').expression})"
-        )
-    triggers = before.needed + hidden.needed + after.needed
+        after = words.after(parts["after"], words.space if parts["space_after"] or unspaced else "")
+        expression, triggers = expression + after.expression, triggers + after.needed
     if not triggers:
         raise PhraseError("it holds no word that must stand there")
     return Phrase((_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") + expression, triggers, unspaced)
@@ -143,9 +143,20 @@ class _Words:
             raise PhraseError(f"“{tokens[0]}” stands where nothing is open")
         return part
 
-    def choice(self, text: str, before: str) -> Part:
-        """One of several, separated by “|”, each with what stands ``before``."""
-        return self._choice([*_TOKEN.findall(text), ")"], ")", before)
+    def before(self, context: str, space: str) -> Part:
+        """What must stand before a phrase, or must not."""
+        if context.startswith("!"):
+            gap = "" if self._unspaced else r"\s"
+            unwanted = [re.escape(word.strip()) + gap for word in context[1:].split("|")]
+            return Part("".join(rf"(?<!{'' if self._unspaced else chr(92) + 'b'}{word})" for word in unwanted))
+        part = self.read(f"({context})")
+        return part._replace(expression=part.expression + space)
+
+    def after(self, context: str, space: str) -> Part:
+        """What must follow a phrase, or must not."""
+        wanted = not context.startswith("!")
+        part = self._choice([*_TOKEN.findall(context.removeprefix("!")), ")"], ")", space)
+        return Part(f"(?{'=' if wanted else '!'}{part.expression})", part.needed if wanted else ())
 
     def _sequence(self, tokens: list[str], before: str = "") -> Part:
         """Up to a bracket that closes, or “|”, which is left; tokens are taken from the list as they are read."""

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter, load_classifier, read_words
+from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
 
 Filtering = Literal["none", "mask", "block"]
 Typing = Literal["none", "natural", "fixed"]
@@ -30,6 +31,8 @@ class ReplyLooks(BaseModel):
     """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
     hide_ai_talk: bool | None = None
     """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
+    disclosures_file: str = ""
+    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file."""
     filter: Filtering = "none"
     """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
     filter_words_file: str = ""
@@ -70,6 +73,7 @@ def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compar
 
     Raises:
         FilterError: the words file or the classifier cannot be used.
+        VocabularyError: the same of the file of disclosures.
     """
     checked = None
     if looks.filter != "none":
@@ -81,6 +85,7 @@ def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compar
         emoji=looks.emoji,
         max_chars=looks.max_chars,
         ai_talk=compared if looks.hide_ai_talk is None else looks.hide_ai_talk,
+        vocabulary=vocabulary_with(Path(looks.disclosures_file).expanduser()) if looks.disclosures_file else packaged(),
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",

@@ -16,6 +16,7 @@ from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import Filtering, ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.showing.vocabulary import VocabularyError
 
 
 def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
@@ -60,7 +61,7 @@ def _add_reply_args(parser: ParlaiParser) -> None:
     group.add_argument(
         _option("hide_ai_talk"), type="bool", default=False, help="Whether “As an AI language model” is masked"
     )
-    for name in ("filter_words_file", "filter_classifier"):
+    for name in ("disclosures_file", "filter_words_file", "filter_classifier"):
         group.add_argument(_option(name), type=str, default="", help=_what(name))
     group.add_argument(_option("filter_threshold"), type=float, default=0.5, help=_what("filter_threshold"))
 
@@ -90,7 +91,7 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])
         raise ZooError(f"{place}{in_words(problem)}") from error
-    except FilterError as error:
+    except (FilterError, VocabularyError) as error:
         raise ZooError(str(error)) from error
 
 

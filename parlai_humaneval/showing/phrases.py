@@ -16,15 +16,16 @@ that must.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from parlai_humaneval.showing.scripts import NO_LETTER_BEFORE, UNSPACED, folded, is_unspaced
+from parlai_humaneval.showing.scripts import NO_LETTER_BEFORE, UNSPACED, folded, is_unspaced, unspaced_runs
 
-STEM = 4
-"""So many first letters of a word are looked for before a phrase is."""
+STEM, SHORT_STEM = 6, 4
+"""So many first letters of a word are looked for before a phrase is; the short one for words with any ending."""
 
 _TOKEN = re.compile(r"\s+|[()\[\]<>|{}]|…|[^\s()\[\]<>|{}…]+")
 _CLOSING = {"(": ")", "[": "]"}
@@ -83,9 +84,35 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE | re.MULTILINE)
 
 
-def stems_of(words: frozenset[str]) -> frozenset[str]:
-    """The first letters of each word."""
-    return frozenset(word[:STEM] for word in words)
+class PhraseBook:
+    """Phrases of all languages, and which of them a text may hold."""
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        self._phrases = tuple(phrases)
+        self._by_stem: dict[str, list[int]] = {}
+        for number, phrase in enumerate(self._phrases):
+            for stem in max(phrase.triggers, key=lambda stems: min(map(len, stems))):
+                self._by_stem.setdefault(stem, []).append(number)
+
+    def that_may_match(self, stems: frozenset[str]) -> list[Phrase]:
+        """Most texts are in one language: few of many phrases are looked for."""
+        numbers = {number for stem in stems & self._by_stem.keys() for number in self._by_stem[stem]}
+        return [self._phrases[number] for number in sorted(numbers) if self._phrases[number].may_match(stems)]
+
+
+def stems_of(text: str, words: frozenset[str]) -> frozenset[str]:
+    """The first letters of ``words``, those of a folded text, and of what is written without spaces all pairs."""
+    stems = {word[:STEM] for word in words} | {word[:SHORT_STEM] for word in words}
+    for run in unspaced_runs(text):
+        stems.update([run[at : at + 2] for at in range(len(run) - 1)])
+    return frozenset(stems)
+
+
+def stem_of(word: str, *, any_ending: bool = False) -> str | None:
+    """What of :func:`stems_of` a text must hold that holds ``word``; None: nothing is sure."""
+    if not any_ending or len(word) >= STEM:
+        return word[:STEM]
+    return word[:SHORT_STEM] if len(word) >= SHORT_STEM else None
 
 
 def read_phrase(
@@ -240,10 +267,10 @@ class _Words:
         capitals = sum(map(str.isalpha, word)) > 1 and word.isupper()
         needed = []
         for run in re.finditer(r"[^\W\d_]+", word.casefold()):
-            whole = "*" not in (word[run.start() - 1 : run.start()], word[run.end() : run.end() + 1])
-            begins = word[run.start() - 1 : run.start()] != "*"
-            if whole or (begins and len(run.group()) >= STEM):
-                needed.append(frozenset({run.group()[:STEM]}))
+            any_ending = word[run.end() : run.end() + 1] == "*"
+            stem = stem_of(run.group(), any_ending=any_ending)
+            if stem is not None and word[run.start() - 1 : run.start()] != "*":
+                needed.append(frozenset({stem}))
         return Part(start + (f"(?-i:{expression})" if capitals else expression) + end, tuple(needed))
 
     def _unspaced_word(self, word: str) -> Part:
@@ -252,7 +279,8 @@ class _Words:
             if is_unspaced(piece):
                 choices = [self._variants.get(character, character) for character in piece]
                 expressions.append("".join(f"[{every}]" if len(every) > 1 else every for every in choices))
-                needed += [frozenset(every) for every in choices]
+                pairs = [*pairwise(choices)] if len(choices) > 1 else [(choices[0], "")]
+                needed += [frozenset(a + b for a in first for b in second or ("",)) for first, second in pairs]
             elif piece in _SIGNS:
                 expressions.append(_SIGNS[piece])
             elif piece.isalpha():
@@ -266,6 +294,8 @@ class _Words:
 def _either(parts: Sequence[Part]) -> Part:
     """One of ``parts``. Of each it needs what is longest, and so rarest."""
     expression = f"(?:{'|'.join(sorted((part.expression for part in parts), key=len, reverse=True))})"
+    if len(parts) == 1:
+        return Part(expression, parts[0].needed)
     if not all(part.needed for part in parts):
         return Part(expression)
     rarest = (max(part.needed, key=lambda stems: min(map(len, stems))) for part in parts)

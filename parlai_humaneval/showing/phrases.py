@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from parlai_humaneval.showing.scripts import NO_LETTER_BEFORE, UNSPACED, folded, is_unspaced, unspaced_runs
+from parlai_humaneval.showing.scripts import UNSPACED, folded, is_unspaced, unspaced_runs
 
 STEM, SHORT_STEM = 6, 4
 """So many first letters of a word are looked for before a phrase is; the short one for words with any ending."""
@@ -284,7 +284,7 @@ class _Words:
             elif piece in _SIGNS:
                 expressions.append(_SIGNS[piece])
             elif piece.isalpha():
-                expressions.append(rf"{NO_LETTER_BEFORE}{re.escape(piece)}(?![^\W\d{UNSPACED}])")
+                expressions.append(rf"(?<![A-Za-z]){re.escape(piece)}(?![A-Za-z])")
                 needed.append(frozenset({piece.casefold()[:STEM]}))
             else:
                 expressions.append(re.escape(piece))

@@ -260,7 +260,7 @@ class _Words:
 
     def _word(self, word: str) -> Part:
         if word == "*":
-            return Part(r"[\w-]+")
+            return Part(r"[\w'-]+")
         expression = re.escape(word).replace(r"\*", r"\w*")
         start = r"(?<!\w)" if word[0].isalnum() or word[0] == "*" else ""
         end = r"(?!\w)" if word[-1].isalnum() or word[-1] == "*" else ""

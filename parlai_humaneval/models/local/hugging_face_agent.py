@@ -42,6 +42,7 @@ class HuggingFaceAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Model of Hugging Face")
         group.add_argument("--hf-model", type=str, default=None, help="Its folder, or its name on Hugging Face")
         group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Numbers of the weights")
@@ -76,7 +77,7 @@ class HuggingFaceAgent(DialogueAgent):
         """The weights, and what was derived from them."""
         return {**super().share(), "pretrained": self.pretrained}
 
-    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+    def _answers(self, observations: Sequence[Message]) -> list[Message]:
         """One reply for each observation, of whichever clones, by one call of the model."""
         prompts = [self._prompt(observation) for observation in observations]
         chances = [chance_of(observation) for observation in observations]

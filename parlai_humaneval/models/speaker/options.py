@@ -8,6 +8,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
+from parlai_humaneval.models.dialogue_agent import add_use_reply
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
@@ -47,7 +48,7 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
         "--model-retries", type=int, default=2, help="How often a late, failing or blank model is asked again"
     )
     _add_reply_args(parser)
-    return parser
+    return add_use_reply(parser)
 
 
 def _add_reply_args(parser: ParlaiParser) -> None:

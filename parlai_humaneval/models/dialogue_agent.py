@@ -105,11 +105,11 @@ class DialogueAgent(Agent):
             self.dialogue.append(("bot", text))
 
     def batch_act(self, observations: Sequence[Message]) -> list[Message]:
-        """One reply for each observation, of whichever clones; no text for those that only fill up ParlAI's batch."""
-        asking = [observation for observation in observations if not _fills_up(observation)]
+        """One reply for each observation, of whichever clones; no text for those that ask nothing."""
+        asking = [observation for observation in observations if not _asks_nothing(observation)]
         answers = iter(self._answers(asking) if asking else [])
         return [
-            Message({"id": self.id, "episode_done": False}) if _fills_up(observation) else next(answers)
+            Message({"id": self.id, "episode_done": False}) if _asks_nothing(observation) else next(answers)
             for observation in observations
         ]
 
@@ -182,9 +182,9 @@ def _is_over(observation: Mapping[str, Any] | None) -> bool:
     return bool(observation and observation.get("episode_done"))
 
 
-def _fills_up(observation: Mapping[str, Any]) -> bool:
-    """Whether ``observation`` asks nothing: near the end of a task fewer dialogues are left than its batch is wide."""
-    return bool(observation.get("batch_padding"))
+def _asks_nothing(observation: Mapping[str, Any]) -> bool:
+    """Whether ``observation`` ends a dialogue without a word: the end of input, or what fills up ParlAI's last batches."""
+    return _is_over(observation) and observation.get("text") is None
 
 
 def chance_of(observation: Message) -> random.Random:

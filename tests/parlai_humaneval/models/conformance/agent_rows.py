@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,12 +19,12 @@ from tiny_gpt2 import make_gpt2
 from tiny_hugging_face import folder_of
 
 from parlai_humaneval.models.names import AGENT_MODULES, SHORT_PREFIX
-from parlai_humaneval.models.outside.desk import Desk, errand_id_of
+from parlai_humaneval.models.outside.desk import Desk
 
 Options = dict[str, Any]
 REFERENCE = "transformer/generator"
 """ParlAI's own agent, against which all others are held."""
-LENGTHS = (4, 4, 4, 2, 4, 4, 3, 4, 4, 4, 1, 4)
+LENGTHS = (4, 4, 4, 2, 4, 4, 3, 4, 1, 4)
 """Exchanges of the task's episodes: no multiple of eight, and not all of one length, so that batches have holes."""
 
 
@@ -61,20 +61,26 @@ class Workshop:
             self._server.shutdown()
             self._server.server_close()
 
-    @cached_property
-    def task(self) -> Options:
-        """A task of a dozen short episodes."""
-        episodes = [
-            [(f"Hello {episode}, do you like dogs or tea {line}?", f"Yes, I like the sea {line}.") for line in range(length)]
+    @property
+    def episodes(self) -> list[list[tuple[str, str]]]:
+        """Exchanges that are all different."""
+        return [
+            [
+                (f"Hello {episode}, do you like dogs {line}?", f"Yes, I like tea {10 * episode + line}.")
+                for line in range(length)
+            ]
             for episode, length in enumerate(LENGTHS)
         ]
-        path = self.folder / "task.jsonl"
+
+    @cached_property
+    def task(self) -> Options:
+        """A task of the episodes."""
         acts = [
             {"dialog": [[{"id": "a", "text": heard}, {"id": "b", "text": said}] for heard, said in episode]}
-            for episode in episodes
+            for episode in self.episodes
         ]
-        path.write_text("\n".join(map(json.dumps, acts)) + "\n", encoding="utf-8")
-        return {"task": "jsonfile", "jsonfile_datapath": str(path), "jsonfile_datatype_extension": False}
+        path = self._written("task.jsonl", *map(json.dumps, acts))
+        return {"task": "jsonfile", "jsonfile_datapath": path, "jsonfile_datatype_extension": False}
 
     @cached_property
     def corpus(self) -> str:
@@ -83,10 +89,13 @@ class Workshop:
             ["Hello, do you like dogs?", "I love dogs, and you?", "Tea is what I like.", "Do you swim in the sea?"],
             ["Hello, what do you like?", "I like tea in the morning.", "Yes, so do I.", "Which tea do you like?"],
         ]
-        path = self.folder / "corpus.jsonl"
-        lines = [{"dialogue_id": str(number), "turns": each} for number, each in enumerate(turns)]
-        path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-        return str(path)
+        lines = (json.dumps({"dialogue_id": str(number), "turns": each}) for number, each in enumerate(turns))
+        return self._written("corpus.jsonl", *lines)
+
+    @cached_property
+    def candidates(self) -> str:
+        """Every right answer of the task."""
+        return self._written("candidates.txt", *(said for episode in self.episodes for _, said in episode))
 
     @cached_property
     def gpt2(self) -> str:
@@ -96,21 +105,19 @@ class Workshop:
     @cached_property
     def function(self) -> str:
         """A Python function."""
-        path = self.folder / "function.py"
-        says = "len(history), sum(len(turn.text) for turn in history)"
-        path.write_text(f"def reply(history):\n    return 'I have heard %d lines of %d letters.' % ({says})\n")
-        return f"{path}:reply"
+        said = "'I have heard %d lines of %d letters.' % (len(history), sum(len(turn.text) for turn in history))"
+        return self._written("function.py", "def reply(history):", f"    return {said}") + ":reply"
 
     @cached_property
     def program(self) -> str:
         """A program that reads questions and writes answers."""
-        path = self.folder / "program.py"
-        path.write_text(
-            "import json, sys\n"
-            "for line in sys.stdin:\n"
-            "    history = json.loads(line)['history']\n"
-            "    said = len(history), sum(len(turn['text']) for turn in history)\n"
-            "    print(json.dumps({'text': 'I have heard %d lines of %d letters.' % said}), flush=True)\n"
+        path = self._written(
+            "program.py",
+            "import json, sys",
+            "for line in sys.stdin:",
+            "    history = json.loads(line)['history']",
+            "    said = len(history), sum(len(turn['text']) for turn in history)",
+            "    print(json.dumps({'text': 'I have heard %d lines of %d letters.' % said}), flush=True)",
         )
         return f"{sys.executable} -S {path}"
 
@@ -120,6 +127,11 @@ class Workshop:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def _written(self, name: str, *lines: str) -> str:
+        path = self.folder / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return str(path)
 
     def person(self) -> Options:
         """Somebody at the desk who answers at once."""
@@ -141,6 +153,7 @@ class Workshop:
 
 class _Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # headers and body in one packet
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -162,35 +175,42 @@ class _Answers(BaseHTTPRequestHandler):
 ROWS: dict[str, Callable[[Workshop], Options]] = {
     "bot_speaker": lambda made: {"models": "eliza,degraded"},
     "callable": lambda made: {"function": made.function},
-    "causal_lm": lambda made: {"hf_model": str(folder_of("gpt2")), "max_new_tokens": 6, "no_cuda": True},
-    "chat_completions": lambda made: {"base_url": f"{made.server}/v1", "served_model": "m", "api_key_env": "NO_KEY"},
+    "causal_lm": lambda made: {"hf_model": str(folder_of("gpt2")), "max_new_tokens": 4, "no_cuda": True},
+    "chat_completions": lambda made: {"base_url": f"{made.server}/v1", "served_model": "m"},
     "command": lambda made: {"command": made.program},
     "degraded": lambda made: {"dialogue_file": made.corpus},
     "eliza": lambda made: {},
     "http_endpoint": lambda made: {"url": f"{made.server}/"},
     "human": lambda made: made.person(),
     "retrieval": lambda made: {"corpus": made.corpus},
-    "seq2seq_lm": lambda made: {"hf_model": str(folder_of("bart")), "max_new_tokens": 6, "no_cuda": True},
+    "seq2seq_lm": lambda made: {"hf_model": str(folder_of("bart")), "max_new_tokens": 4, "no_cuda": True},
     # Trained; these are the options of the search. ParlAI's sampling draws from one chance for all, so that replies depend
     # on the batch; a memory network's candidates are the batch's unless others are named.
-    "kv_memnn": lambda made: {"eval_candidates": "fixed"},
+    "kv_memnn": lambda made: {"eval_candidates": "fixed", "fixed_candidates_path": made.candidates},
     "lstm": lambda made: {"beam_min_length": 3, "skip_generation": False},
     "transfer_transfo": lambda made: {"inference": "greedy", "beam_min_length": 3, "skip_generation": False},
     REFERENCE: lambda made: {"beam_min_length": 3, "skip_generation": False},
 }
 """Agent → its options, besides ``model`` or ``model_file``."""
-_WORDS = {"dict_tokenizer": "split", "dict_lower": True, "text_truncate": 64, "label_truncate": 16}
+_LEARNING = {"optimizer": "adam", "learningrate": 0.01, "text_truncate": 64, "label_truncate": 8}
+_WORDS = {**_LEARNING, "dict_tokenizer": "split", "dict_lower": True}
 TRAINING: dict[str, Callable[[Workshop], Options]] = {
     "kv_memnn": lambda made: {**_WORDS, "embeddingsize": 16},
     "lstm": lambda made: {**_WORDS, "embeddingsize": 16, "hiddensize": 16, "numlayers": 1, "skip_generation": True},
     "transfer_transfo": lambda made: {
-        "hf_model": made.gpt2, "text_truncate": 64, "label_truncate": 16, "skip_generation": True,
+        **_LEARNING, "hf_model": made.gpt2, "learningrate": 0.003, "label_truncate": 16, "skip_generation": True,
     },
     REFERENCE: lambda made: {
         **_WORDS, "embedding_size": 16, "ffn_size": 16, "n_heads": 2, "n_layers": 1, "skip_generation": True,
     },
 }  # fmt: skip
 """Agents that are trained → options of their training, besides its length."""
+
+
+OTHERWISE: dict[tuple[str, str, int], str] = {
+    ("bot_speaker", "self_chat", 8): "name the models of the zoo",  # it has each of --models talk to itself
+}
+"""Agent, command, batch → the words with which a command refuses an agent that ParlAI's own would take."""
 
 
 class NoRow(AssertionError):

@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,28 +25,43 @@ from parlai_humaneval.models.quiet import silent_parlai
 from parlai_humaneval.self_chat.script import BatchedSelfChat
 
 Options = Mapping[str, Any]
-SELF_CHATS = 3
-EXCHANGES = 3
 
 
 @dataclass
 class Run:
     """What a command did with an agent and its clones.
 
-    ``heard``: the lines that each reply answers, oldest first; ``said``: the messages; ``refused``: the kind of error with
-    which ParlAI, or the agent, ended it; ``results``: what the command itself tells or writes.
+    Args:
+        heard: the lines that each reply answers, oldest first.
+        said: the messages of the agent; those without a text answer what asked nothing.
+        counts: what the command shows or writes, in numbers that do not depend on the agent's words.
+        metrics: what it reports.
+        refused: the error that ended it.
+        file: of the model that it made.
     """
 
     heard: list[tuple[str, ...]] = field(default_factory=list)
     said: list[Mapping[str, Any]] = field(default_factory=list)
-    results: Any = None
+    counts: Any = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
     refused: Exception | None = None
+    file: Path | None = None
+
+    @property
+    def answers(self) -> list[Mapping[str, Any]]:
+        """The messages with a text."""
+        return [message for message in self.said if "text" in message]
+
+    @property
+    def replies(self) -> dict[tuple[str, ...], str]:
+        """Dialogue → reply, of a command in which each is answered."""
+        return {heard: str(answer["text"]) for heard, answer in zip(self.heard, self.answers, strict=True)}
 
 
 def lines_of(agent: Any) -> tuple[str, ...]:
-    """The dialogue as an agent has it in mind."""
+    """The dialogue as an agent has it in mind; TorchAgent keeps a line for an empty text too."""
     if hasattr(agent, "history"):
-        return tuple(agent.history.history_strings)
+        return tuple(line for line in agent.history.history_strings if line)
     return tuple(text for _, text in agent.dialogue)
 
 
@@ -77,8 +92,9 @@ def watched(model: str) -> Iterator[Run]:
 
 def eval_model(model: str, options: Options, task: Options, batch: int, folder: Path) -> Run:
     with watched(model) as run:
-        report = EvalModel.main(**task, **options, batchsize=batch, datatype="valid", loglevel="error")
-        run.results = dict_report(report)
+        run.metrics = dict_report(
+            EvalModel.main(**task, **options, batchsize=batch, datatype="valid", loglevel="error")
+        )
     return run
 
 
@@ -86,28 +102,20 @@ def display_model(model: str, options: Options, task: Options, batch: int, folde
     shown = io.StringIO()
     with watched(model) as run, contextlib.redirect_stdout(shown):
         DisplayModel.main(**task, **options, batchsize=batch, num_examples=9, loglevel="error")
-    run.results = shown.getvalue().count("model: ")
+    run.counts = shown.getvalue().count("model: ")
     return run
 
 
 def self_chat(model: str, options: Options, task: Options, batch: int, folder: Path) -> Run:
     """ParlAI's, of one dialogue at a time; in batches it is ``batched_self_chat``."""
     with watched(model) as run:
+        length = {"selfchat_max_turns": 3, "seed": 1, "loglevel": "error"}
         if batch == 1:
-            out = folder / "chats.jsonl"
-            SelfChat.main(
-                **options, num_self_chats=SELF_CHATS, selfchat_max_turns=EXCHANGES, seed=1, outfile=str(out),
-                loglevel="error",
-            )  # fmt: skip
-            run.results = [dialogue["dialog"] for dialogue in _lines(out)]
-            run.results = [[act["text"] for pair in dialogue for act in pair] for dialogue in run.results]
+            SelfChat.main(**options, **length, num_self_chats=3, outfile=str(folder / "chats.jsonl"))
         else:
-            BatchedSelfChat.main(
-                **options, num_self_chats=batch, selfchat_max_turns=EXCHANGES, batchsize=batch, seed=1,
-                outdir=str(folder), loglevel="error",
-            )  # fmt: skip
-            (out,) = folder.glob("*.jsonl")
-            run.results = _lines(out)
+            BatchedSelfChat.main(**options, **length, num_self_chats=batch, batchsize=batch, outdir=str(folder))
+        (out,) = folder.glob("*.jsonl")
+        run.counts = [len(json.loads(line)["dialog"]) for line in out.read_text(encoding="utf-8").splitlines()]
     return run
 
 
@@ -128,16 +136,11 @@ def interactive(model: str, options: Options, task: Options, batch: int, folder:
 
 
 def train_model(model: str, options: Options, task: Options, batch: int, folder: Path) -> Run:
-    """A few steps with ParlAI's defaults; ``results``: what its last evaluation reports."""
+    """A few steps with ParlAI's defaults."""
+    made = folder / "model"
     with watched(model) as run:
-        length = {"max_train_steps": 6, "validation_max_exs": 8, "short_final_eval": True}
-        valid, _ = TrainModel.main(
-            **task, **options, **length, model=model, model_file=str(folder / "model"), batchsize=batch, no_cuda=True,
-            loglevel="error",
-        )  # fmt: skip
-        run.results = dict_report(valid)
+        length = {"max_train_steps": 20, "validation_max_exs": 8, "short_final_eval": True, "seed": 1}
+        where = {"model": model, "model_file": str(made), "no_cuda": True, "loglevel": "error"}
+        valid, _ = TrainModel.main(**task, **options, **length, **where, batchsize=batch)
+        run.metrics, run.file = dict_report(valid), made
     return run
-
-
-def _lines(path: Path) -> Sequence[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -308,7 +308,6 @@ def _add_own_args(parser: ParlaiParser) -> None:
         label_truncate=128,
         rank_candidates=True,
         dict_maxexs=0,
-        lr_scheduler="fixed",  # ParlAI's default, reduceonplateau, crashes on newer torch
     )
 
 

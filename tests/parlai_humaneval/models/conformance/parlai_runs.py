@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import torch
 from parlai.core.agents import Agent
 from parlai.core.loader import load_agent_module
 from parlai.core.metrics import dict_report
@@ -138,7 +139,8 @@ def interactive(model: str, options: Options, task: Options, batch: int, folder:
 def train_model(model: str, options: Options, task: Options, batch: int, folder: Path) -> Run:
     """A few steps with ParlAI's defaults."""
     made = folder / "model"
-    with watched(model) as run:
+    with watched(model) as run, torch.random.fork_rng():
+        torch.manual_seed(1)  # ParlAI seeds only what comes after the first weights
         length = {"max_train_steps": 20, "validation_max_exs": 8, "short_final_eval": True, "seed": 1}
         where = {"model": model, "model_file": str(made), "no_cuda": True, "loglevel": "error"}
         valid, _ = TrainModel.main(**task, **options, **length, **where, batchsize=batch)

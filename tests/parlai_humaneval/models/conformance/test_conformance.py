@@ -29,8 +29,6 @@ from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
 from parlai_humaneval.models.names import SHORT_PREFIX
 from parlai_humaneval.models.outside.desk import offered
 from parlai_humaneval.models.quiet import silent_parlai
-from parlai_humaneval.models.zoo.presets import with_preset_files
-from parlai_humaneval.parlai_commands import load_plugin
 
 AGENTS = (REFERENCE, *agent_names())
 BATCHES = (1, 8)
@@ -85,7 +83,6 @@ def about(value: float) -> Any:
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
-    load_plugin()
     made = Workshop(tmp_path_factory.mktemp("made"))
     with offered(made.desk):
         yield Suite(made, tmp_path_factory)
@@ -204,7 +201,7 @@ def test_preset(agent: str, suite: Suite, cell: Callable[..., None], tmp_path: P
 def started_by(*words: str) -> Agent:
     """An agent as the command line starts it."""
     with silent_parlai():
-        return create_agent(ParlaiParser(True, True).parse_args([*with_preset_files(words), "--loglevel", "error"]))
+        return create_agent(ParlaiParser(True, True).parse_args([*words, "--loglevel", "error"]))
 
 
 def message(text: str) -> Message:

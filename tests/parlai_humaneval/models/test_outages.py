@@ -15,9 +15,8 @@ import pytest
 from aiohttp import web
 from chat_pool import AGENT, MakePool, say
 from faulty_server import FaultyServer, answers, completion
-from killable_server import KillableServer
+from killable_server import KillableServer, free_port
 from own_models import eventually, own, program, said
-from real_server import free_port
 
 from parlai_humaneval.models.checking import load_and_ask
 from parlai_humaneval.models.outside.base import Absence, absence_of

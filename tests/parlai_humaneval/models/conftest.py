@@ -102,14 +102,19 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def chat(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
-    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too."""
+    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too.
+
+    It does not wait for a server that is gone, but for ``outage_s``.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pools = []
 
-    def make(timeout_s: float = 20.0, running: Running | None = None, **options: Any) -> ModelPool:
+    def make(
+        timeout_s: float = 20.0, running: Running | None = None, outage_s: float = 0.0, **options: Any
+    ) -> ModelPool:
         given = {"base_url": server.base_url, "served_model": "asked", "request_retries": 1, "request_timeout_s": 5}
         spec = ModelSpec(name="m", options={"model": AGENT, **given, **options}, running=running or Running())
-        pool = ModelPool([spec], timeout_s=timeout_s, retries=1)
+        pool = ModelPool([spec], timeout_s=timeout_s, retries=1, outage_s=outage_s)
         pools.append(pool)
         return pool.load()
 

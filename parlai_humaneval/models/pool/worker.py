@@ -101,6 +101,7 @@ class ModelWorker:
         self.retries = retries
         self.agent = agent
         self.max_batch = max_batch
+        self.threads = threads
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
         self.observing = threading.Lock()  # composed agents may call a model while they observe
         self._torch_threads = torch_threads

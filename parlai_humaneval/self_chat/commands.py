@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     type=int,
     default=0,
     show_default=True,
-    help="Of the beginnings and the embedded models' choices; ParlAI's sampling is not repeatable.",
+    help="Of the beginnings, and of what models draw.",
 )
 @zoo_option
 @click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")

@@ -45,11 +45,12 @@ def generate(
 ) -> list[GeneratedFile]:
     """Have each pair talk, and keep every dialogue in ``out`` as soon as it is complete.
 
-    A folder that holds some of the dialogues is gone on with; none is lost or made twice. Where a model's replies hang
-    on nothing but what it hears (greedy and beam search, ranking, the embedded agents), equal settings give equal
-    dialogues whatever the batch size and whatever else is generated; sampled replies (nucleus, top-k) differ
-    from run to run. Rounding is the exception that remains: a batch of another shape may add up in another order, so
-    that two words of equal score to six digits may change places.
+    A folder that holds some of the dialogues is gone on with; none is lost or made twice. Equal settings give equal
+    dialogues whatever the batch size and whatever else is generated, of models that sample (nucleus, top-k), too: what
+    they draw hangs on the seed, the dialogue and the turn. Two exceptions remain. Rounding: a batch of another shape may
+    add up in another order, so that two words of equal score to six digits may change places. And chance that is not
+    in our hands: of a server that takes no seed, of a function or program of your own, of the agents that ParlAI puts
+    together of several (SeeKeR, BlenderBot 3).
 
     Args:
         specs: the models of the pairs; others are not loaded.

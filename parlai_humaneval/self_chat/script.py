@@ -58,7 +58,7 @@ class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not type
         group.add_argument(
             "--context-kind", choices=["jsonl", "bst", "convai2"], default="jsonl", help="Format for --start contexts"
         )
-        group.add_argument("--seed", type=int, default=0, help="Of the beginnings and the embedded models' choices")
+        group.add_argument("--seed", type=int, default=0, help="Of the beginnings, and of what models draw")
         group.add_argument("--overwrite", type="bool", default=False, help="Throw away what the folder has of these")
         parser.set_defaults(interactive_mode=True, task="self_chat", batchsize=32)
         return parser

@@ -31,7 +31,7 @@ class SelfChatSettings(BaseModel):
         start_file: where they come from; "" stands for the packaged openers, conversations or contexts.
             ``openers``: one a line; ``first_exchange``: any format of ``protocol.dialogue_files``.
         context_kind: the format of the contexts.
-        seed: decides on the beginnings, and on the chance of agents that have a seed of their own.
+        seed: decides on the beginnings, and on what models draw.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

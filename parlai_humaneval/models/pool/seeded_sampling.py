@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -30,7 +29,6 @@ def seeded(agent: TorchGeneratorAgent) -> TorchGeneratorAgent:
     return agent
 
 
-@cache
 def _seeded_class(kind: Any) -> Any:
     # Under its own name, which ParlAI gives to what the agent says.
     return type(kind.__name__, (_Seeded, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})

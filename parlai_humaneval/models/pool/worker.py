@@ -18,12 +18,8 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-<<<<<<< HEAD
-from typing import Any, Protocol
-=======
 from functools import partial
-from typing import Any
->>>>>>> outage
+from typing import Any, Protocol
 
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
@@ -132,6 +128,7 @@ class ModelWorker:
         self.retries = retries
         self.agent = agent
         self.max_batch = max_batch
+        self.threads = threads
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
         self.observing = threading.Lock()  # composed agents may call a model while they observe
         self._torch_threads = torch_threads
@@ -157,29 +154,21 @@ class ModelWorker:
     def submit(self, agent: Agent, observation: Any) -> Request:
         """Queue a request for the reply to what ``agent`` (a clone) observed last."""
         request = Request(agent, observation)
-<<<<<<< HEAD
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the model pool is closed")
-            self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
-            self._queue.append(request)
-            self._changed.notify_all()
-=======
         if not self.breaker.keeps(request) and not self._enqueue(request):
-            raise RuntimeError("the model pool is closed")
->>>>>>> outage
+            raise RuntimeError(CLOSED)
         return request
 
     def _send(self, request: Request) -> None:
         """Have a request answered that was held back."""
         if not self._enqueue(request):
-            _fail(request, RuntimeError("the model pool was closed"))
+            _fail(request, RuntimeError(CLOSED))
 
     def _enqueue(self, request: Request) -> bool:
         """Put a request where the threads look for it; False when there are none any more."""
         with self._changed:
             if not self._closed:
                 request.taken_by = None
+                self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
                 self._queue.append(request)
                 self._changed.notify_all()
             return not self._closed
@@ -212,12 +201,8 @@ class ModelWorker:
             self._queue.clear()
             self._changed.notify_all()
         for request in waiting:
-<<<<<<< HEAD
             _fail(request, RuntimeError(CLOSED))
-=======
-            _fail(request, RuntimeError("the model pool was closed"))
         self.breaker.close()
->>>>>>> outage
         if isinstance(self.agent, OutsideAgent):
             try:
                 self.agent.shutdown()
@@ -367,24 +352,16 @@ class ModelWorker:
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
-<<<<<<< HEAD
-            self._hand_over(request, message, now)
-=======
             self.breaker.answered(request)
-            text, info = self._text(message), _info(message, request.wait)
-            if is_blank(text):
-                _fail(request, NoReply("the model answered with no text", info))
-            else:
-                _succeed(request, Reply(text, now, info))
->>>>>>> outage
+            self._hand_over(request, message, now)
         return True
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
-        text = self._text(message)
+        text, info = self._text(message), _info(message, request.wait)
         if is_blank(text):
-            _fail(request, NoReply("the model answered with no text", message.get(INFO_FIELD)))
+            _fail(request, NoReply("the model answered with no text", info))
         else:
-            _succeed(request, Reply(text, ready_at, message.get(INFO_FIELD)))
+            _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         if self._batches:

@@ -142,9 +142,9 @@ def test_clones_of_a_bot_speaker_number_their_dialogues_together(pool: ModelPool
     assert together == alone
 
 
-def test_a_bot_speaker_goes_on_with_the_right_answer(agent_pool: Any) -> None:
+def test_a_bot_speaker_goes_on_with_the_right_answer(pool: ModelPool) -> None:
     """Guards `parlai eval_model`: every model hears the task's words as its own, in a batch and alone."""
-    speaker = agent_pool({name: RecallingAgent({"name": name}) for name in "ab"}).speaker(["a", "b"], seed=1)
+    speaker = pool.speaker(["a", "b"], seed=1)
     exchange(speaker, "Hi!", eval_labels=["Gold."])
     exchange(speaker, "And you?", eval_labels=["Old."])
     assert speaker.dialogue == [("human", "Hi!"), ("bot", "Gold."), ("human", "And you?")]

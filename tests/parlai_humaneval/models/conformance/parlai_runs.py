@@ -92,10 +92,10 @@ def watched(model: str) -> Iterator[Run]:
 
 
 def eval_model(model: str, options: Options, task: Options, batch: int, folder: Path) -> Run:
+    """With the examples of batches shown, which ``display_model`` cannot do."""
     with watched(model) as run:
-        run.metrics = dict_report(
-            EvalModel.main(**task, **options, batchsize=batch, datatype="valid", loglevel="error")
-        )
+        how = {"datatype": "valid", "display_examples": batch > 1, "loglevel": "error"}
+        run.metrics = dict_report(EvalModel.main(**task, **options, **how, batchsize=batch))
     return run
 
 

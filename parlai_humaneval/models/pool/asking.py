@@ -277,6 +277,7 @@ class _Question:
             self.deadline = max(self.deadline, request.wait.counted_from + self._timeout_s)
             if request.wait.since is not None and self._doubtful is not None:
                 self.trouble = f"{self.child.model} is out"
+                self.child.worker.breaker.withdraw(request)
         if not self.trouble and time.monotonic() >= self.deadline:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
         if self.trouble and not self.is_doubt and self._doubtful is not None:

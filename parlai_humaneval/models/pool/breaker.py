@@ -217,7 +217,7 @@ class Breaker(Generic[R]):
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
-            "%s is out since %s: %s. Its conversations wait for it, for %g s at most (outage_s).",
+            "%s has been out since %s: %s. Its conversations wait for it, for %g s at most (outage_s).",
             self._model, at, why, self._outage_s,
         )  # fmt: skip
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self._model}", daemon=True).start()
@@ -281,7 +281,7 @@ class Breaker(Generic[R]):
         return held
 
     def _too_long(self, outage: _Outage) -> ModelOut:
-        return ModelOut(f"it is out for longer than {self._outage_s:g} s (outage_s): {outage.why}", outage.since)
+        return ModelOut(f"it has been out for more than {self._outage_s:g} s (outage_s): {outage.why}", outage.since)
 
     # -- the thread of one outage
 

@@ -24,6 +24,7 @@ from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, ModelFailed
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
+from parlai_humaneval.showing.presentation import SettledPresenter
 
 PEOPLE, TURNS = 8, 4
 GONE = answers({"error": {"message": "starting"}}, 503)
@@ -99,7 +100,7 @@ def test_eight_conversations_go_on_when_their_killed_server_is_back(
     assert texts(disturbed) == texts(undisturbed)
     assert prompts(killable) == wanted
     went, came = said_of_outages(caplog)
-    assert "m is out since" in went
+    assert "m has been out since" in went
     assert "cannot be reached" in went
     assert "m is back after" in came
     assert f"conversations that waited for it: {PEOPLE}" in came
@@ -208,7 +209,7 @@ def test_an_outage_that_is_too_long_ends_all_at_once_until_the_server_is_back(
     assert len({failure.out_since for failure in failures if isinstance(failure, ModelFailed)}) == 1
     assert pool.out(for_good=True) == {"m"}
     newcomer = pool.speaker(["m"])
-    with pytest.raises(ModelFailed, match=r"out for longer than 1\.2 s \(outage_s\).*status 503") as late:
+    with pytest.raises(ModelFailed, match=r"out for more than 1\.2 s \(outage_s\).*status 503") as late:
         say(newcomer, "afterwards")
     assert late.value.out_since is not None
     assert all(request["messages"][-1]["content"] != "afterwards" for request in server.requests)
@@ -266,6 +267,16 @@ def test_who_leaves_is_not_waited_for(server: FaultyServer, chat: MakePool) -> N
         server.otherwise = answers()
         assert stays.result(20)["text"] == "Fine."
     assert all(request["messages"][-1]["content"] != "I leave" for request in server.requests)
+
+
+def test_words_that_are_there_are_taken_rather_than_waited_for(server: FaultyServer, chat: MakePool) -> None:
+    """Guards a rater whose model was only asked again for better words: an outage then is no reason to wait."""
+    server.plan.append(answers(completion("As an AI language model, I like tea.")))
+    server.otherwise = GONE
+    speaker = chat(outage_s=300, request_retries=0).speaker(
+        ["m"], presenter=SettledPresenter(ai_talk=True, ask_again=2)
+    )
+    assert say(speaker)["raw_text"] == "As an AI language model, I like tea."
 
 
 def test_checking_a_model_waits_for_nobody() -> None:

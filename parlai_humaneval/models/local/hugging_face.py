@@ -99,7 +99,7 @@ def load_pretrained(name: str, kind: Kind, *, dtype: str = "auto", device: str =
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
         _check_memory(path, device)
-        model = _load_weights(auto, path, _dtype(dtype, device)).to(device).eval()
+        model = _load_weights(auto, path, _dtype(dtype, device), device).eval()
     context = _context(config, tokenizer)
     if kind == "seq2seq":
         return Pretrained(model, tokenizer, context, pads_left=True)
@@ -127,13 +127,9 @@ def _dtype(dtype: str, device: str) -> Any:
     return getattr(torch, dtype)
 
 
-def _load_weights(auto: Any, path: str, dtype: Any) -> Any:
-    from transformers.utils import is_accelerate_available
-
-    # With accelerate there are never two copies of the weights at once; transformers refuses the option without it.
-    model, loading = auto.from_pretrained(
-        path, torch_dtype=dtype, low_cpu_mem_usage=is_accelerate_available(), output_loading_info=True
-    )
+def _load_weights(auto: Any, path: str, dtype: Any, device: str) -> Any:
+    # Put on its device file by file, with the help of accelerate: never are there two copies of the weights.
+    model, loading = auto.from_pretrained(path, torch_dtype=dtype, device_map={"": device}, output_loading_info=True)
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
         raise ZooError(

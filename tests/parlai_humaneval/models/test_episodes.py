@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from parlai.core.message import Message
 from parlai.core.opt import Opt
-from recalling import RecallingAgent
 
 from parlai_humaneval.models.dialogue_agent import DialogueAgent, Line
 from parlai_humaneval.models.pool.pool import ModelPool

@@ -33,7 +33,6 @@ __all__ = [
     "MAKER_MASK",
     "NAME_MASK",
     "TALK_MASK",
-    "disclosure",
     "giveaways",
     "is_telling",
     "mask_identity",
@@ -52,15 +51,6 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "system_prompt": TALK_MASK,
     "offensive": TALK_MASK,
 }
-
-IN_WORDS: dict[MaskKind, str] = {
-    "name": "names a model",
-    "maker": "names the maker of models",
-    "ai_disclosure": "says that a program speaks",
-    "system_prompt": "repeats its instructions",
-    "offensive": "is offensive",
-}
-"""What a text does in which something of a kind was found."""
 
 ECHO_WORDS = 8
 """So many words in a row that stand in the instructions as well are no chance: an echo."""
@@ -143,25 +133,6 @@ def _places(
     for kind, book in name_phrases(names, vocabulary).items():
         places += [(*place, kind) for place in hidden(book)]
     return tuple(places)
-
-
-def disclosure(
-    text: str,
-    names: Sequence[str],
-    *,
-    ai_talk: bool = True,
-    prompts: Sequence[str] = (),
-    vocabulary: Vocabulary | None = None,
-) -> str | None:
-    """Why ``text`` gives the speaker away, in words for the record; None: it does not.
-
-    It is made of what :func:`giveaways` finds, and that is kept: to ask both costs no more.
-    """
-    by_kind: dict[MaskKind, list[str]] = {}
-    for mask in giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary):
-        by_kind.setdefault(mask.kind, []).append(f"“{mask.original}”")
-    told = (f"{IN_WORDS[kind]} ({', '.join(dict.fromkeys(said))})" for kind, said in by_kind.items())
-    return "; ".join(told) or None
 
 
 def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:

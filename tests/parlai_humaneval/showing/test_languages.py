@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from parlai_humaneval.showing.identity import disclosure
+from parlai_humaneval.showing.identity import giveaways
 from parlai_humaneval.showing.vocabulary import packaged
 
 DATA = Path(__file__).parent / "data"
@@ -57,8 +57,8 @@ def held_out(language: str) -> list[tuple[str, bool]]:
 def figures(sentences: Sequence[tuple[str, bool]]) -> Figures:
     disclosures = [text for text, discloses in sentences if discloses]
     innocent = [text for text, discloses in sentences if not discloses]
-    missed = [text for text in disclosures if disclosure(text, NAMES) is None]
-    return Figures(len(disclosures), missed, len(innocent), [text for text in innocent if disclosure(text, NAMES)])
+    missed = [text for text in disclosures if not giveaways(text, NAMES)]
+    return Figures(len(disclosures), missed, len(innocent), [text for text in innocent if giveaways(text, NAMES)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

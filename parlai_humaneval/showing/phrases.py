@@ -174,7 +174,7 @@ class _Words:
         """What must stand before a phrase, or must not."""
         if context.startswith("!"):
             gap = "" if self._unspaced else r"\s"
-            unwanted = [re.escape(word.strip()) + gap for word in context[1:].split("|")]
+            unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
             return Part("".join(rf"(?<!{'' if self._unspaced else chr(92) + 'b'}{word})" for word in unwanted))
         part = self.read(f"({context})")
         return part._replace(expression=part.expression + space)

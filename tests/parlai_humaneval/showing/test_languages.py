@@ -20,6 +20,7 @@ from parlai_humaneval.showing.vocabulary import packaged
 
 DATA = Path(__file__).parent / "data"
 LANGUAGES = ("de", "fr", "es", "it", "pt", "ru", "tr", "ja", "ko", "zh")
+HELD_OUT = ("en", *LANGUAGES)
 NAMES = ("eliza", "retrieval", "my_bot", "blender_3B")
 LEAST_RECALL, MOST_FALSE_ALARMS = 0.9, 0.02
 
@@ -75,11 +76,9 @@ def test_what_programs_say_of_themselves_is_found_and_what_people_say_is_not(lan
     assert found.false_alarm_rate <= MOST_FALSE_ALARMS, found.false_alarms
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", HELD_OUT)
 def test_sentences_that_nobody_fitted_phrases_to(language: str) -> None:
     """Guards what was asked for: nine of ten disclosures are found, and two of a hundred innocent sentences at most."""
-    if not held_out_file(language).is_file():
-        pytest.skip(f"nobody has written held-out sentences for {language} yet")
     found = figures(held_out(language))
     assert found.recall >= LEAST_RECALL, found.missed
     assert found.false_alarm_rate <= MOST_FALSE_ALARMS, found.false_alarms
@@ -92,9 +91,9 @@ def test_there_are_phrases_for_every_language() -> None:
 def table() -> str:
     """The figures of each language."""
     rows = [f"{'':4}{'':9}{'found':>16}{'false alarms':>20}"]
-    for language in LANGUAGES:
+    for language in HELD_OUT:
         for name, read in (("fitted", fitted), ("held out", held_out)):
-            if read is held_out and not held_out_file(language).is_file():
+            if read is fitted and language not in LANGUAGES:
                 continue
             found = figures(read(language))
             hits = found.disclosures - len(found.missed)

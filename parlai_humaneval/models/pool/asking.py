@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 
@@ -18,10 +18,6 @@ logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 """What the person is told; it names no model, so that nobody learns which one is slow."""
-
-
-TOGETHER_S = 0.001
-"""Seconds between two replies within which they are taken together."""
 
 
 class ModelFailed(RuntimeError):
@@ -99,47 +95,6 @@ def ask_all(
         if broken := _advance(waiting, on_delay):
             raise _failure(broken)
     return [question.answer for question in questions if question.answer]
-
-
-class Asking:
-    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
-
-    Args:
-        timeout_s: as for :func:`ask_all`.
-        retries: likewise.
-    """
-
-    def __init__(self, *, timeout_s: float, retries: int) -> None:
-        self._timeout_s = timeout_s
-        self._retries = retries
-        self._questions: list[_Question] = []
-
-    def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
-        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
-        self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
-
-    def forget(self, children: Collection[Child]) -> None:
-        """Wait no longer for the replies of ``children``."""
-        self._questions = [question for question in self._questions if question.child not in children]
-
-    def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
-        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
-
-        Replies that come together, as those of one batch do, are taken together: the last of them is at most
-        :data:`TOGETHER_S` behind the one before it.
-        """
-        taken: list[tuple[Child, Answer | ModelFailed]] = []
-        while self._questions:
-            before = len(taken)
-            _wait_for_any(self._questions, at_most_s=TOGETHER_S if taken else math.inf)
-            while broken := _advance(self._questions, None):
-                taken += [(question.child, _failure([question])) for question in broken]
-                self._questions = [question for question in self._questions if question not in broken]
-            taken += [(question.child, question.answer) for question in self._questions if question.answer]
-            self._questions = [question for question in self._questions if question.answer is None]
-            if taken and len(taken) == before:
-                break
-        return taken
 
 
 def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | None) -> list[_Question]:
@@ -314,3 +269,48 @@ def _said(error: BaseException) -> str:
     """What went wrong, on one line; the message of an :class:`OutsideError` says all."""
     said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
     return " ".join(said.split())
+
+
+TOGETHER_S = 0.001
+"""Seconds between two replies within which they are taken together."""
+
+
+class Asking:
+    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
+
+    Args:
+        timeout_s: as for :func:`ask_all`.
+        retries: likewise.
+    """
+
+    def __init__(self, *, timeout_s: float, retries: int) -> None:
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._questions: list[_Question] = []
+
+    def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
+        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
+        self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
+
+    def forget(self, children: Sequence[Child]) -> None:
+        """Wait no longer for the replies of ``children``."""
+        self._questions = [question for question in self._questions if question.child not in children]
+
+    def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
+        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
+
+        Replies that come together, as those of one batch do, are taken together: the last of them is at most
+        :data:`TOGETHER_S` behind the one before it.
+        """
+        taken: list[tuple[Child, Answer | ModelFailed]] = []
+        while self._questions:
+            before = len(taken)
+            _wait_for_any(self._questions, at_most_s=TOGETHER_S if taken else math.inf)
+            while broken := _advance(self._questions, None):
+                taken += [(question.child, _failure([question])) for question in broken]
+                self._questions = [question for question in self._questions if question not in broken]
+            taken += [(question.child, question.answer) for question in self._questions if question.answer]
+            self._questions = [question for question in self._questions if question.answer is None]
+            if taken and len(taken) == before:
+                break
+        return taken

@@ -35,7 +35,7 @@ def multirun(folder: Path, *arguments: str, check: bool = True) -> subprocess.Co
         ["hydra/launcher=basic"],
         ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"],
         pytest.param(
-            ["hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2"],
+            ["hydra/launcher=ray", "hydra.launcher.ray.init.address=local", "+hydra.launcher.ray.init.num_cpus=2"],
             marks=pytest.mark.skipif(
                 importlib.util.find_spec("hydra_plugins.hydra_ray_launcher") is None,
                 reason="hydra-ray-launcher, which asks for an older cloudpickle than ours, is not installed",

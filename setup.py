@@ -44,7 +44,7 @@ setup(
     package_data={
         "": ["py.typed", "*.pyi"],
         "parlai_humaneval": [
-            "self_chat/multirun_conf/*.yaml",
+            "self_chat/multirun/conf/*.yaml",
             "data/**/*",
             "opt_presets/**/*",
             "report/**/templates/*",

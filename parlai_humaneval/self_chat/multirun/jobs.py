@@ -1,14 +1,4 @@
-"""Shards of self-chats as the jobs of a Hydra multirun: one after the other, as processes, or on a cluster.
-
-    python -m parlai_humaneval.self_chat.multirun --config-name slurm hydra.launcher.partition=gpu \
-        models=[blender_3B] num_dialogues=1000 out=chats shards=8
-    parlai-humaneval self-chat-merge chats
-
-Settings stand in ``multirun_conf/self_chat.yaml``, those of a launcher below ``hydra.launcher``. ``hydra/launcher`` is
-``basic`` (the default: one shard after the other), ``submitit_local`` (processes on this machine), ``submitit_slurm``
-(as in ``multirun_conf/slurm.yaml``), or the launcher of any other plug-in of Hydra's, ``ray`` for example. The same command
-goes on with what is unfinished.
-"""
+"""One shard as a Hydra job."""
 
 from __future__ import annotations
 
@@ -26,7 +16,7 @@ if TYPE_CHECKING:
 # Hydra imports all of its plug-ins. Mephisto's adds places that no setting here comes from, and breaks on Python 3.11.
 sys.modules.setdefault("hydra_plugins.mephisto_path_plugin", None)  # type: ignore[arg-type]  # marks it as absent
 
-CONF = Path(__file__).parent / "multirun_conf"
+CONF = Path(__file__).parent / "conf"
 OmegaConf.register_new_resolver("up_to", lambda last: ",".join(str(n) for n in range(1, int(last) + 1)), replace=True)
 
 
@@ -60,8 +50,3 @@ def _absolute(path: str) -> str:
 
 # Hydra hands the function to the processes of the jobs by its name; they import this module, and so hide the plug-in, too.
 main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="self_chat")(make_shard)
-
-if __name__ == "__main__":
-    from parlai_humaneval.self_chat.multirun import main as main_by_name
-
-    main_by_name()

@@ -17,7 +17,7 @@ from parlai_humaneval.models.hosted.chat_messages import ChatMessage
 from parlai_humaneval.models.hosted.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.quiet import quiet_http_log
-from parlai_humaneval.models.zoo.keys import without_key
+from parlai_humaneval.models.zoo.keys import refused_key, without_key
 
 if TYPE_CHECKING:
     import openai
@@ -187,7 +187,7 @@ def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted:
     asked = f" ({requests} requests)" if requests > 1 else ""
     if isinstance(error, openai.APIStatusError):
         says = server.quote(_said(error))
-        advice = _advice(server, error.status_code)
+        advice = _advice(server, error.status_code, _said(error))
         message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
         return OutsideError(message, final=exhausted or error.status_code in FINAL)
     if isinstance(error, openai.APITimeoutError):
@@ -207,10 +207,10 @@ def _said(error: openai.OpenAIError) -> str:
     return str(body or "")
 
 
-def _advice(server: Server, status: int) -> str:
-    if status in (401, 403):
-        given = "is set, but may be wrong" if server.key else "is not set"
-        return f": check the key; {server.key_variable or 'api_key_env'} {given}"
+def _advice(server: Server, status: int, said: str) -> str:
+    about_key = refused_key(status, said, variable=server.key_variable, option="api_key_env", sent=bool(server.key))
+    if about_key:
+        return about_key
     if status == 404:
         return ": check served_model (GET /models lists what there is) and base_url (most end in /v1)"
     if status in FINAL:

@@ -59,6 +59,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     try:
         make_importable(spec.folder)
         opt = _parsed(options, spec)
+        trouble = refusal({**opt, **_saved(opt), **opt["override"]})
     except UnknownOptions as error:
         raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {error}") from error
     except ZooError:
@@ -70,7 +71,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
             f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
             f"`parlai-humaneval models check {spec.name}` names them."
         ) from error
-    if trouble := refusal({**opt, **_saved(opt), **opt["override"]}):
+    if trouble:
         raise ZooError(f"{spec.name}: options: {trouble}")
     opt.update(undeclared)
     opt["override"].update(undeclared)

@@ -21,8 +21,8 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.outside.base import CONCURRENCY, Heard, Said
-from parlai_humaneval.models.outside.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
+from parlai_humaneval.models.outside.base import CONCURRENCY, GREETING, Absence, Heard, Said, absence_of
+from parlai_humaneval.models.outside.json_contract import MAX_BYTES, BadAnswer, ContractAgent, shown
 from parlai_humaneval.models.quiet import quiet_http_log
 from parlai_humaneval.models.zoo.keys import is_variable_name, key_in_address, not_a_name, refused_key, without_key
 
@@ -75,8 +75,9 @@ class Endpoint:
                 "utf-8", "surrogateescape"
             )
         except BadAnswer as error:
-            message, final = self.without_key(str(error)), error.final
-        raise BadAnswer(message, final=final)  # outside of the handler: what httpx raised may hold what the server said
+            message, final, absence = self.without_key(str(error)), error.final, error.absence
+        # Outside of the handler: what httpx raised may hold what the server said.
+        raise BadAnswer(message, final=final, absence=absence)
 
     def without_key(self, text: str) -> str:
         """``text`` with the key blotted out."""
@@ -93,11 +94,13 @@ class Endpoint:
             ) as response:
                 body = self._body(response, until)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise BadAnswer(f"{self.name} cannot be reached: {error}") from error
+            raise BadAnswer(f"{self.name} cannot be reached: {error}", absence=Absence()) from error
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise BadAnswer(f"{self.name} gave no answer within {timeout_s:g} s") from error
+            late = f"{self.name} gave no answer within {timeout_s:g} s"
+            raise BadAnswer(late, absence=Absence(sure=False)) from error
         except httpx.HTTPError as error:
-            raise BadAnswer(f"{self.name} cut the connection in the middle: {error}") from error
+            cut = f"{self.name} cut the connection in the middle: {error}"
+            raise BadAnswer(cut, absence=Absence(sure=False)) from error
         self._look_at(response, body)
         return body
 
@@ -121,7 +124,8 @@ class Endpoint:
         about_key = refused_key(status, said, variable=self._variable, option="authorization_env", sent=bool(self._key))
         raise BadAnswer(
             f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said.encode())}{about_key}",
-            final=bool(about_key) and status < HTTPStatus.INTERNAL_SERVER_ERROR,
+            final=bool(about_key),
+            absence=None if about_key else absence_of(status, response.headers.get("Retry-After")),
         )
 
 
@@ -145,7 +149,8 @@ def _authorization(variable: str) -> str:
 class HttpEndpointAgent(ContractAgent):
     """Posts the question and reads the answer. Redirects are not followed.
 
-    A server that refuses connections is given some seconds to come back, at each of the pool's tries.
+    A server that refuses connections is given some seconds to come back, at each of the pool's tries; a pool holds the
+    question for longer (``outage_s``).
     """
 
     @classmethod

@@ -37,6 +37,8 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 """What servers write about a key that is wrong or missing. “Unknown key”, “token limit” are of something else."""
+_IN_WORDS = frozenset({400, 401, 403, 404, 422, 500})
+"""With these statuses; a gateway's 503, or too many requests, may speak of keys that are right."""
 SHORTEST_KEY = 8
 """A shorter “key” is a placeholder (``none``, ``EMPTY``), and may be a word of any reply."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -87,8 +89,8 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
         option: of the zoo file, which names the variable.
         sent: whether there was a key in it.
     """
-    in_words = bool(_REFUSED.search(said))
-    if status < HTTPStatus.BAD_REQUEST or not (in_words or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)):
+    in_words = status in _IN_WORDS and bool(_REFUSED.search(said))
+    if not in_words and status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ""
     if not sent:
         lacking = f"{variable} is not set" if variable else f"{option} names no environment variable that holds one"

@@ -128,6 +128,7 @@ def test_what_is_no_chat_completion_is_asked_again_by_the_pool(
             2,
             "the key in OPENAI_API_KEY is wrong",
         ),
+        (answers({"error": {"message": "too many for this API key"}}, 429), 2, "for this API key” (2 requests)"),
         (
             answers({"error": {"message": "unknown key 'topp'"}}, 400),
             1,

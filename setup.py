@@ -57,6 +57,7 @@ setup(
         "parlai>=1.7.2,<1.8",
         "mephisto>=1.1.1,<1.2",
         "torch>=2.0",
+        "accelerate>=0.25,<0.31",  # loads large models without twice their memory; newer ones want a newer huggingface-hub
         "setuptools<81",
         "pyarrow<17",
         "numpy>=1.23,<2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,9 +106,19 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     try:
         with default_gpu_kept(spec):
-            return create_agent(opt, requireModelExists=True)
+            return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
         said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
         raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
+
+
+def _with_own_chances(agent: Agent) -> Agent:
+    """The agent; each conversation of one of ParlAI's generators draws its words by its own seed."""
+    generators = sys.modules.get("parlai.core.torch_generator_agent")
+    if generators is None or not isinstance(agent, generators.TorchGeneratorAgent):
+        return agent  # without the module, torch, which takes seconds, is not there either
+    from parlai_humaneval.models.pool.seeded_sampling import seeded
+
+    return seeded(agent)

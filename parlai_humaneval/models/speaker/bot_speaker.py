@@ -169,6 +169,10 @@ class BotSpeakerAgent(Agent):
         """Whether the next line waits for somebody who is not there (people write it, and none is). From any thread."""
         return any(child.absent() for child in self._children)
 
+    def interrupted(self) -> bool:
+        """Whether the next line waits for a server that is out. From any thread."""
+        return any(child.interrupted() for child in self._children)
+
     def hold(self, away: bool) -> None:
         """The person is away from their page, or back: those who wait at theirs come first meanwhile. From any thread."""
         for child in self._children:
@@ -203,7 +207,8 @@ class BotSpeakerAgent(Agent):
             only. Called again before ``accept`` or ``observe``, it gives the same message.
 
         Args:
-            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again.
+            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again, and
+                when its server is out.
 
         Raises:
             ModelFailed: when a model was silent or broke after all retries, or when blank replies leave fewer than

@@ -220,7 +220,7 @@ _DIALOGUES = (
     more("checks_failed", "text", "names of the quality checks that this dialogue failed, joined by ;. Empty: none"),
     more("refused_answers", "integer", "answers that the server refused (unknown candidate, no reason …)"),
     # Text, as a seed may need more bits than an integer column has.
-    more("seed", "text", "whole number: seed of the order of candidates; what a sampling model says is not repeatable"),
+    more("seed", "text", "whole number: seed of the order of candidates, and of what models draw"),
     more("task_name", "text", "name of the task"),
     more("task_run_id", "text", "launch of the task"),
     more("unit_id", "text", "unit of work"),

@@ -122,6 +122,7 @@ class OutsideAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Arguments of agents that ask elsewhere")
         group.add_argument(
             "--concurrency", type=int, default=CONCURRENCY, help="Most requests under way at once, of all conversations"

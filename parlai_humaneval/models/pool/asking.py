@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,13 +20,13 @@ logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 """What the person is told; it names no model, so that nobody learns which one is slow."""
-
-
 OUTAGE_SENTENCE = (
     "One moment, please: the connection to your partner was interrupted. You go on as soon as it is back; nothing you wrote "
     "is lost."
 )
 """What the person is told at once when a model's server is out; it names no model, either."""
+TOGETHER_S = 0.001
+"""Seconds between two replies within which they are taken together."""
 
 
 class ModelFailed(RuntimeError):
@@ -106,22 +106,73 @@ def ask_all(
     questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
-        news = [question.news() for question in waiting]
-        for sentence in dict.fromkeys(filter(None, news)):
-            if on_delay:
-                on_delay(sentence)
-        troubled = [question for question in waiting if question.look()]
-        beyond = [question for question in troubled if question.tries > question.retries]
-        for question in beyond:
-            question.give_up_if_unfit()
-        broken = [question for question in beyond if question.answer is None]
-        if broken:
+        if broken := _advance(waiting, on_delay):
             raise _failure(broken)
-        for question in (question for question in troubled if question.answer is None):
-            if on_delay and not question.is_doubt:
-                on_delay(DELAY_SENTENCE)
-            question.ask_again()
     return [question.answer for question in questions if question.answer]
+
+
+class Asking:
+    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
+
+    Args:
+        timeout_s: as for :func:`ask_all`.
+        retries: likewise.
+    """
+
+    def __init__(self, *, timeout_s: float, retries: int) -> None:
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._questions: list[_Question] = []
+
+    def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
+        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
+        self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
+
+    def forget(self, children: Collection[Child]) -> None:
+        """Wait no longer for the replies of ``children``."""
+        self._questions = [question for question in self._questions if question.child not in children]
+
+    def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
+        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
+
+        Replies that come together, as those of one batch do, are taken together: the last of them is at most
+        :data:`TOGETHER_S` behind the one before it.
+        """
+        taken: list[tuple[Child, Answer | ModelFailed]] = []
+        while self._questions:
+            before = len(taken)
+            _wait_for_any(self._questions, at_most_s=TOGETHER_S if taken else math.inf)
+            while broken := _advance(self._questions, None):
+                taken += [(question.child, _failure([question])) for question in broken]
+                self._questions = [question for question in self._questions if question not in broken]
+            taken += [(question.child, question.answer) for question in self._questions if question.answer]
+            self._questions = [question for question in self._questions if question.answer is None]
+            if taken and len(taken) == before:
+                break
+        return taken
+
+
+def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | None) -> list[_Question]:
+    """Take the answers that are there, and ask again what failed or is late; return those that are given up.
+
+    Where some are given up, the others are not asked again yet.
+    """
+    news = [question.news() for question in waiting if question.answer is None]
+    for sentence in dict.fromkeys(filter(None, news)):
+        if on_delay:
+            on_delay(sentence)
+    troubled = [question for question in waiting if question.answer is None and question.look()]
+    beyond = [question for question in troubled if question.tries > question.retries]
+    for question in beyond:
+        question.give_up_if_unfit()
+    broken = [question for question in beyond if question.answer is None]
+    if broken:
+        return broken
+    for question in (question for question in troubled if question.answer is None):
+        if on_delay and not question.is_doubt:
+            on_delay(DELAY_SENTENCE)
+        question.ask_again()
+    return []
 
 
 def _failure(broken: Sequence[_Question]) -> ModelFailed:
@@ -130,14 +181,15 @@ def _failure(broken: Sequence[_Question]) -> ModelFailed:
     return ModelFailed([q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None)
 
 
-def _wait_for_any(questions: Sequence[_Question]) -> None:
+def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
     """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
     deadline = min(min(question.deadline, question.notice) for question in questions)
     requests = [request for question in questions for request in question.requests]
     futures: list[Future[Any]] = [request.future for request in requests]
     futures += [request.wait.began for request in requests if not request.wait.began.done()]
     if futures:
-        wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
+        patience_s = min(at_most_s, max(0.0, deadline - time.monotonic()))
+        wait(futures, timeout=patience_s, return_when=FIRST_COMPLETED)
 
 
 class _Question:

@@ -8,6 +8,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
+from parlai_humaneval.models.dialogue_agent import add_use_reply
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
@@ -51,7 +52,7 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
         "--model-outage", type=float, default=OUTAGE_S, help="Seconds to wait for a model's server that is not there"
     )
     _add_reply_args(parser)
-    return parser
+    return add_use_reply(parser)
 
 
 def _add_reply_args(parser: ParlaiParser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +11,8 @@ import pytest
 from chat_pool import AGENT, KEY, MakePool
 from faulty_server import FaultyServer
 from parlai.core.agents import Agent
-from parlai.core.message import Message
+from recalling import RecallingAgent
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
 from parlai_humaneval.models.outside.desk import Desk
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
@@ -23,32 +22,6 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds the modules of a folder that another has made importable."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-
-
-class RecallingAgent(DialogueAgent):
-    """Replies with its name, its persona and a fingerprint of all that it heard and said: any leak changes the reply."""
-
-    def __init__(self, opt: Any, shared: dict[str, Any] | None = None) -> None:
-        super().__init__(opt, shared)
-        self.name: str = shared["name"] if shared else opt["name"]
-
-    def share(self) -> dict[str, Any]:
-        return {**super().share(), "name": self.name}
-
-    def batch_act(self, observations: Sequence[Mapping[str, Any]]) -> list[Message]:
-        return [Message({"id": self.id, "text": self.recall(observation)}) for observation in observations]
-
-    def recall(self, observation: Mapping[str, Any]) -> str:
-        heard = "|".join(f"{speaker}:{text}" for speaker, text in observation[DIALOGUE_FIELD])
-        return f"{self.name} as {', '.join(observation[PERSONA_FIELD]) or 'nobody'}: {len(heard)} {hash_of(heard)}"
-
-
-def hash_of(text: str) -> int:
-    """A fingerprint that is the same in every process."""
-    value = 7
-    for character in text:
-        value = (value * 31 + ord(character)) % 1_000_003
-    return value
 
 
 AgentPool = Callable[..., ModelPool]

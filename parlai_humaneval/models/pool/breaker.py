@@ -23,6 +23,9 @@ from typing import Generic, Protocol, TypeVar
 from parlai_humaneval.models.outside.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
+logger.setLevel(
+    logging.WARNING
+)  # also where failed tries are kept from the log: who waits for minutes must know for what
 
 OUTAGE_S = 300.0
 """For how long conversations wait for a server, unless another time is given."""
@@ -324,8 +327,8 @@ class Breaker(Generic[R]):
                 self._greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
-        except Exception as error:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
-            logger.debug("%s answers a greeting with %r", self._model, error)
+        except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
+            why = ""
         with self._changed:
             if self._outage is not outage:
                 return

@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
 from chat_pool import AGENT, MakePool, say
+from click.testing import CliRunner
 from faulty_server import FaultyServer, answers, completion
 from killable_server import KillableServer, free_port
 from own_models import eventually, own, program, said
 
+from parlai_humaneval.cli import main
 from parlai_humaneval.models.checking import load_and_ask
 from parlai_humaneval.models.outside.base import Absence, absence_of
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, ModelFailed
 from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_tries
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
 from parlai_humaneval.showing.presentation import SettledPresenter
 
@@ -287,13 +291,28 @@ def test_words_that_are_there_are_taken_rather_than_waited_for(server: FaultySer
     assert say(speaker)["raw_text"] == "As an AI language model, I like tea."
 
 
-def test_checking_a_model_waits_for_nobody() -> None:
-    """Guards `models check --load` and `doctor`: a server that is not there is found at once, whatever its entry says."""
+def test_commands_that_are_typed_wait_for_nobody(tmp_path: Path) -> None:
+    """Guards `models check --load`, `models chat` and `doctor`: a server that is not there is found at once, whatever its
+    entry says."""
     spec = spec_of(f"http://127.0.0.1:{free_port()}/v1").model_copy(update={"running": Running(outage_s=60)})
     began = time.monotonic()
     with pytest.raises(ModelFailed, match="is it running there"):
         load_and_ask(spec)
-    assert time.monotonic() - began < 30
+    entry = {"options": spec.options, "running": {"outage_s": 60}}
+    (tmp_path / "zoo.yaml").write_text(yaml.safe_dump({"models": {"m": entry}}))
+    talked = CliRunner().invoke(main, ["models", "chat", "m", "--zoo", str(tmp_path / "zoo.yaml")], input="Hi!\n")
+    assert "is it running there" in talked.output
+    assert time.monotonic() - began < 45
+
+
+def test_who_keeps_tries_from_the_log_still_learns_what_is_waited_for(
+    server: FaultyServer, chat: MakePool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Guards self-chats, which say nothing of single tries, against minutes of silence."""
+    server.plan.append(GONE)
+    with quiet_tries():
+        say(chat(outage_s=30, request_retries=0).speaker(["m"]))
+    assert len(said_of_outages(caplog)) == 2
 
 
 def test_a_posting_model_is_waited_for_as_well(killable: KillableServer) -> None:

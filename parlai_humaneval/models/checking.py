@@ -102,6 +102,11 @@ def check(spec: ModelSpec) -> Checked:
     return Checked(spec, "ready", "", [], [], asks)
 
 
+def impatient(spec: ModelSpec) -> ModelSpec:
+    """The same model for somebody who wants to know at once that its server is not there."""
+    return spec.model_copy(update={"running": spec.running.model_copy(update={"outage_s": 0.0})})
+
+
 def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     """Load the model and say “Hi!” to it: seconds it took to load, and its reply.
 
@@ -110,9 +115,8 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     """
     from parlai_humaneval.models.pool.pool import ModelPool
 
-    spec = spec.model_copy(update={"running": spec.running.model_copy(update={"outage_s": 0.0})})  # nobody waits
     started = time.monotonic()
-    with quiet_parlai(), quiet_tries(), ModelPool([spec]) as pool:
+    with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)]) as pool:
         loaded = time.monotonic() - started
         speaker = pool.speaker([spec.name], seed=0)
         speaker.observe({"text": "Hi!", "episode_done": False})

@@ -34,6 +34,8 @@ _WITH_CONTEXT = re.compile(
     r"(?:<(?P<before>[^<>]+)>(?P<space>\s*))?(?P<hidden>[^<>]+?)(?:(?P<space_after>\s*)<(?P<after>[^<>]+)>)?"
 )
 _NO_HANGUL = r"(?<![\uac00-\ud7a3])"
+_NOT_IN_A_WORD = r"(?!\B\w)"
+"""No phrase of words with spaces starts inside of one: most places of a text are passed over by this alone."""
 _HANGUL_FIRST = re.compile(r"[<(\[]*[\uac00-\ud7a3]")
 _SIGNS = {"*": r"\w{0,6}", "_": r"\s"}
 _PIECE = re.compile(rf"[{UNSPACED}]+|[^\W\d_{UNSPACED}]+|.", re.DOTALL)
@@ -147,7 +149,8 @@ def read_phrase(
         expression, triggers = expression + after.expression, triggers + after.needed
     if not triggers:
         raise PhraseError("it holds no word that must stand there")
-    return Phrase((_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") + expression, triggers, unspaced)
+    starts = (_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") if unspaced else _NOT_IN_A_WORD
+    return Phrase(starts + expression, triggers, unspaced)
 
 
 class _Words:

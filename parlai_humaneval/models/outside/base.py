@@ -21,6 +21,8 @@ from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
 INFO_FIELD = "reply_info"
 """Where a message carries its :class:`~parlai_humaneval.protocol.records.dialogue.ReplyInfo`."""
+ERROR_FIELD = "reply_error"
+"""Where a message of a batch carries the exception that there is in place of its reply."""
 CONCURRENCY = 16
 
 

@@ -12,16 +12,16 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import ERROR_FIELD, INFO_FIELD, OutsideAgent
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
 
@@ -101,6 +101,7 @@ class ModelWorker:
         self.retries = retries
         self.agent = agent
         self.max_batch = max_batch
+        self.threads = threads
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
         self.observing = threading.Lock()  # composed agents may call a model while they observe
         self._torch_threads = torch_threads
@@ -127,6 +128,12 @@ class ModelWorker:
             self._queue.append(request)
             self._changed.notify_all()
         return request
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Requests that are submitted within wait for each other, and can share a batch."""
+        with self._changed:
+            yield
 
     def relieve(self, request: Request, *, after_s: float, max_stuck: int) -> bool:
         """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over its work.
@@ -234,7 +241,9 @@ class ModelWorker:
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
             text = self._text(message)
-            if is_blank(text):
+            if message.get(ERROR_FIELD):
+                _fail(request, message[ERROR_FIELD])
+            elif is_blank(text):
                 _fail(request, NoReply("the model answered with no text", message.get(INFO_FIELD)))
             else:
                 _succeed(request, Reply(text, now, message.get(INFO_FIELD)))

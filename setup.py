@@ -23,6 +23,7 @@ setup(
     # zoo_configs/ stands at the top of the repository, where people look for it,
     # and travels in wheels as parlai_humaneval/zoo_configs.
     packages=[*PACKAGES, "parlai_humaneval.zoo_configs"],
+    py_modules=["parlai_humaneval_hook"],
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
         "": ["py.typed", "*.pyi"],

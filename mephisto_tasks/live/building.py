@@ -58,7 +58,12 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
         allocator=allocator,
         planner=planner,
-        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
+        presenter=study_presenter(
+            config.replies,
+            (spec.options for spec in specs),
+            compared=config.hides_ai_talk,
+            ask_again=config.replies.ask_again,
+        ),
         practice=practice,
         instructions=instructions_of(
             config, task_config, _values(config, reward), _flags(config, planner.begun, person)

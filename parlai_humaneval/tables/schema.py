@@ -144,6 +144,11 @@ _TURNS = (
     more("masked", "flag", "1: words that gave the model away or were offensive were replaced"),
     more("changes", "text", "what else was changed of the reply before it was shown, joined by ;"),
     more("blocked", "text", "why the response filter let nobody see the reply; empty: it was not refused"),
+    more(
+        "withdrawn",
+        "text",
+        "JSON list: what the model said before in this turn, and why it was asked again; empty: it was asked once",
+    ),
     more("latency_s", "number", "seconds the model took to reply"),
     more("human_text", "text", "what the Human Speaker said before"),
     more("human_fixed", "flag", "1: that message was given, not typed (the opening “Hi!”)"),

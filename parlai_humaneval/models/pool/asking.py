@@ -7,12 +7,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.child import Child, Utterance
-from parlai_humaneval.models.pool.worker import NoReply, Request
-from parlai_humaneval.protocol.records.dialogue import ReplyInfo, in_all
+from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
 
 logger = logging.getLogger(__name__)
 
@@ -34,11 +34,31 @@ class Refused(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Objections:
+    """What is said against a reply, before anybody sees it.
+
+    Args:
+        refuse: why nobody may see it; None: they may. Its model is asked again as after a failure.
+        doubt: why it had better be said in other words (it gives the model away); None: it need not. The last one is
+            then taken all the same: what is shown of it is for the presenter to say.
+        again: how often a model is asked again for a doubt. These tries do not count among the retries.
+    """
+
+    refuse: Callable[[str], str | None]
+    doubt: Callable[[str], str | None]
+    again: int = 0
+
+
+NONE = Objections(refuse=lambda _: None, doubt=lambda _: None)
+
+
+@dataclass(frozen=True)
 class Answer:
     """A model's reply and the seconds it took, retries included.
 
     ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
-    ``info``: what a server said of the reply, with what all tries for it took.
+    ``info``: what a server said of the reply, with what all tries for it took. ``withdrawn``: what the model said before
+    it in this turn, and why it was asked again.
     """
 
     text: str
@@ -46,6 +66,7 @@ class Answer:
     failed: bool = False
     blocked: str | None = None
     info: ReplyInfo | None = None
+    withdrawn: tuple[Withdrawn, ...] = ()
 
 
 def ask_all(
@@ -55,20 +76,20 @@ def ask_all(
     timeout_s: float,
     retries: int,
     on_delay: Callable[[str], None] | None = None,
-    refuse: Callable[[str], str | None] | None = None,
+    objections: Objections = NONE,
 ) -> list[Answer]:
     """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
 
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
-    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``refuse`` has a
-    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
+    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``objections`` refuse
+    it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
     may take longer than ``timeout_s`` is worth a word to the person at that time all the same.
 
     Raises:
         ModelFailed: when a model was silent or broke after all that. The histories stay usable.
     """
     pairs = zip(children, dialogues, strict=True)
-    questions = [_Question(child, dialogue, timeout_s, retries, refuse) for child, dialogue in pairs]
+    questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
         if [question for question in waiting if question.is_news()] and on_delay:
@@ -81,7 +102,7 @@ def ask_all(
         if broken:
             raise ModelFailed([q.child.model for q in broken], "; ".join(dict.fromkeys(q.trouble for q in broken)))
         for question in (question for question in troubled if question.answer is None):
-            if on_delay:
+            if on_delay and not question.is_doubt:
                 on_delay(DELAY_SENTENCE)
             question.ask_again()
     return [question.answer for question in questions if question.answer]
@@ -104,7 +125,7 @@ class _Question:
         dialogue: Sequence[Utterance],
         timeout_s: float,
         retries: int,
-        refuse: Callable[[str], str | None] | None,
+        objections: Objections,
     ) -> None:
         worker = child.worker
         self.child = child
@@ -114,8 +135,13 @@ class _Question:
         self._traced = ""  # the trouble that was last written down with its traceback
         self.tries = 0
         self._unfit: Answer | None = None
+        self._doubtful: Answer | None = None
+        self._doubts = 0
+        self.is_doubt = False  # whether this try ended with words that had better be said otherwise
+        self._attempt = 0  # which chance the model has: another one after words that could not be shown
         self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
-        self._refuse = refuse
+        self._objections = objections
+        self._withdrawn: tuple[Withdrawn, ...] = ()
         self.requests: list[Request] = []
         self._dialogue = dialogue
         self._timeout_s = worker.timeout_s or timeout_s
@@ -132,7 +158,7 @@ class _Question:
 
     def _try(self) -> None:
         self.tries += 1
-        self.trouble = ""
+        self.trouble, self.is_doubt = "", False
         self.deadline = time.monotonic() + self._timeout_s
 
     def is_news(self) -> bool:
@@ -150,7 +176,7 @@ class _Question:
             self._try()
             return
         # After words that could not be shown, the same chance would choose the same again; after a late try it may.
-        self.child.renew(attempt=self.tries if self._unfit else 0)
+        self.child.renew(attempt=self._attempt)
         self._ask()
 
     def look(self) -> bool:
@@ -158,30 +184,58 @@ class _Question:
         for request in [request for request in self.requests if request.future.done()]:
             error = request.future.exception()
             if error is None:
-                reply = request.future.result()
-                self._info = in_all(self._info, reply.info)
-                blocked = self._refuse(reply.text) if self._refuse else None
-                if blocked is None:
-                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=self._info)
+                self._weigh(request.future.result())
+                if self.answer is not None:
                     return False
-                error = Refused(blocked)
-                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, self._info))
             else:
                 self._note(error)
             self.requests.remove(request)
         if not self.trouble and time.monotonic() >= self.deadline:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
-        return bool(self.trouble)
+        if self.trouble and not self.is_doubt and self._doubtful is not None:
+            # Nobody waits for better words where there are some.
+            others = tuple(said for said in self._withdrawn if said.text != self._doubtful.text)
+            self.answer = replace(self._doubtful, info=self._info, withdrawn=others)
+        return self.answer is None and bool(self.trouble)
 
     def give_up_if_unfit(self) -> None:
         """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
         if not self.requests:
             self.answer = self._unfit
 
+    def _weigh(self, reply: Reply) -> None:
+        """Take ``reply`` for the answer, or note what is said against it."""
+        self._info = in_all(self._info, reply.info)
+        answer = Answer(reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn)
+        if blocked := self._objections.refuse(reply.text):
+            unfit = replace(answer, failed=True, blocked=blocked)
+            self._withdraw(reply.text, blocked)
+            self._note(Refused(blocked), unfit)
+        elif doubt := self._doubt(reply.text):
+            self._withdraw(reply.text, doubt)
+            self._doubtful, self.is_doubt = answer, True
+            self._doubts += 1
+            self.retries += 1  # the tries of failures are not for this
+            self.trouble = f"{self.child.model} {doubt}"
+            logger.info("%s is asked again: %s", self.child.model, doubt)
+        else:
+            self.answer = answer
+
+    def _doubt(self, text: str) -> str | None:
+        """None also where asking again is of no use: the model says the same whatever its chance, or was asked enough."""
+        repeats = any(text == earlier.text for earlier in self._withdrawn)
+        return None if self._doubts >= self._objections.again or repeats else self._objections.doubt(text)
+
+    def _withdraw(self, text: str, reason: str) -> None:
+        self._withdrawn += (Withdrawn(text=text, reason=reason),)
+        self._attempt = self.tries
+
     def _note(self, error: BaseException, unfit: Answer | None = None) -> None:
+        self.is_doubt = False
         if isinstance(error, NoReply):
             self._info = in_all(self._info, error.info)
-            unfit = Answer("", time.monotonic() - self._started, failed=True, info=self._info)
+            unfit = Answer("", time.monotonic() - self._started, True, info=self._info, withdrawn=self._withdrawn)
+            self._attempt = self.tries
         self._unfit = unfit
         said = _said(error)
         trouble = f"{self.child.model} failed: {said}"

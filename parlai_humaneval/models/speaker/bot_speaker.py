@@ -16,7 +16,7 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.pool.asking import Answer, ModelFailed, ask_all
+from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.speaker.cards import (
@@ -200,7 +200,7 @@ class BotSpeakerAgent(Agent):
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
             on_delay=on_delay,
-            refuse=self._presenter.refuse,
+            objections=self._objections(),
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
@@ -275,6 +275,10 @@ class BotSpeakerAgent(Agent):
         if len(answers) - len(silent) < min(2, len(answers)):
             refused = any(answer.blocked for answer in answers)
             raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
+
+    def _objections(self) -> Objections:
+        names, presenter = list(self._pool.specs), self._presenter
+        return Objections(presenter.refuse, lambda text: presenter.doubt(text, names), presenter.ask_again)
 
     def _message(self, answers: Sequence[Answer]) -> Message:
         names = list(self._pool.specs)

@@ -61,9 +61,13 @@ def _add_reply_args(parser: ParlaiParser) -> None:
     group.add_argument(
         _option("hide_ai_talk"), type="bool", default=False, help="Whether “As an AI language model” is masked"
     )
-    for name in ("filter_words_file", "filter_classifier"):
+    group.add_argument(
+        _option("ask_again"), type=int, default=0, help="How often a model is asked again whose reply gives it away"
+    )
+    for name in ("disclosure_classifier", "filter_words_file", "filter_classifier"):
         group.add_argument(_option(name), type=str, default="", help=_what(name))
-    group.add_argument(_option("filter_threshold"), type=float, default=0.5, help=_what("filter_threshold"))
+    for name in ("disclosure_threshold", "filter_threshold"):
+        group.add_argument(_option(name), type=float, default=0.5, help=_what(name))
 
 
 def _option(name: str) -> str:
@@ -86,7 +90,8 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     looks["max_chars"] = given["max_chars"] or None
     try:
         settings = ReplyLooks.model_validate(looks)
-        return presenter_of(settings, (spec.options for spec in pool.specs.values()), compared=False)
+        options = (spec.options for spec in pool.specs.values())
+        return presenter_of(settings, options, compared=False, ask_again=int(opt.get("reply_ask_again") or 0))
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])

@@ -68,6 +68,13 @@ def _added(first: float | None, second: float | None) -> float | None:
     return second if first is None else first if second is None else first + second
 
 
+class Withdrawn(Record):
+    """A reply that nobody was shown, because its model was asked again, and why. ``text`` is the model's own."""
+
+    text: str
+    reason: str
+
+
 class Candidate(Record):
     """One model's reply of a turn. ``position`` counts from 1 in shown order; ``latency_s`` in seconds.
 
@@ -75,7 +82,7 @@ class Candidate(Record):
     ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
     only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
-    position 0.
+    position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
     """
 
     candidate_id: str
@@ -89,6 +96,7 @@ class Candidate(Record):
     same_as: str | None = None
     failed: bool = False
     blocked: str | None = None
+    asked_again: list[Withdrawn] = Field(default_factory=list)
     info: ReplyInfo | None = None
 
 

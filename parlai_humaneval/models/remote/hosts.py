@@ -21,6 +21,8 @@ TRIES = 2
 RESTARTS = 5
 """How often a process is started anew, one that answered something in between not counted."""
 LONGEST_PAUSE_S = 30.0
+END_S = 10.0
+"""Seconds that closing waits for a process that is being started, to end it."""
 
 
 class Replica(Protocol):
@@ -66,6 +68,7 @@ class Hosts:
         self._closed = threading.Event()
         self._free: deque[_Place] = deque()
         self._running: set[Replica] = set()
+        self._starting: list[threading.Thread] = []
         self._places = number
         self._trouble = ""
 
@@ -142,8 +145,10 @@ class Hosts:
             running = list(self._running)
             self._running.clear()
             self._changed.notify_all()
-        with ThreadPoolExecutor(max(1, len(running))) as threads:
-            list(threads.map(lambda replica: replica.end(), running))
+        for replica in running:
+            replica.end()
+        for thread in self._starting:  # none may begin a process after this
+            thread.join(END_S)
 
     def _settle(self, index: int) -> Mapping[str, Any]:
         """Start the process of a place, and have it load what is to be answered there."""
@@ -156,6 +161,8 @@ class Hosts:
         with self._changed:
             self._running.add(replica)
         try:
+            if self._closed.is_set():
+                raise HostGone("the model pool is closed")
             told: list[Mapping[str, Any]] = [replica.call("load", spec) for spec in self._specs]
         except BaseException:
             self._end(replica)
@@ -189,7 +196,9 @@ class Hosts:
             return
         logger.error("%s: %s; another is started in its place", self._specs[0].name, why)
         place.ended += 1
-        threading.Thread(target=self._start_again, args=[place, why], daemon=True).start()
+        thread = threading.Thread(target=self._start_again, args=[place, why], daemon=True)
+        self._starting = [other for other in self._starting if other.is_alive()] + [thread]
+        thread.start()
 
     def _start_again(self, place: _Place, trouble: str) -> None:
         while place.ended <= RESTARTS and not self._closed.is_set():

@@ -8,6 +8,7 @@ import platform
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -19,8 +20,13 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 REACH_S = 3.0
 """Seconds until a cluster that does not answer is taken for one that is not there; Ray itself takes minutes."""
+HTTP2_SETTINGS = b"\x04"
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0" * 5
+"""What a client says first, and the kind of frame that a server answers at once (RFC 9113, 3.4)."""
 PLACE_S = 120.0
 """Seconds until a copy that the cluster has no room for is given up."""
+PAUSE_S = 2.0
+"""Seconds after which an actor whose node has ended is put on another."""
 PACKAGE = "parlai-humaneval"
 
 
@@ -49,16 +55,19 @@ def connect(address: str | None) -> Callable[[], None]:
     Raises:
         ZooError: when Ray is not installed, the cluster is not there, or it does not want us.
     """
-    # Ray reads them when it is imported: nothing is sent to its makers, and its C++ half says errors only.
+    # Ray reads them when it is imported: it tells its makers nothing, and starts no cluster that nobody asked for.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
         raise ZooError(f"Ray is not installed here: pip install '{PACKAGE}[ray]'") from error
-    if ray.is_initialized():
-        return lambda: None
     wanted = address or os.environ.get("RAY_ADDRESS") or "auto"
+    if ray.is_initialized():
+        joined = ray.get_runtime_context().gcs_address
+        if wanted not in ("auto", joined):
+            raise ZooError(f"this process uses the Ray cluster at {joined} already, and can use no other: not {wanted}")
+        return lambda: None
     _check_reachable(wanted)
     try:
         with _own_signals():
@@ -69,19 +78,24 @@ def connect(address: str | None) -> Callable[[], None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Whether anybody listens there; ``auto`` is looked up by Ray, which knows at once."""
+    """Whether somebody who speaks Ray's protocol (gRPC) listens there; ``auto`` is looked up by Ray, which knows at once."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
         return
     if not host or not port.isdigit():
         raise ZooError(f"{address} is no address of a Ray cluster: expected HOST:PORT, such as 127.0.0.1:6379")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as connection:
+            connection.sendall(HTTP2_GREETING)
+            greeted = connection.recv(9)[3:4] == HTTP2_SETTINGS
+        trouble = "what listens there is something else"
     except OSError as error:
+        greeted, trouble = False, error.strerror or str(error)
+    if not greeted:
         raise ZooError(
-            f"no Ray cluster answers at {address} ({error.strerror or error}). Start one with `ray start --head "
-            "--node-ip-address=127.0.0.1 --port=6379`, or name the address of one that runs (`ray status` shows it)"
-        ) from error
+            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --node-ip-address=127.0.0.1 "
+            "--port=6379`, or name the address of one that runs (`ray status` shows it)"
+        )
 
 
 def _refused(address: str, error: Exception) -> str:
@@ -119,8 +133,7 @@ class RayActor:
         max_batch: as of :class:`~parlai_humaneval.models.remote.host.Host`.
 
     Raises:
-        ZooError: when no node has room, or a node lacks this package.
-        HostGone: when it ended at once.
+        ZooError: when no node could ever hold it.
     """
 
     def __init__(self, spec: ModelSpec, max_batch: int) -> None:
@@ -129,79 +142,98 @@ class RayActor:
         self._ray = ray
         running = spec.running
         gpus = float((spec.device or "").startswith("cuda")) if running.gpus is None else running.gpus
-        takes = {"CPU": running.cpus or 1.0, "GPU": gpus, "memory": (spec.memory_gb or 0) * 1e9}
-        self._check_room(spec.name, takes)
-        self._actor = (
-            ray.remote(RayHost)
-            .options(
-                num_cpus=takes["CPU"],
-                num_gpus=takes["GPU"],
-                memory=int(takes["memory"]) or None,
-                scheduling_strategy="SPREAD",
-            )
-            .remote(max_batch, max(1, int(takes["CPU"])))
-        )
-        self.where = "a node of the Ray cluster"
-        try:
-            self._settle(spec.name, takes)
-        except BaseException:
-            self.end()
-            raise
+        self._model = spec.name
+        self._takes = {"CPU": running.cpus or 1.0, "GPU": gpus, "memory": (spec.memory_gb or 0) * 1e9}
+        self._max_batch = max_batch
+        self._ended = threading.Event()
+        self.where = ""
+        """The node, once it is there."""
+        self._check_room()
+        self._actor = self._actor_somewhere()
+
+    def _actor_somewhere(self) -> Any:
+        takes = self._takes
+        options = {"num_cpus": takes["CPU"], "num_gpus": takes["GPU"], "memory": int(takes["memory"]) or None}
+        actor = self._ray.remote(RayHost).options(**options, scheduling_strategy="SPREAD")
+        return actor.remote(self._max_batch, max(1, int(takes["CPU"])))
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What the host's method returns, or raises; a ZooError says on which node.
+        """What the host's method returns, or raises; a ZooError says on which node. The first call waits for a place.
 
         Raises:
+            ZooError: also when it gets no place in time, or its node lacks this package.
             HostGone: when the actor is no more, or its node.
         """
+        if not self.where:
+            self._settle()
         try:
             went_well, result = self._ray.get(self._actor.call.remote(method, arguments))
         except self._ray.exceptions.RayError as error:
             raise self._gone(error) from error
         if went_well:
             return result
-        raise ZooError(f"{result} That is so on {self.where}.") if isinstance(result, ZooError) else result
+        raise (
+            ZooError(f"on {self.where}, a node of the Ray cluster: {result}")
+            if isinstance(result, ZooError)
+            else result
+        )
 
     def end(self) -> None:
         """End the actor."""
+        self._ended.set()
         with suppress(Exception):  # it may have ended, the cluster with it
             self._ray.kill(self._actor)
 
-    def _settle(self, model: str, takes: dict[str, float]) -> None:
-        try:
-            self.where, there = self._ray.get(self._actor.node.remote(), timeout=PLACE_S)
-        except self._ray.exceptions.GetTimeoutError as error:
-            raise ZooError(
-                f"{model} cannot be loaded: the Ray cluster has had no room for another copy for {PLACE_S:g} s "
-                f"({_in_words(takes)}); free are {_in_words(self._ray.available_resources())}. Ask for fewer replicas or "
-                "less for each, or add a node"
-            ) from error
-        except self._ray.exceptions.RayError as error:
-            if "No module named" in str(error):
+    def _settle(self) -> None:
+        """Wait until the actor is on a node, and see that it fits there."""
+        until = time.monotonic() + PLACE_S
+        while not self.where:
+            try:
+                where, there = self._ray.get(self._actor.node.remote(), timeout=max(0.0, until - time.monotonic()))
+            except self._ray.exceptions.GetTimeoutError as error:
                 raise ZooError(
-                    f"{model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). Install "
-                    f"{PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+                    f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for {PLACE_S:g} s "
+                    f"({_in_words(self._takes)}); free are {_in_words(self._ray.available_resources())}. Ask for fewer "
+                    "replicas or less for each, or add a node"
                 ) from error
+            except self._ray.exceptions.RayError as error:
+                self._place_anew(error)
+            else:
+                self._check_versions(where, there)
+                self.where = where
+
+    def _place_anew(self, error: Exception) -> None:
+        """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
+        said = str(error)
+        if "No module named" in said:
+            raise ZooError(
+                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). Install "
+                f"{PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+            ) from error
+        if "creation task" in said or self._ended.wait(PAUSE_S):
             raise self._gone(error) from error
+        self._actor = self._actor_somewhere()
+
+    def _check_versions(self, where: str, there: dict[str, str]) -> None:
         if differing := [
             f"{name} {there[name]} there, {here} here" for name, here in versions().items() if there[name] != here
         ]:
             raise ZooError(
-                f"{model} cannot be loaded on {self.where}: {', '.join(differing)}; all nodes need the same versions"
+                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}; all nodes need the same versions"
             )
 
-    def _check_room(self, model: str, takes: dict[str, float]) -> None:
+    def _check_room(self) -> None:
         """Whether any node could ever hold a copy: Ray would wait for one to join."""
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        if not any(all(node["Resources"].get(name, 0) >= much for name, much in takes.items()) for node in nodes):
+        if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
             have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
             raise ZooError(
-                f"{model} cannot be loaded: no node of the Ray cluster has {_in_words(takes)} (there are {have}). Change "
+                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are {have}). Change "
                 "running.cpus, running.gpus or memory_gb, or add a node"
             )
 
     def _gone(self, error: Exception) -> HostGone:
-        return HostGone(f"its Ray actor on {self.where} is gone ({_last_line(error)})")
+        return HostGone(f"its Ray actor on {self.where or 'a node'} is gone ({_last_line(error)})")
 
 
 def _in_words(resources: dict[str, float]) -> str:

@@ -207,8 +207,8 @@ class RayActor:
         said = str(error)
         if "No module named" in said:
             raise ZooError(
-                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). Install "
-                f"{PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). "
+                f"Install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
             ) from error
         if "creation task" in said or self._ended.wait(PAUSE_S):
             raise self._gone(error) from error
@@ -228,8 +228,8 @@ class RayActor:
         if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
             have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
             raise ZooError(
-                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are {have}). Change "
-                "running.cpus, running.gpus or memory_gb, or add a node"
+                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are "
+                f"{have}). Change running.cpus, running.gpus or memory_gb, or add a node"
             )
 
     def _gone(self, error: Exception) -> HostGone:

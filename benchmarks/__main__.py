@@ -21,6 +21,7 @@ BENCHMARKS = {
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
     "serving": ("benchmarks.serving", "replies a second by kind of model, at 1 to 32 conversations"),
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
+    "engines": ("benchmarks.engines", "self-chats in one process and two, on one Ray node and two"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
     "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),

@@ -49,3 +49,13 @@ def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> Non
     known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
     made = build_study(read_config(InteractiveConfig, known), "pw_turn", tmp_path, "study", 1.0)
     assert (made.allocator.per_worker, made.allocator.per_unit) == (3, 1)
+
+
+def test_models_are_put_where_the_settings_say(tmp_path: Path) -> None:
+    """Guards a launch whose models are to compute in other processes: its own stays one."""
+    config = config_of(tmp_path, engine="processes", replicas=2)
+    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
+    assert isinstance(settings, dict)
+    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
+    made = build_study(read_config(InteractiveConfig, known), "pw_turn", tmp_path, "study", 1.0)
+    assert {(spec.running.engine, spec.running.copies) for spec in made.pool.specs.values()} == {("processes", 2)}

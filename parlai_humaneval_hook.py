@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-WATCHED: Mapping[str, str] = {"parlai.nn.lr_scheduler": "parlai_humaneval.compat:mend_plateau"}
+WATCHED: Mapping[str, str] = {
+    "parlai.core.loader": "parlai_humaneval.in_parlai:register_agents",
+    "parlai.core.opt": "parlai_humaneval.in_parlai:find_presets",
+    "parlai.core.params": "parlai_humaneval.in_parlai:suggest_options",
+    "parlai.core.script": "parlai_humaneval.in_parlai:register_scripts",
+    "parlai.nn.lr_scheduler": "parlai_humaneval.compat:mend_plateau",
+}
 """Module of ParlAI → function of this package (``module:name``) that is given the module once it is imported."""
 
 

@@ -7,11 +7,27 @@ Ranges stand here; the exact versions that were tested together stand in
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+PATH_FILE = "parlai_humaneval.pth"
+AT_START = 'import sys; exec("try:\\n import parlai_humaneval_hook\\nexcept ImportError:\\n pass")\n'
+"""What Python does at its start, so that ParlAI finds this package whoever imports it. A lost package stops nothing."""
 PACKAGES = find_packages(include=["parlai_humaneval*", "mephisto_tasks*"])
 
+
+class BuildWithPathFile(build_py):
+    """Puts the path file beside the packages: in a wheel, and in what an editable install copies."""
+
+    def run(self) -> None:
+        super().run()
+        top = Path(self.get_finalized_command("install").install_lib if self.editable_mode else self.build_lib)
+        top.mkdir(parents=True, exist_ok=True)
+        (top / PATH_FILE).write_text(AT_START, encoding="utf-8")
+
+
 setup(
+    cmdclass={"build_py": BuildWithPathFile},
     name="parlai-humaneval",
     version="0.1.0",
     description="Human evaluation of dialogue models: ParlAI agents, Mephisto crowd tasks, honest statistics.",
@@ -41,6 +57,7 @@ setup(
         "parlai>=1.7.2,<1.8",
         "mephisto>=1.1.1,<1.2",
         "torch>=2.0",
+        "accelerate>=0.25,<0.31",  # loads large models without twice their memory; newer ones want a newer huggingface-hub
         "setuptools<81",
         "pyarrow<17",
         "numpy>=1.23,<2",

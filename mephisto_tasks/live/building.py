@@ -55,7 +55,13 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
-        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
+        pool=ModelPool(
+            specs,
+            timeout_s=config.model_timeout_s,
+            retries=config.model_retries,
+            outage_s=config.model_outage_s,
+            seed=seed,
+        ),
         allocator=allocator,
         planner=planner,
         presenter=study_presenter(

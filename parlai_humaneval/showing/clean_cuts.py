@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from parlai_humaneval.protocol.records.dialogue import Mask
-from parlai_humaneval.showing.identity_names import words_in
+from parlai_humaneval.showing.scripts import words_in
 
 _SUBJECT = (
     r"(?:I|you|we|it|that|there|this|what|how|who|where|when|they|he|she|my|let|many|please|thanks?)(?:['’]\w+)?\b"

@@ -47,6 +47,7 @@ def server_columns(candidate: Candidate) -> Row:
         "served_model": info and info.served_model,
         "finish_reason": info and info.finish_reason,
         "requests": info and info.requests,
+        "outage_s": info and info.outage_s,
     }
 
 

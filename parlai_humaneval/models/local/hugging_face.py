@@ -37,13 +37,15 @@ class Pretrained:
     """A loaded model and its tokenizer.
 
     ``context``: most tokens that it can read and, if causal, write; None: it knows no limit. ``pads_left``: whether
-    prompts of several lengths can share a batch. ``made``: what agents have derived from it, by their settings.
+    prompts of several lengths can share a batch. ``grows``: whether replies can be joined between two words, as the
+    model's cache can be put together and cut row by row. ``made``: what agents have derived from it, by their settings.
     """
 
     model: Any
     tokenizer: Any
     context: int | None
     pads_left: bool
+    grows: bool = False
     made: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -97,9 +99,12 @@ def load_pretrained(name: str, kind: Kind, *, dtype: str = "auto", device: str =
         tokenizer = transformers.AutoTokenizer.from_pretrained(path)
         auto = transformers.AutoModelForCausalLM if kind == "causal" else transformers.AutoModelForSeq2SeqLM
         _check_memory(path, device)
-        model = _load_weights(auto, path, _dtype(dtype, device)).to(device).eval()
+        model = _load_weights(auto, path, _dtype(dtype, device), device).eval()
     context = _context(config, tokenizer)
-    return Pretrained(model, tokenizer, context, kind == "seq2seq" or _minds_no_padding(model))
+    if kind == "seq2seq":
+        return Pretrained(model, tokenizer, context, pads_left=True)
+    pads_left = _minds_no_padding(model)
+    return Pretrained(model, tokenizer, context, pads_left, grows=pads_left and _grows(model))
 
 
 def _is_folder(name: str) -> bool:
@@ -122,13 +127,9 @@ def _dtype(dtype: str, device: str) -> Any:
     return getattr(torch, dtype)
 
 
-def _load_weights(auto: Any, path: str, dtype: Any) -> Any:
-    from transformers.utils import is_accelerate_available
-
-    # With accelerate there are never two copies of the weights at once; transformers refuses the option without it.
-    model, loading = auto.from_pretrained(
-        path, torch_dtype=dtype, low_cpu_mem_usage=is_accelerate_available(), output_loading_info=True
-    )
+def _load_weights(auto: Any, path: str, dtype: Any, device: str) -> Any:
+    # Put on its device file by file, with the help of accelerate: never are there two copies of the weights.
+    model, loading = auto.from_pretrained(path, torch_dtype=dtype, device_map={"": device}, output_loading_info=True)
     absent = set(loading["missing_keys"]) & {name for name, _ in model.named_parameters()}
     if absent:
         raise ZooError(
@@ -152,18 +153,55 @@ def _minds_no_padding(model: Any) -> bool:
     """
     import torch
 
-    ids = torch.arange(1, PROBE + 1, device=model.device)[None] % model.config.vocab_size
-    padded = torch.cat([torch.zeros_like(ids), ids], dim=1)
-    mask = torch.cat([torch.zeros_like(ids), torch.ones_like(ids)], dim=1)
+    ids, padded, mask = _probe(model)
     with torch.no_grad():
         alone = _next_scores(model, ids, torch.ones_like(ids))
         beside = _next_scores(model, padded, mask)
+    return _alike(alone, beside)
+
+
+def _grows(model: Any) -> bool:
+    """Whether its cache is of the usual kind: keys and values of each layer by rows, with padding that it does not mind."""
+    import torch
+
+    ids, padded, mask = _probe(model)
+    with torch.no_grad():
+        alone = _next_scores(model, ids, torch.ones_like(ids))
+        inputs = model.prepare_inputs_for_generation(padded[:, :-1], attention_mask=mask[:, :-1], use_cache=True)
+        cache = getattr(model(**inputs), "past_key_values", None)
+        if not _is_usual(cache, words=2 * PROBE - 1):
+            return False
+        beside = _next_scores(model, padded[:, -1:], mask, cache)
+    return _alike(alone, beside)
+
+
+def _is_usual(cache: Any, words: int) -> bool:
+    if not isinstance(cache, tuple) or not all(isinstance(layer, tuple) and len(layer) == 2 for layer in cache):
+        return False
+    shapes = [each.shape for layer in cache for each in layer]
+    return all(len(shape) == 4 and shape[0] == 1 and shape[2] == words for shape in shapes)
+
+
+def _probe(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A short text, the same with padding on its left, and the mask of that."""
+    import torch
+
+    ids = torch.arange(1, PROBE + 1, device=model.device)[None] % model.config.vocab_size
+    nothing = torch.zeros_like(ids)
+    return ids, torch.cat([nothing, ids], dim=1), torch.cat([nothing, torch.ones_like(ids)], dim=1)
+
+
+def _alike(alone: torch.Tensor, beside: torch.Tensor) -> bool:
+    import torch
+
     tolerance = 1e-3 if alone.dtype == torch.float32 else 5e-2
     return bool((alone - beside).abs().max() <= tolerance * (alone.max() - alone.min()))
 
 
-def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    inputs = model.prepare_inputs_for_generation(ids, attention_mask=mask, use_cache=False)
+def _next_scores(model: Any, ids: torch.Tensor, mask: torch.Tensor, cache: Any = None) -> torch.Tensor:
+    inputs = model.prepare_inputs_for_generation(
+        ids, past_key_values=cache, attention_mask=mask, use_cache=cache is not None
+    )
     scores: torch.Tensor = model(**inputs).logits[0, -1]
     return scores
 

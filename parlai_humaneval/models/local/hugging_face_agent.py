@@ -19,6 +19,7 @@ from parlai_humaneval.models.dialogue_agent import (
     Line,
     chance_of,
 )
+from parlai_humaneval.models.local.continuous import GrowingReplies, can_grow
 from parlai_humaneval.models.local.generation import SEARCH_OPTIONS, generate, search_config, wordless
 from parlai_humaneval.models.local.hugging_face import DTYPES, Kind, Pretrained, device_of, load_pretrained
 from parlai_humaneval.models.local.prompting import Played, PromptFormat, finish, fit
@@ -42,6 +43,7 @@ class HuggingFaceAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Model of Hugging Face")
         group.add_argument("--hf-model", type=str, default=None, help="Its folder, or its name on Hugging Face")
         group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Numbers of the weights")
@@ -76,21 +78,34 @@ class HuggingFaceAgent(DialogueAgent):
         """The weights, and what was derived from them."""
         return {**super().share(), "pretrained": self.pretrained}
 
-    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+    def _answers(self, observations: Sequence[Message]) -> list[Message]:
         """One reply for each observation, of whichever clones, by one call of the model."""
-        prompts = [self._prompt(observation) for observation in observations]
-        chances = [chance_of(observation) for observation in observations]
-        replies = self._replies(prompts, chances)
-        return [Message({"id": self.id, "text": text, "episode_done": False}) for text in replies]
+        prompts, chances = zip(*map(self._asked, observations), strict=True)
+        return [self._message(tokens) for tokens in self._tokens(prompts, chances)]
+
+    def continuous(self) -> GrowingReplies | None:
+        """Replies that requests can join between two words; None: this model, or its search, answers whole batches."""
+        if not can_grow(self.pretrained, self._config):
+            return None
+        return GrowingReplies(self.pretrained, self._config, self._is_over, self._asked, self._message)
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         """The next line after ``dialogue``, by this agent's persona."""
         prompt = fit(self._form, Played(self.persona, self.partner_persona), dialogue, self._room)
-        return self._replies([prompt], [rng])[0]
+        return self._spoken(self._tokens([prompt], [rng])[0])
 
-    def _replies(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[str]:
-        new = generate(self.pretrained, self._config, prompts, chances, lambda text: self._form.end(text) is not None)
-        return [self._spoken(tokens) for tokens in new]
+    def _tokens(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[list[int]]:
+        return generate(self.pretrained, self._config, prompts, chances, self._is_over)
+
+    def _is_over(self, text: str) -> bool:
+        return self._form.end(text) is not None
+
+    def _asked(self, observation: Message) -> tuple[list[int], random.Random]:
+        """All that the reply to an observation depends on."""
+        return self._prompt(observation), chance_of(observation)
+
+    def _message(self, tokens: Sequence[int]) -> Message:
+        return Message({"id": self.id, "text": self._spoken(tokens), "episode_done": False})
 
     def _load(self, opt: Opt) -> Pretrained:
         name = opt.get("hf_model")

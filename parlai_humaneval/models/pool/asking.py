@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
+from typing import Any
 
 from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
@@ -18,15 +20,26 @@ logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 """What the person is told; it names no model, so that nobody learns which one is slow."""
+OUTAGE_SENTENCE = (
+    "One moment, please: the connection to your partner was interrupted. You go on as soon as it is back; nothing you wrote "
+    "is lost."
+)
+"""What the person is told at once when a model's server is out; it names no model, either."""
+TOGETHER_S = 0.001
+"""Seconds between two replies within which they are taken together."""
 
 
 class ModelFailed(RuntimeError):
-    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
+    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
 
-    def __init__(self, models: Sequence[str], reason: str) -> None:
+    ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
+    """
+
+    def __init__(self, models: Sequence[str], reason: str, out_since: float | None = None) -> None:
         super().__init__(f"no reply from {', '.join(models)}: {reason}")
         self.models = list(models)
         self.reason = reason
+        self.out_since = out_since
 
 
 class Refused(RuntimeError):
@@ -83,7 +96,8 @@ def ask_all(
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
     ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``objections`` refuse
     it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
-    may take longer than ``timeout_s`` is worth a word to the person at that time all the same.
+    may take longer than ``timeout_s`` is worth a word to the person at that time all the same. The time for which a
+    model's server is out (see :mod:`~parlai_humaneval.models.pool.breaker`) is no try, and worth a word at once.
 
     Raises:
         ModelFailed: when a model was silent or broke after all that. The histories stay usable.
@@ -92,28 +106,90 @@ def ask_all(
     questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
-        if [question for question in waiting if question.is_news()] and on_delay:
-            on_delay(DELAY_SENTENCE)
-        troubled = [question for question in waiting if question.look()]
-        beyond = [question for question in troubled if question.tries > question.retries]
-        for question in beyond:
-            question.give_up_if_unfit()
-        broken = [question for question in beyond if question.answer is None]
-        if broken:
-            raise ModelFailed([q.child.model for q in broken], "; ".join(dict.fromkeys(q.trouble for q in broken)))
-        for question in (question for question in troubled if question.answer is None):
-            if on_delay and not question.is_doubt:
-                on_delay(DELAY_SENTENCE)
-            question.ask_again()
+        if broken := _advance(waiting, on_delay):
+            raise _failure(broken)
     return [question.answer for question in questions if question.answer]
 
 
-def _wait_for_any(questions: Sequence[_Question]) -> None:
+class Asking:
+    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
+
+    Args:
+        timeout_s: as for :func:`ask_all`.
+        retries: likewise.
+    """
+
+    def __init__(self, *, timeout_s: float, retries: int) -> None:
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._questions: list[_Question] = []
+
+    def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
+        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
+        self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
+
+    def forget(self, children: Collection[Child]) -> None:
+        """Wait no longer for the replies of ``children``."""
+        self._questions = [question for question in self._questions if question.child not in children]
+
+    def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
+        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
+
+        Replies that come together, as those of one batch do, are taken together: the last of them is at most
+        :data:`TOGETHER_S` behind the one before it.
+        """
+        taken: list[tuple[Child, Answer | ModelFailed]] = []
+        while self._questions:
+            before = len(taken)
+            _wait_for_any(self._questions, at_most_s=TOGETHER_S if taken else math.inf)
+            while broken := _advance(self._questions, None):
+                taken += [(question.child, _failure([question])) for question in broken]
+                self._questions = [question for question in self._questions if question not in broken]
+            taken += [(question.child, question.answer) for question in self._questions if question.answer]
+            self._questions = [question for question in self._questions if question.answer is None]
+            if taken and len(taken) == before:
+                break
+        return taken
+
+
+def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | None) -> list[_Question]:
+    """Take the answers that are there, and ask again what failed or is late; return those that are given up.
+
+    Where some are given up, the others are not asked again yet.
+    """
+    news = [question.news() for question in waiting if question.answer is None]
+    for sentence in dict.fromkeys(filter(None, news)):
+        if on_delay:
+            on_delay(sentence)
+    troubled = [question for question in waiting if question.answer is None and question.look()]
+    beyond = [question for question in troubled if question.tries > question.retries]
+    for question in beyond:
+        question.give_up_if_unfit()
+    broken = [question for question in beyond if question.answer is None]
+    if broken:
+        return broken
+    for question in (question for question in troubled if question.answer is None):
+        if on_delay and not question.is_doubt:
+            on_delay(DELAY_SENTENCE)
+        question.ask_again()
+    return []
+
+
+def _failure(broken: Sequence[_Question]) -> ModelFailed:
+    since = [question.out_since for question in broken if question.out_since is not None]
+    reasons = "; ".join(dict.fromkeys(question.trouble for question in broken))
+    return ModelFailed([q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None)
+
+
+def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
     """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
     deadline = min(min(question.deadline, question.notice) for question in questions)
-    futures = [request.future for question in questions for request in question.requests]
+    requests = [request for question in questions for request in question.requests]
+    futures: list[Future[Any]] = [request.future for request in requests]
+    futures += [request.wait.began for request in requests if not request.wait.began.done()]
     if futures:
-        wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
+        patience_s = min(at_most_s, max(0.0, deadline - time.monotonic()))
+        wait(futures, timeout=patience_s, return_when=FIRST_COMPLETED)
 
 
 class _Question:
@@ -132,6 +208,8 @@ class _Question:
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self.out_since: float | None = None
+        self._told_of_outage = False
         self._traced = ""  # the trouble that was last written down with its traceback
         self.tries = 0
         self._unfit: Answer | None = None
@@ -161,12 +239,17 @@ class _Question:
         self.trouble, self.is_doubt = "", False
         self.deadline = time.monotonic() + self._timeout_s
 
-    def is_news(self) -> bool:
-        """Whether the person should be told now, once, that a model with a longer time-out than usual is at it."""
-        due = self.answer is None and time.monotonic() >= self.notice
-        if due:
+    def news(self) -> str | None:
+        """What the person should be told now, once: a model's server is out, or one with a longer time-out is at it."""
+        if self.answer is not None:
+            return None
+        if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
+            self._told_of_outage = True
+            return OUTAGE_SENTENCE
+        if time.monotonic() >= self.notice:
             self.notice = math.inf
-        return due
+            return DELAY_SENTENCE
+        return None
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
@@ -190,6 +273,11 @@ class _Question:
             else:
                 self._note(error)
             self.requests.remove(request)
+        for request in self.requests:  # it is not late while its server is out
+            self.deadline = max(self.deadline, request.wait.counted_from + self._timeout_s)
+            if request.wait.since is not None and self._doubtful is not None:
+                self.trouble = f"{self.child.model} is out"
+                self.child.worker.breaker.withdraw(request)
         if not self.trouble and time.monotonic() >= self.deadline:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
         if self.trouble and not self.is_doubt and self._doubtful is not None:
@@ -243,7 +331,10 @@ class _Question:
         trace = None if isinstance(error, OutsideError) or trouble == self._traced else error
         self._traced = trouble
         tries = self.retries + 1
-        logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+        if isinstance(error, ModelOut):  # the breaker has said so, once for all
+            self.out_since = error.since
+        else:
+            logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
         self.trouble = trouble

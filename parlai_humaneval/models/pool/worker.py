@@ -2,7 +2,9 @@
 
 What waits when a thread becomes free is answered by one ``batch_act``; while that runs, the next
 batch forms. Nothing waits for a batch to fill, except that a thread that was idle gives
-companions :data:`GATHER_S` to arrive.
+companions :data:`GATHER_S` to arrive, where conversations have met of late.
+
+An agent with a :class:`Stream` does not keep them waiting for a batch to end: they join it between two words.
 """
 
 from __future__ import annotations
@@ -12,16 +14,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import ERROR_FIELD, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
 
@@ -31,8 +35,12 @@ GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
 GATHER_LIMIT_S = 0.005
 """Seconds after which a batch closes in any case."""
+JOIN_STEPS = 4
+"""Words between which requests may join those under way: a prompt is read while all others wait, and several at once
+cost little more than one."""
 CLOSE_S = 2.0
 """Seconds that closing waits for batches under way."""
+CLOSED = "the model pool was closed"
 
 
 class NoReply(RuntimeError):
@@ -52,6 +60,22 @@ class Reply:
     info: ReplyInfo | None = None
 
 
+class Stream(Protocol):
+    """Replies under way, as ``agent.continuous()`` gives them where an agent can do so. One thread uses it."""
+
+    def __len__(self) -> int:
+        """Replies under way."""
+
+    def join(self, asked: Mapping[Any, Any]) -> None:
+        """Begin the replies to these observations, by their keys; when it raises, none has begun."""
+
+    def step(self) -> Mapping[Any, Mapping[str, Any]]:
+        """Go on with all of them by a word; messages, by their keys, of those that are over with it."""
+
+    def clear(self) -> None:
+        """Forget all of them."""
+
+
 @dataclass(eq=False)
 class _Thread:
     """A thread of a worker. ``replaced``: it hangs, another does its work; it ends if it comes back."""
@@ -69,6 +93,7 @@ class Request:
     future: Future[Reply] = field(default_factory=Future)
     taken_by: _Thread | None = None
     taken_at: float = 0.0
+    wait: Wait = field(default_factory=Wait)
 
 
 class ModelWorker:
@@ -83,6 +108,7 @@ class ModelWorker:
         torch_threads: processor threads that torch may use for one operation; None leaves torch alone.
         timeout_s: seconds until this model is late; None: as whoever asks says.
         retries: how often it is asked again; None likewise.
+        outage_s: how long requests wait for a server that is not there; 0: they fail at once.
     """
 
     def __init__(
@@ -95,6 +121,7 @@ class ModelWorker:
         torch_threads: int | None = None,
         timeout_s: float | None = None,
         retries: int | None = None,
+        outage_s: float = OUTAGE_S,
     ) -> None:
         self.name = name
         self.timeout_s = timeout_s
@@ -110,8 +137,13 @@ class ModelWorker:
         self._queue: deque[Request] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self._cut_off = False  # closed, and what was under way got its time
+        self._asked_last: list[Future[Reply]] = []
+        self._meet = False  # whether conversations asked at the same time of late: then the next may, too
         self._threads: list[threading.Thread] = []
         self._stuck = 0  # threads that hang and were replaced
+        greet = partial(agent.ask, GREETING) if isinstance(agent, OutsideAgent) else None
+        self.breaker: Breaker[Request] = Breaker(name, outage_s=outage_s, send=self._send, fail=_fail, greet=greet)
         for _ in range(threads):
             self._start_thread()
 
@@ -122,11 +154,8 @@ class ModelWorker:
     def submit(self, agent: Agent, observation: Any) -> Request:
         """Queue a request for the reply to what ``agent`` (a clone) observed last."""
         request = Request(agent, observation)
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the model pool is closed")
-            self._queue.append(request)
-            self._changed.notify_all()
+        if not self.breaker.keeps(request) and not self._enqueue(request):
+            raise RuntimeError(CLOSED)
         return request
 
     @contextmanager
@@ -134,6 +163,21 @@ class ModelWorker:
         """Requests that are submitted within wait for each other, and can share a batch."""
         with self._changed:
             yield
+
+    def _send(self, request: Request) -> None:
+        """Have a request answered that was held back."""
+        if not self._enqueue(request):
+            _fail(request, RuntimeError(CLOSED))
+
+    def _enqueue(self, request: Request) -> bool:
+        """Put a request where the threads look for it; False when there are none any more."""
+        with self._changed:
+            if not self._closed:
+                request.taken_by = None
+                self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
+                self._queue.append(request)
+                self._changed.notify_all()
+            return not self._closed
 
     def relieve(self, request: Request, *, after_s: float, max_stuck: int) -> bool:
         """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over its work.
@@ -163,7 +207,8 @@ class ModelWorker:
             self._queue.clear()
             self._changed.notify_all()
         for request in waiting:
-            _fail(request, RuntimeError("the model pool was closed"))
+            _fail(request, RuntimeError(CLOSED))
+        self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
             try:
                 self.agent.shutdown()
@@ -172,6 +217,7 @@ class ModelWorker:
         deadline = time.monotonic() + CLOSE_S
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
+        self._cut_off = True
 
     def _start_thread(self) -> None:
         # Daemons, lest a hanging model keep the process alive.
@@ -182,12 +228,22 @@ class ModelWorker:
     def _run(self, thread: _Thread) -> None:
         self._prepare_torch()
         speaker = self.clone()
-        while batch := self._take(thread):
-            self._answer(speaker, batch)
-            with self._changed:
-                if thread.replaced:
-                    self._stuck -= 1
-                    return
+        if (stream := self._stream(speaker)) is not None:
+            self._answer_continuously(thread, speaker, stream)
+        else:
+            while not thread.replaced and (batch := self._take(thread, self.max_batch)):
+                self._answer(speaker, batch)
+        with self._changed:
+            if thread.replaced:
+                self._stuck -= 1
+
+    def _stream(self, speaker: Agent) -> Stream | None:
+        try:
+            stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
+        except Exception:
+            logger.exception("%s answers whole batches, as it fails to answer word by word", self.name)
+            return None
+        return stream
 
     def _prepare_torch(self) -> None:
         """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
@@ -200,19 +256,25 @@ class ModelWorker:
         if getattr(self.agent, "use_cuda", False) and gpu >= 0:
             torch.cuda.set_device(gpu)
 
-    def _take(self, thread: _Thread) -> list[Request]:
-        """Wait for requests and take what is there, at most ``max_batch``; empty when closed."""
+    def _take(self, thread: _Thread, most: int) -> list[Request]:
+        """Wait for requests and take ``most`` of what is there; empty when closed."""
         with self._changed:
             while not self._queue and not self._closed:
                 self._changed.wait()
-            if self._batches:
+            if self._batches and self._meet:
                 self._gather()
-            batch = [self._queue.popleft() for _ in range(min(self.max_batch, len(self._queue)))]
-            for request in batch:
-                request.taken_by, request.taken_at = thread, time.monotonic()
-            if batch:
-                self.batch_sizes.append(len(batch))
-            return batch
+            return self._take_up(thread, most)
+
+    def _take_up(self, thread: _Thread, most: int, beside: int = 0) -> list[Request]:
+        """Of what is there, without waiting, to be answered in one batch with those under way."""
+        batch = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
+        for request in batch:
+            request.taken_by, request.taken_at = thread, time.monotonic()
+        if batch:
+            self.batch_sizes.append(beside + len(batch))
+            self._meet = beside + len(batch) > 1
+            self._asked_last = [request.future for request in batch]
+        return batch
 
     def _gather(self) -> None:
         """Let conversations that ask at almost the same moment share a batch."""
@@ -229,6 +291,61 @@ class ModelWorker:
         for request in batch:
             self._settle([request], speaker)
 
+    def _answer_continuously(self, thread: _Thread, speaker: Agent, stream: Stream) -> None:
+        """Until the pool closes, or another thread has taken over, and the replies under way are over."""
+        under_way: dict[Request, None] = {}
+        words = 0
+        while True:
+            if under_way:
+                joining = self._companions(thread, len(under_way)) if words % JOIN_STEPS == 0 else []
+            else:
+                words, joining = 0, [] if thread.replaced else self._take(thread, self.max_batch)
+            if not under_way and not joining:
+                return
+            under_way |= dict.fromkeys(self._joined(stream, joining))
+            words += 1
+            for request in self._advance(stream, under_way, speaker):
+                del under_way[request]
+            if self._cut_off:
+                for request in under_way:
+                    _fail(request, RuntimeError(CLOSED))
+                return
+
+    def _companions(self, thread: _Thread, beside: int) -> list[Request]:
+        with self._changed:
+            if thread.replaced or self._closed:
+                return []
+            return self._take_up(thread, self.max_batch - beside, beside)
+
+    def _joined(self, stream: Stream, joining: Sequence[Request]) -> Sequence[Request]:
+        """Those of the requests that the stream has taken; the others got their errors."""
+        if not joining:
+            return []
+        try:
+            stream.join({request: request.observation for request in joining})
+        except Exception as error:  # noqa: BLE001 - as in _settle
+            if len(joining) > 1:
+                return [request for each in joining for request in self._joined(stream, [each])]
+            _fail(joining[0], error)
+            return []
+        return joining
+
+    def _advance(self, stream: Stream, under_way: Collection[Request], speaker: Agent) -> Collection[Request]:
+        """One word further; the requests that were answered. When it fails, all are, one by one and each by itself."""
+        if not under_way:
+            return []
+        try:
+            messages = stream.step()
+        except Exception:
+            logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
+            stream.clear()
+            for request in under_way:
+                self._settle([request], speaker)
+            return list(under_way)
+        for request, message in messages.items():
+            self._hand_over(request, message, time.monotonic())
+        return list(messages)
+
     def _settle(self, batch: Sequence[Request], speaker: Agent) -> bool:
         """Hand each request its reply or its error. False, with nothing done, when a larger batch failed."""
         try:
@@ -236,30 +353,61 @@ class ModelWorker:
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
-            _fail(batch[0], error)
+            self._refuse(batch[0], error)
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
-            text = self._text(message)
             if message.get(ERROR_FIELD):
-                _fail(request, message[ERROR_FIELD])
-            elif is_blank(text):
-                _fail(request, NoReply("the model answered with no text", message.get(INFO_FIELD)))
-            else:
-                _succeed(request, Reply(text, now, message.get(INFO_FIELD)))
+                self._refuse(request, message[ERROR_FIELD])
+                continue
+            self.breaker.answered(request)
+            self._hand_over(request, message, now)
         return True
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        """The error is the answer, unless the request is to wait until the model is there."""
+        if not self.breaker.holds(request, error):
+            _fail(request, error)
+
+    def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
+        text, info = self._text(message), _info(message, request.wait)
+        if is_blank(text):
+            _fail(request, NoReply("the model answered with no text", info))
+        else:
+            _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         if self._batches:
-            replies: Sequence[Mapping[str, Any]] = speaker.batch_act([request.observation for request in batch])
+            with self._lightly():
+                replies: Sequence[Mapping[str, Any]] = speaker.batch_act([request.observation for request in batch])
             return replies
         return [request.agent.act() for request in batch]
+
+    def _lightly(self) -> AbstractContextManager[object]:
+        """ParlAI's own agents are spared what torch notes of each result for gradients: a tenth of a small model's time."""
+        agents = sys.modules.get("parlai.core.torch_agent")
+        if agents is None or not isinstance(self.agent, agents.TorchAgent) or self.agent.is_training:
+            return nullcontext()
+        if not type(self.agent).eval_step.__module__.startswith("parlai."):
+            return nullcontext()  # somebody's own may want gradients
+        import torch
+
+        light: AbstractContextManager[object] = torch.inference_mode()
+        return light
 
     def _text(self, message: Mapping[str, Any]) -> str:
         """The reply as people write: a model of lower-case tokens gets its capitals and spacing back."""
         text = str(message.get("text") or "").strip()
         text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
         return str(normalize_reply(text)) if text and self._lowercase else text
+
+
+def _info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:
+    """What a server said of a reply, and how long it was out meanwhile."""
+    info: ReplyInfo | None = message.get(INFO_FIELD)
+    if not wait.seconds:
+        return info
+    return (info or ReplyInfo()).model_copy(update={"outage_s": round(wait.seconds, 3)})
 
 
 def _succeed(request: Request, reply: Reply) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.outside.base import ERROR_FIELD, INFO_FIELD, OutsideAgent, OutsideError
+from parlai_humaneval.models.outside.base import ERROR_FIELD, INFO_FIELD, Heard, OutsideAgent, OutsideError, Said
 from parlai_humaneval.models.pool.child import Utterance
 from parlai_humaneval.models.remote.hosts import Hosts
 from parlai_humaneval.models.remote.questions import Answered, Question
@@ -61,15 +61,25 @@ class RemoteAgent(OutsideAgent):
         answers = self.hosts.ask(self.model, [observation[QUESTION_FIELD] for observation in observations])
         return [self._message(answer) for answer in answers]
 
+    def ask(self, heard: Heard) -> Said:
+        """The reply to a dialogue that is told at once: whether somebody answers."""
+        lines = tuple(Utterance(speaker, text) for speaker, text in heard.dialogue)
+        answer = self.hosts.ask(self.model, [Question(uuid.uuid4().hex, heard.seed, lines)])[0]
+        if error := _error(answer):
+            raise error
+        return Said(answer.text, answer.info)
+
     def shutdown(self) -> None:
         """End the hosts."""
         self.hosts.close()
 
     def _message(self, answer: Answered) -> Message:
-        error = None if answer.error is None else OutsideError(answer.error, final=answer.final)
-        return Message(
-            {"id": self.id, "text": answer.text, INFO_FIELD: answer.info, ERROR_FIELD: error, "episode_done": False}
-        )
+        said = {"id": self.id, "text": answer.text, INFO_FIELD: answer.info, "episode_done": False}
+        return Message({**said, ERROR_FIELD: _error(answer)})
+
+
+def _error(answer: Answered) -> OutsideError | None:
+    return None if answer.error is None else OutsideError(answer.error, final=answer.final, absence=answer.absence)
 
 
 def remote_agent(model: str, hosts: Hosts, options: Mapping[str, Any]) -> RemoteAgent:

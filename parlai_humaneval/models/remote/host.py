@@ -26,7 +26,8 @@ TOLD_OPTIONS = ("add_special_tokens", "batchsize")
 class Host:
     """Loads one model, and others that share its weights, and answers the questions of any conversations.
 
-    It keeps nothing that a question does not bring along: another host gives the same answer.
+    It keeps nothing that a question does not bring along: another host gives the same answer. It waits for no server that
+    is out: the launch does.
 
     Args:
         max_batch: most questions that are asked at once.
@@ -34,7 +35,7 @@ class Host:
     """
 
     def __init__(self, max_batch: int, torch_threads: int) -> None:
-        self._models = LoadedModels([], max_batch=max_batch, torch_threads=torch_threads)
+        self._models = LoadedModels([], max_batch=max_batch, torch_threads=torch_threads, outage_s=0)
         self._children: OrderedDict[tuple[str, str], Child] = OrderedDict()
 
     def call(self, method: str, arguments: Sequence[Any]) -> tuple[bool, Any]:
@@ -107,6 +108,6 @@ def _answered(asked: Request | Exception) -> Answered:
     if isinstance(error, NoReply):
         return Answered("", error.info)
     if isinstance(error, OutsideError):
-        return Answered(error=str(error), final=error.final)
+        return Answered(error=str(error), final=error.final, absence=error.absence)
     logger.error("a reply failed", exc_info=error)  # the launch gets a line of it
     return Answered(error=f"{type(error).__name__}: {error}")

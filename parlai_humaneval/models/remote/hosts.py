@@ -10,14 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.outside.base import Absence, OutsideError
+from parlai_humaneval.models.pool.worker import CLOSED
 from parlai_humaneval.models.remote.questions import Answered, HostGone, Question
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 logger = logging.getLogger(__name__)
 
-TRIES = 2
-"""Processes that may end at the same questions before the questions are given up."""
+DEADLY = 3
+"""Processes that may end at the same question before it is held to be the reason."""
 RESTARTS = 5
 """How often a process is started anew, one that answered something in between not counted."""
 LONGEST_PAUSE_S = 30.0
@@ -70,7 +71,10 @@ class Hosts:
         self._running: set[Replica] = set()
         self._starting: list[threading.Thread] = []
         self._places = number
+        self._serving = 0
+        """Places whose process is there, and free or at work; those of the others are just being started anew."""
         self._trouble = ""
+        self._blamed: dict[str, int] = {}
 
     @property
     def running(self) -> Sequence[Replica]:
@@ -118,25 +122,39 @@ class Hosts:
         """An answer to each question, in their order; it waits for a free process.
 
         Raises:
-            OutsideError: when process after process ended at it, or none is left.
+            OutsideError: when process after process ended at it, or none is left; with an absence, when all of them are
+                just being started anew.
             RuntimeError: when the pool is closed.
         """
         trouble = ""
-        for _ in range(TRIES):
+        for _ in range(DEADLY):
             place = self._take()
             try:
                 answers: list[Answered] = place.replica.call("answer", model, questions)
             except HostGone as error:
                 trouble = str(error)
                 self._replace(place, trouble)
+                self._blame(questions, trouble)
                 continue
             except BaseException:
                 self._give_back(place)
                 raise
             place.ended = 0
             self._give_back(place)
+            for question in questions:
+                self._blamed.pop(question.conversation, None)
             return answers
         raise OutsideError(trouble)
+
+    def _blame(self, questions: Sequence[Question], trouble: str) -> None:
+        """A question that was asked by itself when process after process ended is asked no more."""
+        if len(questions) > 1:
+            return
+        key = questions[0].conversation
+        self._blamed[key] = self._blamed.get(key, 0) + 1
+        if self._blamed[key] >= DEADLY:
+            del self._blamed[key]
+            raise OutsideError(f"{trouble}; so did {DEADLY} processes at this question", final=True)
 
     def close(self) -> None:
         """End the processes; may be called twice."""
@@ -153,7 +171,7 @@ class Hosts:
     def _settle(self, index: int) -> Mapping[str, Any]:
         """Start the process of a place, and have it load what is to be answered there."""
         replica, told = self._begin(index)
-        self._give_back(_Place(index, replica))
+        self._open(_Place(index, replica))
         return told
 
     def _begin(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
@@ -162,7 +180,7 @@ class Hosts:
             self._running.add(replica)
         try:
             if self._closed.is_set():
-                raise HostGone("the model pool is closed")
+                raise HostGone(CLOSED)
             told: list[Mapping[str, Any]] = [replica.call("load", spec) for spec in self._specs]
         except BaseException:
             self._end(replica)
@@ -178,11 +196,19 @@ class Hosts:
         with self._changed:
             while not self._free:
                 if self._closed.is_set():
-                    raise RuntimeError("the model pool is closed")
+                    raise RuntimeError(CLOSED)
                 if not self._places:
                     raise OutsideError(f"all its processes have ended: {self._trouble}", final=True)
+                if not self._serving:
+                    raise OutsideError(f"its process is being started anew: {self._trouble}", absence=Absence())
                 self._changed.wait()
             return self._free.popleft()
+
+    def _open(self, place: _Place) -> None:
+        """There is a process now that serves."""
+        with self._changed:
+            self._serving += 1
+            self._give_back(place)
 
     def _give_back(self, place: _Place) -> None:
         with self._changed:
@@ -192,6 +218,10 @@ class Hosts:
     def _replace(self, place: _Place, why: str) -> None:
         """Start another process in the place of one that has ended, while the others go on."""
         self._end(place.replica)
+        with self._changed:
+            self._serving -= 1
+            self._trouble = why
+            self._changed.notify_all()
         if self._closed.is_set():
             return
         logger.error("%s: %s; another is started in its place", self._specs[0].name, why)
@@ -213,7 +243,7 @@ class Hosts:
                 if self._closed.is_set():
                     self._end(place.replica)
                 else:
-                    self._give_back(place)
+                    self._open(place)
                 return
         with self._changed:
             self._places -= 1

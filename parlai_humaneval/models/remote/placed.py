@@ -47,6 +47,7 @@ class PlacedModels(LoadedModels):
             threads=agent.hosts.number,
             timeout_s=spec.running.timeout_s,
             retries=spec.running.retries,
+            outage_s=self.outage_s if spec.running.outage_s is None else spec.running.outage_s,
         )
 
     def close(self) -> None:
@@ -75,7 +76,7 @@ class PlacedModels(LoadedModels):
             if _place_of(placed.spec) == _place_of(spec) and (told := placed.hosts.take(spec)) is not None:
                 return remote_agent(spec.name, placed.hosts, told)
         starts = {"processes": self._processes, "ray": self._actors}
-        alone = spec.model_copy(update={"running": spec.running.model_copy(update={"engine": "here"})})
+        alone = spec.model_copy(update={"running": spec.running.model_copy(update={"engine": "here", "outage_s": 0})})
         hosts = starts[spec.running.engine or ""](spec, alone)
         told = hosts.load()
         self._placed.append(_Placed(spec, hosts))
@@ -157,6 +158,6 @@ def _asks_elsewhere(spec: ModelSpec) -> bool:
     """An agent that is not on this machine, or cannot be imported, is none of ours, and for its loading to complain of."""
     model = str(spec.options.get("model"))
     with suppress(Exception):  # a module may raise anything when it is imported
-        make_importable(spec.folder, model)
+        make_importable(spec.folder)
         return issubclass(load_agent_module(model), OutsideAgent)
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from parlai_humaneval.models.outside.base import Absence
 from parlai_humaneval.models.pool.child import Utterance
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
@@ -23,12 +24,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Answered:
-    """The reply to a :class:`Question`, with ``info`` of a server; or the ``error``, and whether it is ``final``."""
+    """The reply to a :class:`Question`, with ``info`` of a server; or the ``error``, with what such errors say."""
 
     text: str = ""
     info: ReplyInfo | None = None
     error: str | None = None
     final: bool = False
+    absence: Absence | None = None
 
 
 class HostGone(RuntimeError):

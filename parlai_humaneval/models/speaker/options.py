@@ -8,6 +8,8 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
+from parlai_humaneval.models.dialogue_agent import add_use_reply
+from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.remote.placed import PlacedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
@@ -47,8 +49,11 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
     group.add_argument(
         "--model-retries", type=int, default=2, help="How often a late, failing or blank model is asked again"
     )
+    group.add_argument(
+        "--model-outage", type=float, default=OUTAGE_S, help="Seconds to wait for a model's server that is not there"
+    )
     _add_reply_args(parser)
-    return parser
+    return add_use_reply(parser)
 
 
 def _add_reply_args(parser: ParlaiParser) -> None:
@@ -114,6 +119,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),
         retries=int(opt.get("model_retries", 2)),
+        outage_s=float(opt.get("model_outage", OUTAGE_S)),
         seed=int(opt.get("seed") or 0),
     )
     return names, pool.load()

@@ -59,7 +59,7 @@ class Running(BaseModel):
     """How the pool runs a model; None: as the pool does, or the agent wants.
 
     ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
-    asked again. ``retries``: how often.
+    asked again. ``retries``: how often. ``outage_s``: for how long conversations wait for a server that is not there.
 
     ``engine``: where it is loaded. ``replicas``: how many copies, each in a process that answers a batch. ``devices``: of
     those processes, one after the other and round again; one that is named twice is shared. ``cpus``: processors of each
@@ -73,6 +73,7 @@ class Running(BaseModel):
     max_batch: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
     retries: int | None = Field(default=None, ge=0)
+    outage_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     engine: Engine | None = None
     replicas: int | None = Field(default=None, ge=1)
     devices: list[Annotated[str, Field(pattern=DEVICE)]] | None = Field(default=None, min_length=1)

@@ -41,7 +41,8 @@ class ReplyInfo(Record):
     """What a server said of a reply. ``served_model``: the name by which it calls the model. ``cost`` in ``currency``.
 
     ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
-    without the pool's tries that ended in an error.
+    without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
+    out and the request was held; None: it was not.
     """
 
     served_model: str | None = None
@@ -51,6 +52,7 @@ class ReplyInfo(Record):
     currency: str | None = None
     finish_reason: str | None = None
     requests: int = 1
+    outage_s: float | None = None
 
 
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
@@ -61,7 +63,7 @@ def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | Non
     return second.model_copy(update={**counts, "currency": second.currency or first.currency})
 
 
-_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests")
+_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests", "outage_s")
 
 
 def _added(first: float | None, second: float | None) -> float | None:

@@ -170,7 +170,7 @@ def test_whoever_waits_for_a_host_is_told_when_the_pool_closes() -> None:
     time.sleep(0.05)
     cluster.hosts.close()
     waiting.join(10)
-    assert [str(error) for error in errors] == ["the model pool is closed"]
+    assert [str(error) for error in errors] == ["the model pool was closed"]
     assert place.replica.ended
 
 

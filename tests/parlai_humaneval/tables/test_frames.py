@@ -52,7 +52,13 @@ def test_every_declared_column_is_filled_from_records():
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text, turn.candidates[0].changes = "raw", ["markdown"]
     turn.candidates[0].info = ReplyInfo(
-        served_model="m-1", prompt_tokens=7, completion_tokens=3, cost=0.01, currency="USD", finish_reason="stop"
+        served_model="m-1",
+        prompt_tokens=7,
+        completion_tokens=3,
+        cost=0.01,
+        currency="USD",
+        finish_reason="stop",
+        outage_s=2.5,
     )
     turn.candidates[1].blocked = "a word of the list"
     turn.candidates[1].asked_again = [Withdrawn(text="I am ChatGPT.", reason="gives itself away")]

@@ -89,6 +89,7 @@ class InThisProcess:
     def call(self, method: str, *arguments: Any) -> Any:
         if method == "answer":
             self._asked.append(arguments[1])
+            self.ended |= any(question.dialogue[-1].text == "die" for question in arguments[1])
         if self.ended:
             raise HostGone("process 1 was ended by the test")
         went_well, result = self._host.call(method, arguments)
@@ -122,16 +123,23 @@ def question(*lines: str) -> Question:
     return Question("a conversation", 7, tuple(utterances))
 
 
+def refusal(cluster: Cluster) -> OutsideError:
+    """What is said to whoever asks now."""
+    with pytest.raises(OutsideError) as error:
+        cluster.hosts.ask("eliza", [question("Hi!")])
+    return error.value
+
+
 def test_another_host_gives_the_same_answer_from_the_question_alone() -> None:
     """Guards hosts against keeping what no question brings along: the one that heard the dialogue has ended."""
-    cluster = Cluster(number=1)
+    cluster = Cluster(number=2)
     cluster.hosts.load()
     first = cluster.hosts.ask("eliza", [question("I am sad.")])[0].text
     asked = question("I am sad.", first, "My mother hates me.")
     (second,) = cluster.hosts.ask("eliza", [asked])
-    cluster.replicas[0].end()
-    assert cluster.hosts.ask("eliza", [asked]) == [second]
-    assert len(cluster.replicas) == 2
+    cluster.replicas[1].end()  # which has just been asked
+    assert [cluster.hosts.ask("eliza", [asked]) for _ in range(3)] == [[second]] * 3
+    assert len(cluster.replicas) == 3, "another took its place"
     cluster.hosts.close()
 
 
@@ -143,13 +151,33 @@ def test_hosts_that_end_again_and_again_are_given_up(monkeypatch: pytest.MonkeyP
     cluster.dead_on_arrival = True
     for replica in cluster.replicas:
         replica.end()
-    with pytest.raises(OutsideError, match="process 1 was ended by the test"):
-        cluster.hosts.ask("eliza", [question("Hi!")])
-    with pytest.raises(OutsideError, match="all its processes have ended: process 1 was ended") as given_up:
-        cluster.hosts.ask("eliza", [question("Hi!")])
-    assert given_up.value.final
+    held = refusal(cluster)
+    assert str(held) == "its process is being started anew: process 1 was ended by the test"
+    assert held.absence, "conversations wait for it, as for a server"
+    while not (last := refusal(cluster)).final:
+        time.sleep(0.01)
+    assert str(last) == "all its processes have ended: process 1 was ended by the test"
     assert len(cluster.asked) == 2, "each process is asked once"
     assert len(cluster.replicas) == 2 + 2 * hosts_module.RESTARTS
+
+
+def test_a_question_at_which_process_after_process_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the other conversations: theirs are answered, and the model is not started anew for ever for this one."""
+    monkeypatch.setattr(hosts_module, "LONGEST_PAUSE_S", 0.01)
+    cluster = Cluster(number=hosts_module.DEADLY)
+    cluster.hosts.load()
+    with pytest.raises(OutsideError, match="so did 3 processes at this question") as given_up:
+        cluster.hosts.ask("eliza", [question("die")])
+    assert given_up.value.final
+    while len(cluster.replicas) < 2 * hosts_module.DEADLY:
+        time.sleep(0.01)
+    with pytest.raises(OutsideError) as of_a_batch:
+        cluster.hosts.ask("eliza", [question("Hi!"), question("die")])
+    assert not of_a_batch.value.final, "each is then asked by itself"
+    while len(cluster.replicas) < 3 * hosts_module.DEADLY:
+        time.sleep(0.01)
+    assert cluster.hosts.ask("eliza", [question("Hi!")])[0].text
+    cluster.hosts.close()
 
 
 def test_whoever_waits_for_a_host_is_told_when_the_pool_closes() -> None:

@@ -23,19 +23,19 @@ from parlai_humaneval.models.remote.process import HostProcess, device_environme
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.self_chat.commands import self_chat
 
-PAIRS = [("tiny_a", "tiny_a"), ("tiny_a_beam", "drawn"), ("drawn", "retrieval")]
+PAIRS = [("tiny_a", "tiny_a"), ("tiny_a_nucleus", "drawn"), ("drawn", "retrieval")]
 
 
 @pytest.fixture(scope="module")
 def specs(tiny_specs: list[ModelSpec]) -> list[ModelSpec]:
-    """A greedy generator of ParlAI in two processes, the same weights under beam search, a model that draws in another
+    """A greedy generator of ParlAI in two processes, the same weights that draw words, another model that does in one more
     process, and an embedded one here."""
     greedy = tiny_specs[0]
-    search = {"inference": "beam", "beam_size": 3, "beam_block_ngram": 2}
-    beam = greedy.model_copy(update={"name": "tiny_a_beam", "options": {**greedy.options, **search}})
+    search = {"inference": "nucleus", "topp": 0.9, "temperature": 3.0}
+    nucleus = greedy.model_copy(update={"name": "tiny_a_nucleus", "options": {**greedy.options, **search}})
     two = {"engine": "processes", "replicas": 2}
     retrieval = resolve(["retrieval"], load_zoo())
-    return [run_on(greedy, **two), run_on(beam, **two), run_on(drawn(), engine="processes"), *retrieval]
+    return [run_on(greedy, **two), run_on(nucleus, **two), run_on(drawn(), engine="processes"), *retrieval]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def ask(pool: ModelPool, model: str, text: str, seed: int = 0) -> str:
 
 @pytest.mark.slow
 def test_dialogues_are_those_of_one_process(pool: ModelPool, here: dict[str, str], tmp_path: Path) -> None:
-    """Guards personas, seeds, beams, draws and who has heard what, on their way to another process."""
+    """Guards personas, seeds, draws and who has heard what, on their way to another process."""
     assert self_chats(pool, PAIRS, tmp_path) == here
     assert len(set("".join(here.values()).split('"text": "'))) > 50, "models that always say the same show no mix-up"
 
@@ -90,7 +90,7 @@ def test_dialogues_are_those_of_one_process(pool: ModelPool, here: dict[str, str
 @pytest.mark.slow
 def test_models_that_share_weights_share_processes(pool: ModelPool) -> None:
     """Guards memory: a second setting of the search is no second copy."""
-    assert hosts_of(pool, "tiny_a") is hosts_of(pool, "tiny_a_beam")
+    assert hosts_of(pool, "tiny_a") is hosts_of(pool, "tiny_a_nucleus")
     assert len(pids(hosts_of(pool, "tiny_a")) | pids(hosts_of(pool, "drawn"))) == 3
 
 

@@ -1,13 +1,16 @@
 """Replies a second of self-chats with a model in one process and in two, and on one Ray node and two, in the same run.
 
-The nodes are of a cluster on this machine's loopback address, a processor each. Every copy computes on one processor, so
+The nodes are of a cluster in a network of its own, with a loopback device alone, for which one has to be root (Ray listens
+on all interfaces); a processor each. Every copy computes on one processor, so
 that two of them have to be twice as fast where nothing else takes the time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +30,8 @@ BATCH = 8
 DIALOGUES = 8 * BATCH
 ROUNDS = 3
 OBJECT_STORE = 80_000_000
+NEW_NETWORK = 0x40000000
+"""CLONE_NEWNET of Linux."""
 NOTE = (
     "a generator of 4 + 4 layers and width 256 talks to itself, six exchanges a dialogue, 24 tokens a reply, greedy search, "
     "batches of 8, one processor thread a copy. Peer: {peer}; the two take turns, and the median round of each counts. "
@@ -95,14 +100,30 @@ def _figure(name: str, ours: list[float], peer: list[float], of_peer: str, round
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[str]:
-    """Two nodes, both at 127.0.0.1: Ray listens nowhere else then. A copy takes all of a node's processors, which is one."""
+    """Two nodes. A copy takes all of a node's processors, which is one."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
     node = {"node_ip_address": "127.0.0.1", "num_cpus": 1, "object_store_memory": OBJECT_STORE}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    with _own_network():
+        cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+        try:
+            cluster.add_node(**node)
+            yield str(cluster.address)
+        finally:
+            cluster.shutdown()
+
+
+@contextlib.contextmanager
+def _own_network() -> Iterator[None]:
+    """This thread, and all that it starts, in a network namespace with a loopback device alone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        cluster.add_node(**node)
-        yield str(cluster.address)
+        if libc.unshare(NEW_NETWORK) != 0:
+            raise OSError(ctypes.get_errno(), "a network namespace cannot be made: be root")
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        yield
+        libc.setns(before, NEW_NETWORK)
     finally:
-        cluster.shutdown()
+        os.close(before)

@@ -93,8 +93,8 @@ def _check_reachable(address: str) -> None:
         greeted, trouble = False, error.strerror or str(error)
     if not greeted:
         raise ZooError(
-            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --node-ip-address=127.0.0.1 "
-            "--port=6379`, or name the address of one that runs (`ray status` shows it)"
+            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --port=6379`, or "
+            "name the address of one that runs (`ray status` shows it)"
         )
 
 
@@ -102,7 +102,7 @@ def _refused(address: str, error: Exception) -> str:
     said = " ".join(str(error).split())
     if isinstance(error, ConnectionError) and address == "auto":
         return (
-            "no Ray cluster runs on this machine. Start one with `ray start --head --node-ip-address=127.0.0.1`, join one "
+            "no Ray cluster runs on this machine. Start one with `ray start --head`, join one "
             "with `ray start --address=HOST:PORT --num-cpus=0`, or say where it is (--ray-address, or running.address)"
         )
     if "version mismatch" in said.lower():

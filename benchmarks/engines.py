@@ -1,8 +1,7 @@
 """Replies a second of self-chats with a model in one process and in two, and on one Ray node and two, in the same run.
 
 The nodes are of a cluster in a network of its own, with a loopback device alone, for which one has to be root (Ray listens
-on all interfaces); a processor each. Every copy computes on one processor, so
-that two of them have to be twice as fast where nothing else takes the time.
+on all interfaces). Every copy computes on one processor, so that two have to be twice as fast where nothing else takes the time.
 """
 
 from __future__ import annotations
@@ -100,11 +99,11 @@ def _figure(name: str, ours: list[float], peer: list[float], of_peer: str, round
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[str]:
-    """Two nodes. A copy takes all of a node's processors, which is one."""
+    """Two nodes, with room for the one copy beside the two; copies are spread over them."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
-    node = {"node_ip_address": "127.0.0.1", "num_cpus": 1, "object_store_memory": OBJECT_STORE}
+    node = {"node_ip_address": "127.0.0.1", "num_cpus": 2, "object_store_memory": OBJECT_STORE}
     with _own_network():
         cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
         try:

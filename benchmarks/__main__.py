@@ -13,7 +13,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import Figure
+from benchmarks import results
+from benchmarks.figures import Figure, number
+from benchmarks.processes import BenchmarkError, NothingToMeasure
 
 BENCHMARKS = {
     "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
@@ -21,6 +23,11 @@ BENCHMARKS = {
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
     "serving": ("benchmarks.serving", "replies a second by kind of model, at 1 to 32 conversations"),
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
+    "limits": ("benchmarks.limits", "the pool beside the bare call of the model; one conversation beside ParlAI's way"),
+    "waits": ("benchmarks.waits", "p50 and p99 of a reply at 32 conversations with replies of mixed lengths"),
+    "loading": ("benchmarks.loading", "most memory that loading a model takes"),
+    "capacity": ("benchmarks.capacity", "how many raters one launching process serves"),
+    "gpu": ("benchmarks.gpu", "replies a second on a GPU, where there is one"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
     "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),
@@ -31,12 +38,16 @@ BENCHMARKS = {
 }
 """Name → module with ``run(quick) -> list[Figure]``, and one line on it."""
 
+RESULTS = "results"
+"""Measures what stands in ``benchmarks/RESULTS.md`` and writes that file."""
+
 EPILOG = (
     """\b
 Benchmarks:
 """
     + "\n".join(f"  {name:15s} {line}" for name, (_, line) in BENCHMARKS.items())
-    + """
+    + f"""
+  {RESULTS:15s} what stands in benchmarks/RESULTS.md, and writes it (some seven minutes)
 
 \b
 Examples:
@@ -44,6 +55,7 @@ Examples:
   python -m benchmarks bundle reading
   python -m benchmarks latency --json > latency.json
   python -m benchmarks --quick
+  python -m benchmarks results
 """
 )
 
@@ -63,8 +75,20 @@ def machine() -> dict[str, object]:
     }
 
 
+def measured(name: str, quick: bool) -> list[Figure]:
+    """The figures of a benchmark.
+
+    Raises:
+        click.ClickException: when it failed: no figure rests on what did not work.
+    """
+    try:
+        return load(name)(quick)
+    except BenchmarkError as error:
+        raise click.ClickException(f"{name}: {error}") from error
+
+
 @click.command(epilog=EPILOG)
-@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)), metavar="[NAMES]...")
+@click.argument("names", nargs=-1, type=click.Choice([*BENCHMARKS, RESULTS]), metavar="[NAMES]...")
 @click.option("--quick", is_flag=True, help="Tiny sizes, to see that all of it runs. Not figures to report.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
 def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
@@ -74,16 +98,28 @@ def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     """
     logging.disable(logging.WARNING)
     status = Console(stderr=True)
-    figures: list[Figure] = []
+    figures: dict[str, list[Figure]] = {}
+    skipped: dict[str, str] = {}
     before = machine()
-    for name in dict.fromkeys(names) or BENCHMARKS:
+    asked = [each for name in names for each in (results.NAMES if name == RESULTS else (name,))]
+    for name in dict.fromkeys(asked) or BENCHMARKS:
         with status.status(f"{name}: {BENCHMARKS[name][1]}"):
-            figures += load(name)(quick)
+            try:
+                figures[name] = measured(name, quick)
+            except NothingToMeasure as lack:
+                skipped[name] = str(lack)
+                status.print(f"{name}: {lack}", highlight=False, soft_wrap=True)
+    measurements = [figure for each in figures.values() for figure in each]
+    if RESULTS in names and not quick:
+        load = os.getloadavg()[0]
+        text = results.document(figures, skipped, float(str(before["load"])), load)
+        results.FILE.write_text(text, encoding="utf-8")
+        status.print(f"{results.FILE} was written", highlight=False)
     if as_json:
-        shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in figures]}
+        shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in measurements]}
         click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
-    else:
-        show(figures, Console())
+    elif measurements:
+        show(measurements, Console())
 
 
 def show(figures: list[Figure], console: Console) -> None:
@@ -104,13 +140,6 @@ def show(figures: list[Figure], console: Console) -> None:
     console.print(table)
     for index, note in enumerate(notes, start=1):
         console.print(f"{index}  {note}", style="dim", highlight=False)
-
-
-def number(value: float | None) -> str:
-    """Three significant digits; a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

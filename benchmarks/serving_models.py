@@ -64,7 +64,8 @@ def generator(
         _make_generator(file, SHAPES[shape], seed)
     beams = SHAPES[shape].beams
     search: dict[str, Any] = {"inference": "greedy"} if beams == 1 else {"inference": "beam", "beam_size": beams}
-    lengths = {"beam_min_length": TOKENS, "label_truncate": TOKENS, "skip_generation": False}
+    steps = TOKENS + 1  # ParlAI leaves out the last one's word
+    lengths = {"beam_min_length": steps, "label_truncate": steps, "skip_generation": False}
     numbers = {"fp16": True, "fp16_impl": "mem_efficient"} if half else {}
     return ModelSpec(name=name, options={"model_file": str(file), **search, **lengths, **numbers}, device=device)
 

@@ -7,11 +7,27 @@ Ranges stand here; the exact versions that were tested together stand in
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+PATH_FILE = "parlai_humaneval.pth"
+AT_START = 'import sys; exec("try:\\n import parlai_humaneval_hook\\nexcept ImportError:\\n pass")\n'
+"""What Python does at its start, so that ParlAI finds this package whoever imports it. A lost package stops nothing."""
 PACKAGES = find_packages(include=["parlai_humaneval*", "mephisto_tasks*"])
 
+
+class BuildWithPathFile(build_py):
+    """Puts the path file beside the packages: in a wheel, and in what an editable install copies."""
+
+    def run(self) -> None:
+        super().run()
+        top = Path(self.get_finalized_command("install").install_lib if self.editable_mode else self.build_lib)
+        top.mkdir(parents=True, exist_ok=True)
+        (top / PATH_FILE).write_text(AT_START, encoding="utf-8")
+
+
 setup(
+    cmdclass={"build_py": BuildWithPathFile},
     name="parlai-humaneval",
     version="0.1.0",
     description="Human evaluation of dialogue models: ParlAI agents, Mephisto crowd tasks, honest statistics.",
@@ -23,6 +39,7 @@ setup(
     # zoo_configs/ stands at the top of the repository, where people look for it,
     # and travels in wheels as parlai_humaneval/zoo_configs.
     packages=[*PACKAGES, "parlai_humaneval.zoo_configs"],
+    py_modules=["parlai_humaneval_hook"],
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
         "": ["py.typed", "*.pyi"],

@@ -18,10 +18,10 @@ from typing import Any
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError
 from benchmarks.replies import MODELS
-from benchmarks.serving_models import generator
+from benchmarks.serving_models import endpoint, generator
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
-from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import SelfChatSettings
 from parlai_humaneval.self_chat.starts import load_starts
@@ -43,15 +43,49 @@ NOTE = (
 )
 
 
+SERVER_S = 0.7
+"""That a server takes for a reply."""
+SERVER_THREADS = (1, 4, 16, 32)
+"""Requests that a server is sent at once."""
+SERVER_ROUNDS = 2
+"""Dialogues for each of them."""
+SERVER_NOTE = (
+    f"a server of {SERVER_S:g} s for any reply, however many it is asked for at once, talks to itself. In place of a peer "
+    "stands the limit, threads ÷ latency"
+)
+
+
 def run(quick: bool) -> list[Figure]:
     """Each batch size for two full batches; with ``quick`` one small batch of two, of one generator."""
     if quick:
-        return compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1)
+        return [*compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1), *servers((2,))]
     return [
+        *servers(SERVER_THREADS),
         *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),
         *compare("4+4 layers", large(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
         *compare("2+2 layers", tiny(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES, threads=AS_INSTALLED),
     ]
+
+
+def servers(threads: Sequence[int]) -> list[Figure]:
+    """A figure for each number of requests at once, beside what a client can get that is never late."""
+    figures = []
+    with tempfile.TemporaryDirectory() as folder, endpoint(Path(folder), SERVER_S) as spec:
+        for number in threads:
+            allowed = spec.model_copy(update={"running": Running(threads=number)})
+            rate = our_rate(allowed, 1, SERVER_ROUNDS * number, seed=0)
+            figures.append(
+                Figure(
+                    name=f"self-chat replies a second of a server, {number} at once",
+                    unit="1/s",
+                    ours=rate,
+                    peer=number / SERVER_S,
+                    better="more",
+                    peer_source="same run",
+                    note=SERVER_NOTE,
+                )
+            )
+    return figures
 
 
 def tiny() -> ModelSpec:

@@ -156,12 +156,12 @@ def make_causal_lm(home: Path, *, layers: int, width: int, heads: int, words: in
 
 
 @contextmanager
-def endpoint(folder: Path) -> Iterator[ModelSpec]:
-    """An OpenAI-compatible server in a process of its own that takes :data:`LATENCY_S` for any reply."""
+def endpoint(folder: Path, seconds: float = LATENCY_S) -> Iterator[ModelSpec]:
+    """An OpenAI-compatible server in a process of its own that takes ``seconds`` for any reply."""
     import sys
 
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.serving_server", str(port), str(LATENCY_S)]
+    command = [sys.executable, "-m", "benchmarks.serving_server", str(port), str(seconds)]
     options = {
         "model": "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent",
         "base_url": f"http://127.0.0.1:{port}/v1",

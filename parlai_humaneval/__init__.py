@@ -1,5 +1,6 @@
 """Human evaluation of dialogue models: agents, protocol and statistics."""
 
+import parlai_humaneval_hook  # noqa: F401 - its import is its effect; where no path file has done it
 from parlai_humaneval.models.turns import Turn
 
 __all__ = ["Turn"]

@@ -22,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "parlai_humaneval.self_chat.commands:self_chat",
         "Have models talk to themselves, or to each other.",
     ),
+    "self-chat-merge": (
+        "parlai_humaneval.self_chat.commands:self_chat_merge",
+        "Put together what several machines had them say.",
+    ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),

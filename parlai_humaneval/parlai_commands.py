@@ -1,15 +1,13 @@
-"""``parlai-humaneval parlai …``: ParlAI's own commands with this package's agents and its script under their short names."""
+"""``parlai-humaneval parlai …``: ParlAI's own command, which knows this package anyway; its errors are one line."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
-from parlai_humaneval.models.names import AGENT_MODULES
+from parlai_humaneval.command_errors import told_plainly
 
-PLUGIN_MODULES = (*AGENT_MODULES.values(), "parlai_humaneval.self_chat.script")
-"""Importing them registers the short names; ParlAI has no entry points for that."""
+EXPECTED = ("ZooError", "MaterialError", "ModelFailed", "SelfChatError", "NoSuchAgent")
+"""What users do wrong; their messages say all."""
 
 
 @click.command(
@@ -19,7 +17,7 @@ PLUGIN_MODULES = (*AGENT_MODULES.values(), "parlai_humaneval.self_chat.script")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
-    """ParlAI's own commands, with this package's agents loaded.
+    """ParlAI's own commands, which know this package's agents: as `parlai` does, but with shorter errors.
 
     \b
     Short names for -m/--model:
@@ -61,20 +59,5 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     # Imported here: ParlAI takes seconds, and `parlai-humaneval --help` needs none of it.
     from parlai.core.script import superscript_main
 
-    from parlai_humaneval.models.pool.pool import ModelFailed
-    from parlai_humaneval.models.zoo.entries import ZooError
-    from parlai_humaneval.models.zoo.presets import with_preset_files
-    from parlai_humaneval.protocol.materials.files import MaterialError
-    from parlai_humaneval.self_chat.settings import SelfChatError
-
-    load_plugin()
-    try:
-        superscript_main(with_preset_files(args))
-    except (ZooError, MaterialError, ModelFailed, SelfChatError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def load_plugin() -> None:
-    """Register the agents and the script under their short names."""
-    for module in PLUGIN_MODULES:
-        import_module(module)
+    with told_plainly(EXPECTED):
+        superscript_main(list(args))

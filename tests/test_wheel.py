@@ -125,6 +125,22 @@ def test_installed_wheel_lists_confs_and_models(installed: Path, tmp_path: Path)
     assert "blender_90M" in json.dumps(models)
 
 
+def test_parlai_finds_the_wheel_by_itself(wheel: Path, installed: Path, tmp_path: Path) -> None:
+    """The path file is there, goes again at uninstall, and has plain `parlai` find our agents."""
+    names = zipfile.ZipFile(wheel).read
+    record = next(name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("dist-info/RECORD"))
+    assert {"parlai_humaneval.pth", "parlai_humaneval_hook.py"} <= {
+        line.partition(",")[0] for line in names(record).decode().splitlines()
+    }
+    command = [str(installed / "python"), str(Path(sys.executable).with_name("parlai"))]
+    done = subprocess.run(
+        [*command, "interactive", "-m", "parlai_humaneval/eliza"],
+        cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": os.defpath}, input="Hi!\n", capture_output=True, text=True,
+        timeout=180,
+    )  # fmt: skip
+    assert "[Eliza]:" in done.stdout, done.stderr
+
+
 def test_wheel_declares_its_command(wheel: Path) -> None:
     """The console script is what people type; the run above calls its function directly."""
     archive = zipfile.ZipFile(wheel)

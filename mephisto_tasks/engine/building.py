@@ -34,14 +34,16 @@ def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
     return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
 
 
-def study_presenter(replies: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool) -> Presenter:
+def study_presenter(
+    replies: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+) -> Presenter:
     """What shows replies by the settings of a study; see :func:`~parlai_humaneval.showing.reply_settings.presenter_of`.
 
     Raises:
         ConfigError: a words file or a classifier cannot be used.
     """
     try:
-        return presenter_of(replies, options, compared=compared)
+        return presenter_of(replies, options, compared=compared, ask_again=ask_again)
     except FilterError as error:
         raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
 

@@ -18,6 +18,7 @@ ALL_TAKEN = (
     "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."
 )
+INTERRUPTED = "This study has a short technical break. Please try again in a few minutes, or return the task."
 ALL_DONE = "All {many} of this study are done. Thank you for your interest! Please return the task."
 BLOCKED = "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
 BUSY = (
@@ -57,5 +58,7 @@ class StudyDoor:
                 return DONE_ALL
             case "all_taken":
                 return filled(ALL_TAKEN, study.unit_words)
+            case "interrupted":
+                return INTERRUPTED
             case "open":
                 return None

@@ -102,7 +102,7 @@ class StudyTaskRunner(TaskRunner):
             self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
         except ModelFailed as error:
-            self._stop(agent, held, f"models failed: {error}")
+            self._stop(agent, held, f"models failed: {error}", error.out_since)
             return
         except Exception as error:  # whatever it was: the rater is told, paid, and the answers are kept
             logger.exception("%s failed", held.name)
@@ -122,7 +122,7 @@ class StudyTaskRunner(TaskRunner):
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):
             return PAUSED if self.study.remaining else ALL_DONE
-        return AWAY if self.study.may_begin(worker_id) else AWAY_FOR_GOOD
+        return AWAY if self.study.standing(worker_id) in ("open", "interrupted") else AWAY_FOR_GOOD
 
     def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
@@ -141,11 +141,14 @@ class StudyTaskRunner(TaskRunner):
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
-    def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str) -> None:
-        """End a unit that cannot go on: keep everything, tell the rater, and give the work out again."""
+    def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str, out_since: float | None = None) -> None:
+        """End a unit that cannot go on: keep everything, tell the rater, and give the work out again.
+
+        ``out_since``: when its models' server went, where that is the reason.
+        """
         logger.error("%s stopped: %s", held.name, reason)
         self.study.drop_unit(agent.db_id, held)
-        self.study.note_failure(reason)
+        self.study.note_failure(reason, out_since)
         try:
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,8 +19,9 @@ from mephisto_tasks.engine.words import UnitWords
 from parlai_humaneval.protocol.materials.files import Instructions
 from parlai_humaneval.protocol.page.practice import Practice
 
-Standing = Literal["open", "busy", "done_all", "all_taken"]
-"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves."""
+Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
+"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
+server is back."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Study(ABC):
     shown: ShownModels = field(default_factory=ShownModels)
     """Which model is behind what is on a page."""
     _failures: int = 0
+    _outages_counted_at: float = 0.0
+    """Outages that had begun by then are counted."""
     _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -126,9 +130,17 @@ class Study(ABC):
         with self._lock:
             self._failures = 0
 
-    def note_failure(self, reason: str) -> None:
-        """A unit failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`."""
+    def note_failure(self, reason: str, out_since: float | None = None) -> None:
+        """A unit failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`.
+
+        ``out_since``: when the server of its models went, where it is only that (seconds since the epoch). However many
+        units, and models, one outage ends, it counts once.
+        """
         with self._lock:
+            if out_since is not None and out_since <= self._outages_counted_at:
+                return
+            if out_since is not None:
+                self._outages_counted_at = time.time()
             self._failures += 1
             if self._failures >= self.config.stop_after_failures:
                 self.broken = reason

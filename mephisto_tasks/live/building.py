@@ -53,10 +53,21 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
-        pool=ModelPool(specs, timeout_s=config.model_timeout_s, retries=config.model_retries, seed=seed),
+        pool=ModelPool(
+            specs,
+            timeout_s=config.model_timeout_s,
+            retries=config.model_retries,
+            outage_s=config.model_outage_s,
+            seed=seed,
+        ),
         allocator=allocator,
         planner=planner,
-        presenter=study_presenter(config.replies, (spec.options for spec in specs), compared=config.hides_ai_talk),
+        presenter=study_presenter(
+            config.replies,
+            (spec.options for spec in specs),
+            compared=config.hides_ai_talk,
+            ask_again=config.replies.ask_again,
+        ),
         practice=practice,
         instructions=instructions_of(
             config, task_config, _values(config, reward), _flags(config, planner.begun, person)

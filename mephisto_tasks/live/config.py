@@ -88,6 +88,8 @@ class InteractiveConfig(RatingConfig):
     """Seconds after which a model is late, and asked again."""
     model_retries: int = Field(default=2, ge=0)
     """How often a late or failing model is asked again."""
+    model_outage_s: float = Field(default=300.0, ge=0, allow_inf_nan=False)
+    """Seconds for which dialogues wait for a model's server that is not there; after that they end. 0: not at all."""
 
     replies: ReplySettings = Field(default_factory=ReplySettings)
     """How replies look and when they appear."""

@@ -79,13 +79,21 @@ class Study(engine.Study):
 
     def standing(self, worker: str) -> engine.Standing:
         busy = self.allocator.is_busy(worker)
-        if worker in self.unfinished and not busy:
-            return "open"
+        left = self.unfinished.get(worker)
+        if left is not None and not busy:
+            return self._open_for([plan.cell for plan in left.plans], len(left.plans))
         if self.allocator.has_done_all(worker):
             return "busy" if busy else "done_all"
         if busy:
             return "busy"
-        return "open" if self.allocator.available(worker) else "all_taken"
+        cells = self.allocator.available(worker)
+        return self._open_for(cells, self.allocator.per_unit) if cells else "all_taken"
+
+    def _open_for(self, cells: Sequence[Cell], needed: int) -> engine.Standing:
+        """Whether so many of ``cells`` can be begun, as far as their models' servers go."""
+        gone = self.pool.out(for_good=True)
+        able = [cell for cell in cells if gone.isdisjoint(cell.models)]
+        return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
     def progress(self) -> list[engine.GroupProgress]:
         now = self.allocator.progress()
@@ -113,7 +121,7 @@ class Study(engine.Study):
         if left is not None:
             self.allocator.claim_again(worker, agent, left.cells)
             return left.renamed(name)
-        cells = self.allocator.claim(worker, agent)
+        cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
         if cells is None:
             return None
         try:

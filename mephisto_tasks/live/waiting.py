@@ -20,8 +20,13 @@ from parlai_humaneval.showing.reply_settings import ReplySettings
 
 PARTNER_TYPING = "Your partner is typing…"
 PARTNERS_TYPING = "Your partners are typing…"
+TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
 PARTNER_AWAY = "Your partner is not there just now. The reply may take some minutes. Please stay on this page."
 PARTNERS_AWAY = "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
+INTERRUPTED = (
+    "One moment, please: the connection to your partner was interrupted. The conversation goes on by itself as soon as it "
+    "is back, and nothing you wrote is lost. Please stay on this page."
+)
 PARTNER_SLOW = "Your partner needs a little longer than usual. Please stay on this page."
 WORDS_PER_S = 4.0
 """Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
@@ -44,7 +49,7 @@ class Waiting:
         self._speaker = speaker
         self._turn = 0
         self._open = False
-        self._said_away = False
+        self._said = PARTNER_TYPING
         self._held = False
         self._lock = threading.Lock()
 
@@ -53,23 +58,24 @@ class Waiting:
         with self._lock:
             self._turn, self._open = turn, True
             self._hold(False)
-            self._say(self._speaker.absent())
+            self._say()
 
     def look(self) -> None:
-        """Called again and again, until :meth:`end`: a partner may have come or gone, and so may the rater."""
+        """Called again and again, until :meth:`end`: a partner may have come or gone, and so may a server, or the rater."""
         with self._lock:
             self._hold(not self._page.is_here())
-            absent = self._speaker.absent()
-            if absent != self._said_away:
-                self._say(absent)
+            if self._now() != self._said:
+                self._say()
 
     def delayed(self, reason: str) -> None:
-        """A model is asked again; one that hangs may say so when the wait has long ended."""
+        """A model is asked again, or its server is out; one that hangs may say so when the wait has long ended."""
         with self._lock:
             if not self._open:
                 return
             self._page.state.append(Delayed(at=time.time(), turn=self._turn, reason=reason))
-            if not self._said_away:
+            if self._now() != self._said:
+                self._say()
+            elif self._said in TYPING:
                 self._page.wait(PARTNER_SLOW, slow=True)
 
     def end(self) -> None:
@@ -79,13 +85,18 @@ class Waiting:
 
     # -- with the lock held
 
-    def _say(self, absent: bool) -> None:
-        self._said_away = absent
+    def _now(self) -> str:
+        """What the rater waits for, in words."""
         several = bool(self._page.columns)
-        if absent:
-            self._page.wait(PARTNERS_AWAY if several else PARTNER_AWAY, idle=True)
-        else:
-            self._page.wait(PARTNERS_TYPING if several else PARTNER_TYPING)
+        if self._speaker.interrupted():
+            return INTERRUPTED
+        if self._speaker.absent():
+            return PARTNERS_AWAY if several else PARTNER_AWAY
+        return TYPING[several]
+
+    def _say(self) -> None:
+        self._said = self._now()
+        self._page.wait(self._said, idle=self._said not in TYPING)
 
     def _hold(self, away: bool) -> None:
         if away != self._held:

@@ -19,7 +19,8 @@ from parlai_humaneval.protocol.page.steps import EndStep, PageState, WaitStep
 
 __all__ = ["Behaviour", "Outcome", "SentTurn", "SimulatedRater", "run_raters"]
 
-STATE_TIMEOUT_S = 120.0
+STATE_TIMEOUT_S = 600.0
+"""Longer than a study waits for a model's server."""
 
 
 @dataclass

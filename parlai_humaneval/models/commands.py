@@ -75,7 +75,7 @@ models.add_command(train)
     type=int,
     default=0,
     show_default=True,
-    help="Of the embedded models' choices; ParlAI's sampling is not repeatable.",
+    help="Of what the model draws: the same words under the same seed get the same replies.",
 )
 @zoo_option
 @click.option(

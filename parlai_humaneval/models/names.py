@@ -1,10 +1,8 @@
-"""The short names of this package's agents, for ParlAI's ``-m`` and the ``model`` of zoo files.
-
-ParlAI has no entry points: it knows a short name once the agent's module is imported.
-"""
+"""The short names of this package's agents, for ParlAI's ``-m`` and the ``model`` of zoo files."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 
 SHORT_PREFIX = "parlai_humaneval/"
@@ -27,3 +25,21 @@ BASES = ("dialogue_agent",)
 """Modules of base classes for agents of one's own, which are no models by themselves."""
 AGENT_MODULES: Mapping[str, str] = {name: module for name, module in AGENT_HOMES.items() if name not in BASES}
 """Short name, without its prefix → module."""
+
+
+class NoSuchAgent(ImportError):
+    """No agent of this package is called so; the message says what may have been meant."""
+
+
+def module_of(name: str) -> str:
+    """The module that registers the agent of a short name.
+
+    Raises:
+        NoSuchAgent: when no agent of this package is called so.
+    """
+    bare = name.removeprefix(SHORT_PREFIX)
+    if bare in AGENT_MODULES:
+        return AGENT_MODULES[bare]
+    near = difflib.get_close_matches(bare, AGENT_MODULES, n=2, cutoff=0.6)
+    known = ", ".join(f"{SHORT_PREFIX}{agent}" for agent in near or AGENT_MODULES)
+    raise NoSuchAgent(f"no agent is called {name}; {'did you mean' if near else 'there are'} {known}")

@@ -25,7 +25,8 @@ from parlai_humaneval.self_chat import (
     generate,
     pairs_of,
 )
-from parlai_humaneval.self_chat.settings import StartKind, checked_settings
+from parlai_humaneval.self_chat.merging import Merged, merge
+from parlai_humaneval.self_chat.settings import WHOLE, Shard, StartKind, checked_settings, shard_of
 
 if TYPE_CHECKING:
     from parlai_humaneval.self_chat.talking import ModelsFailed
@@ -82,7 +83,12 @@ if TYPE_CHECKING:
     type=int,
     default=0,
     show_default=True,
-    help="Of the beginnings and the embedded models' choices; ParlAI's sampling is not repeatable.",
+    help="Of the beginnings, and of what models draw.",
+)
+@click.option(
+    "--shard",
+    help="Make a part of the dialogues only, such as 2/8, in a folder of its own within --out: on another machine, say. "
+    "`parlai-humaneval self-chat-merge` puts them together.",
 )
 @zoo_option
 @click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")
@@ -98,6 +104,7 @@ def self_chat(
     context_kind: str,
     batch_size: int,
     seed: int,
+    shard: str | None,
     zoo_files: Sequence[str],
     force: bool,
     as_json: bool,
@@ -115,6 +122,7 @@ def self_chat(
       parlai-humaneval self-chat --models blender_3B,blender_90M --num-dialogues 100 --out chats
       parlai-humaneval self-chat --models eliza,retrieval,dull --pairs --num-dialogues 45 \\
           --exchanges 5 --start first_exchange --start-file test_set.txt --out tournament
+      parlai-humaneval self-chat --models blender_3B --num-dialogues 100 --out chats --shard 1/4
     """
     try:
         settings = checked_settings(
@@ -129,7 +137,8 @@ def self_chat(
         zoo = load_zoo(more=zoo_files)
         specs = resolve(list(dict.fromkeys(name for pair in meetings for name in pair)), zoo)
         began = time.monotonic()
-        files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force)
+        part = shard_of(shard) if shard is not None else None
+        files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force, shard=part)
     except (SelfChatError, MaterialError, ZooError) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
@@ -146,6 +155,7 @@ def run_with_bar(
     *,
     batch_size: int,
     force: bool,
+    shard: Shard | None = None,
 ) -> list[GeneratedFile]:
     """:func:`generate` with a progress bar on the terminal; where models fail, what there is is shown and a sentence raised.
 
@@ -169,14 +179,15 @@ def run_with_bar(
     with Progress(*columns, console=console) as bar, quiet_parlai(), quiet_tries():
         from parlai_humaneval.self_chat.talking import ModelsFailed
 
-        task = bar.add_task("Starting", total=settings.num_dialogues * len(pairs))
+        of_pair = len((shard or WHOLE).numbers(settings.num_dialogues))
+        task = bar.add_task("Starting", total=of_pair * len(pairs))
 
         def on_load(name: str) -> None:
             bar.update(task, description=f"Loading {name}")
 
         def on_progress(step: GenerationProgress) -> None:
             done[step.path] = step
-            total = sum(file.wanted for file in done.values()) + settings.num_dialogues * (len(pairs) - len(done))
+            total = sum(file.wanted for file in done.values()) + of_pair * (len(pairs) - len(done))
             made = sum(file.done for file in done.values())
             bar.update(task, completed=made, total=total, description=" – ".join(dict.fromkeys(step.models)))
 
@@ -190,6 +201,7 @@ def run_with_bar(
                 on_progress=on_progress,
                 on_load=on_load,
                 force=force,
+                shard=shard,
             )
         except ModelsFailed as error:
             raise SelfChatError(_told(error, out)) from error
@@ -221,3 +233,44 @@ def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:
     Console().print(table)
     folder = files[0].path.parent
     click.echo(f"{sum(file.generated for file in files)} new dialogues in {seconds:.0f} s; the files are in {folder}")
+
+
+@click.command("self-chat-merge")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=str))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=str),
+    help="Where the files go.  [default: the folder that holds the shards, if only one is named]",
+)
+@click.option("--allow-missing", is_flag=True, help="Write what there is, though dialogues are missing.")
+@click.option("--force", is_flag=True, help="Replace files that are there already and differ.")
+@json_option
+def self_chat_merge(folders: Sequence[str], out: str | None, allow_missing: bool, force: bool, as_json: bool) -> None:
+    """Put the shards of a self-chat together into the files that a run without shards makes.
+
+    FOLDERS are shards, or hold shards: the --out of `parlai-humaneval self-chat --shard`, copied here from other machines
+    as the case may be. Where dialogues are missing, or shards do not belong together, you are told so with the command
+    that helps, and nothing is written. The shards stay as they are; `self-chat` without --shard goes on with the result.
+
+    \b
+    Examples:
+      parlai-humaneval self-chat-merge chats
+      parlai-humaneval self-chat-merge from_node_1/chats from_node_2/chats --out chats
+    """
+    try:
+        if out is None and len(folders) > 1:
+            raise SelfChatError("several folders are named: say where the files go, for example --out chats")
+        merged = merge(list(map(Path, folders)), Path(out or folders[0]), allow_missing=allow_missing, force=force)
+    except SelfChatError as error:
+        raise click.ClickException(str(error)) from error
+    _show_merged(merged, as_json)
+
+
+def _show_merged(merged: Merged, as_json: bool) -> None:
+    if as_json:
+        files = [file.model_dump(mode="json") for file in merged.files]
+        click.echo(json.dumps({"files": files, "missing": merged.missing}, indent=2, ensure_ascii=False))
+        return
+    for file in merged.files:
+        lacking = len(merged.missing.get(file.path.name, ()))
+        click.echo(f"{file.path}: {file.dialogues} dialogues" + (f", {lacking} are missing" if lacking else ""))

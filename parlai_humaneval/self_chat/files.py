@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import fcntl
 import json
+import logging
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,9 @@ from typing import Any
 
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.naming import file_stem, speaker_ids
-from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings
+from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard
+
+logger = logging.getLogger(__name__)
 
 LOCK = ".lock"
 ANEW = "choose another folder, or make it anew with --force, which deletes what it holds"
@@ -39,10 +42,12 @@ def locked(folder: Path) -> Iterator[None]:
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise SelfChatError(
                 f"{folder}: another run is writing here; wait for it, or choose another folder"
             ) from error
+        except OSError:  # some file systems of clusters know no locks
+            logger.warning("%s: its file system has no locks; see to it that no two runs write here at once", folder)
         yield
 
 
@@ -55,6 +60,7 @@ class DialogueFile:
         settings: how its dialogues are made.
         specs: model → spec.
         fingerprint: of the file of beginnings.
+        shard: the part of the dialogues that the file is to have; None: all, and no shard.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class DialogueFile:
         settings: SelfChatSettings,
         specs: Mapping[str, ModelSpec],
         fingerprint: str,
+        shard: Shard | None = None,
     ) -> None:
         self.pair = pair
         self.path = folder / f"{file_stem(pair)}.jsonl"
@@ -71,13 +78,19 @@ class DialogueFile:
         self.numbers: list[int] = []  # of the dialogues in the file, in its order
         self.added = 0
         self._settings = settings
-        self._identity = identity_of(pair, settings, specs, fingerprint)
+        self._shard = shard or WHOLE
+        self._identity = identity_of(pair, settings, specs, fingerprint, shard)
 
     @property
     def missing(self) -> list[int]:
         """Numbers of the dialogues that are still to be made."""
         there = set(self.numbers)
-        return [number for number in range(self._settings.num_dialogues) if number not in there]
+        return [number for number in self._shard.numbers(self._settings.num_dialogues) if number not in there]
+
+    @property
+    def wanted(self) -> int:
+        """How many dialogues it has at the end; those of an earlier run that asked for more count."""
+        return max(len(self._shard.numbers(self._settings.num_dialogues)), len(self.numbers))
 
     def check(self) -> None:
         """Find out what is there already; nothing is changed.
@@ -87,7 +100,7 @@ class DialogueFile:
         """
         if not self.path.exists():
             return
-        metadata = self._metadata()
+        metadata = read_metadata(self.metadata_path)
         if metadata is None:
             raise SelfChatError(
                 f"{self.path}: how it was made is not known, for {self.metadata_path.name} is not beside it or is damaged; "
@@ -98,10 +111,7 @@ class DialogueFile:
             raise SelfChatError(
                 f"{self.path}: was made in another way ({'; '.join(differing)}); ask for the same as then, {ANEW}"
             )
-        whole = self._whole_lines()
-        self.numbers = [self._number(count, line) for count, line in enumerate(whole, start=1)]
-        if len(set(self.numbers)) < len(self.numbers):
-            raise SelfChatError(f"{self.path}: holds a dialogue twice; {ANEW}")
+        self.numbers = numbers_in(self.path)
 
     def begin(self, *, force: bool) -> None:
         """Make the file ready to be added to: without what ``force`` throws away, and without half a line at its end."""
@@ -109,15 +119,16 @@ class DialogueFile:
             self.path.unlink(missing_ok=True)
             self.metadata_path.unlink(missing_ok=True)
             self.numbers = []
-        metadata = self._metadata() if self.path.exists() else None
+        metadata = read_metadata(self.metadata_path) if self.path.exists() else None
+        known = metadata is not None
         metadata = metadata or new_metadata(self._identity, self.pair, self._settings)
-        if self.missing:
+        if self.missing or not known:  # a shard of few dialogues may have none, and is finished all the same
             # The larger number counts: fewer asked for later takes nothing away.
             metadata["opt"]["num_dialogues"] = self._settings.num_dialogues
             metadata["runs"] = [*metadata["runs"], this_run()]
             write_whole(self.metadata_path, json.dumps(metadata, ensure_ascii=False, indent=1) + "\n")
         with self.path.open("ab") as file:
-            file.truncate(sum(len(line) for line in self._whole_lines()))
+            file.truncate(sum(len(line) for line in whole_lines(self.path)))
 
     def add(self, dialogue: Mapping[str, Any]) -> None:
         """Add a complete dialogue; when this returns, it is on the disk."""
@@ -134,25 +145,42 @@ class DialogueFile:
         """Sort the dialogues by number: those that were begun together may be finished in any order."""
         if self.numbers == sorted(self.numbers):
             return
-        lines = dict(zip(self.numbers, self._whole_lines(), strict=True))
+        lines = dict(zip(self.numbers, whole_lines(self.path), strict=True))
         self.numbers.sort()
         write_whole(self.path, "".join(lines[number].decode() for number in self.numbers))
 
-    def _whole_lines(self) -> list[bytes]:
-        return [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
-    def _metadata(self) -> dict[str, Any] | None:
-        try:
-            read = json.loads(self.metadata_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return read if isinstance(read, dict) and {"identity", "runs", "opt"} <= set(read) else None
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file of dialogues, without half a line at its end."""
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
-    def _number(self, count: int, line: bytes) -> int:
-        try:
-            return int(json.loads(line)["number"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SelfChatError(f"{self.path}, line {count}: is not a dialogue of this file; {ANEW}") from error
+
+def numbers_in(path: Path) -> list[int]:
+    """The numbers of the dialogues in a file, in its order.
+
+    Raises:
+        SelfChatError: a line is no dialogue of ours, or one is there twice.
+    """
+    numbers = [_number(path, count, line) for count, line in enumerate(whole_lines(path), start=1)]
+    if len(set(numbers)) < len(numbers):
+        raise SelfChatError(f"{path}: holds a dialogue twice; {ANEW}")
+    return numbers
+
+
+def _number(path: Path, count: int, line: bytes) -> int:
+    try:
+        return int(json.loads(line)["number"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SelfChatError(f"{path}, line {count}: is not a dialogue of this file; {ANEW}") from error
+
+
+def read_metadata(path: Path) -> dict[str, Any] | None:
+    """What stands beside a file of dialogues; None where it is not there, or damaged."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return read if isinstance(read, dict) and {"identity", "runs", "opt"} <= set(read) else None
 
 
 def _escaped(line: str) -> str:
@@ -164,23 +192,31 @@ def _escaped(line: str) -> str:
 
 FORMAT_VERSION = "0.1"
 """Of ParlAI's metadata (``parlai.utils.conversations.Metadata``)."""
+SHARD = "shard"
+"""The key of a shard's identity that says which it is."""
 LIBRARIES = ("parlai-humaneval", "parlai", "torch", "transformers")
 
 
 def identity_of(
-    pair: Pair, settings: SelfChatSettings, specs: Mapping[str, ModelSpec], fingerprint: str
+    pair: Pair,
+    settings: SelfChatSettings,
+    specs: Mapping[str, ModelSpec],
+    fingerprint: str,
+    shard: Shard | None = None,
 ) -> dict[str, Any]:
     """All that decides what the dialogues of a file say, as JSON holds it.
 
     The number of dialogues is no part of it: more of them leave those that are there as they are. A file of
-    beginnings counts by its contents, not by its place.
+    beginnings counts by its contents, not by its place. Of a shard, its number is a part, too.
     """
-    identity = {
+    identity: dict[str, Any] = {
         "pair": list(pair),
         "settings": settings.model_dump(exclude={"num_dialogues", "start_file"}),
         "start_file_sha256": fingerprint,
         "models": {name: specs[name].options for name in dict.fromkeys(pair)},
     }
+    if shard:
+        identity[SHARD] = str(shard)
     plain: dict[str, Any] = json.loads(json.dumps(identity, default=str))
     return plain
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from parlai_humaneval.models.zoo.entries import ModelSpec, resolve
 from parlai_humaneval.self_chat.counting import GeneratedFile, count
 from parlai_humaneval.self_chat.files import DialogueFile, locked
-from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings
+from parlai_humaneval.self_chat.settings import Pair, SelfChatError, SelfChatSettings, Shard
 from parlai_humaneval.self_chat.starts import fingerprint, load_starts
 
 TIMEOUT_S = 600.0
@@ -40,16 +40,18 @@ def generate(
     on_progress: OnProgress | None = None,
     on_load: Callable[[str], None] | None = None,
     force: bool = False,
+    shard: Shard | None = None,
     timeout_s: float = TIMEOUT_S,
     retries: int = RETRIES,
 ) -> list[GeneratedFile]:
     """Have each pair talk, and keep every dialogue in ``out`` as soon as it is complete.
 
-    A folder that holds some of the dialogues is gone on with; none is lost or made twice. Where a model's replies hang
-    on nothing but what it hears (greedy and beam search, ranking, the embedded agents), equal settings give equal
-    dialogues whatever the batch size and whatever else is generated; sampled replies (nucleus, top-k) differ
-    from run to run. Rounding is the exception that remains: a batch of another shape may add up in another order, so
-    that two words of equal score to six digits may change places.
+    A folder that holds some of the dialogues is gone on with; none is lost or made twice. Equal settings give equal
+    dialogues whatever the batch size and whatever else is generated, of models that sample (nucleus, top-k), too: what
+    they draw hangs on the seed, the dialogue and the turn. Two exceptions remain. Rounding: a batch of another shape may
+    add up in another order, so that two words of equal score to six digits may change places. And chance that is not
+    in our hands: of a server that takes no seed, of a function or program of your own, of the agents that ParlAI puts
+    together of several (SeeKeR, BlenderBot 3).
 
     Args:
         specs: the models of the pairs; others are not loaded.
@@ -60,6 +62,8 @@ def generate(
         on_progress: called once for each file at first, and then after each dialogue.
         on_load: gets the name of a model before it is loaded.
         force: throw away what the folder holds of these pairs.
+        shard: make only this part of the dialogues, in a folder of its own within ``out``, the same as without shards;
+            :func:`~parlai_humaneval.self_chat.merging.merge` puts the shards together.
         timeout_s: seconds that a reply may take before it is asked for again.
         retries: how often a reply is asked for again.
 
@@ -80,14 +84,15 @@ def generate(
     if len(set(pairs)) < len(pairs):
         raise SelfChatError("a pair is named twice")
     starts = load_starts(settings)
-    with locked(out):
-        files = [DialogueFile(out, pair, settings, known, fingerprint(settings)) for pair in pairs]
+    folder = out / shard.folder if shard else out
+    with locked(folder):
+        files = [DialogueFile(folder, pair, settings, known, fingerprint(settings), shard) for pair in pairs]
         for file in files:
             if not force:
                 file.check()
         for file in files:  # only once all of them are known to fit
             file.begin(force=force)
-            _report(file, settings, on_progress)
+            _report(file, on_progress)
         failed: dict[str, str] = {}
         for group in _talking_together([file for file in files if file.missing]):
             # ParlAI takes seconds to import, and nobody waits for it who has all dialogues already.
@@ -103,7 +108,7 @@ def generate(
                 timeout_s=timeout_s,
                 retries=retries,
                 on_load=on_load,
-                on_dialogue=lambda file: _report(file, settings, on_progress),
+                on_dialogue=lambda file: _report(file, on_progress),
             )
         for file in files:
             file.put_in_order()
@@ -119,10 +124,9 @@ def _models_failed(failed: Mapping[str, str], made: list[GeneratedFile]) -> Exce
     return ModelsFailed(failed, made)
 
 
-def _report(file: DialogueFile, settings: SelfChatSettings, on_progress: OnProgress | None) -> None:
+def _report(file: DialogueFile, on_progress: OnProgress | None) -> None:
     if on_progress:
-        wanted = max(settings.num_dialogues, len(file.numbers))
-        on_progress(GenerationProgress(file.path, file.pair, len(file.numbers), wanted))
+        on_progress(GenerationProgress(file.path, file.pair, len(file.numbers), file.wanted))
 
 
 def _talking_together(files: Iterable[DialogueFile]) -> list[list[DialogueFile]]:

@@ -12,7 +12,7 @@ from parlai.core.script import ParlaiScript, register_script
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.models.zoo.keys import key_trouble
 from parlai_humaneval.self_chat.counting import GeneratedFile
-from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of
+from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of, shard_of
 
 OWN_OPTIONS = frozenset(
     {
@@ -27,6 +27,7 @@ OWN_OPTIONS = frozenset(
         "start_file",
         "context_kind",
         "overwrite",
+        "shard",
         "batchsize",
         "interactive_mode",
         "task",
@@ -58,8 +59,9 @@ class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not type
         group.add_argument(
             "--context-kind", choices=["jsonl", "bst", "convai2"], default="jsonl", help="Format for --start contexts"
         )
-        group.add_argument("--seed", type=int, default=0, help="Of the beginnings and the embedded models' choices")
+        group.add_argument("--seed", type=int, default=0, help="Of the beginnings, and of what models draw")
         group.add_argument("--overwrite", type="bool", default=False, help="Throw away what the folder has of these")
+        group.add_argument("--shard", type=str, default="", help="A part of the dialogues only, such as 2/8")
         parser.set_defaults(interactive_mode=True, task="self_chat", batchsize=32)
         return parser
 
@@ -87,6 +89,7 @@ class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not type
             Path(opt["outdir"]),
             batch_size=opt["batchsize"],
             force=opt["overwrite"],
+            shard=shard_of(opt["shard"]) if opt["shard"] else None,
         )
         show(files, time.monotonic() - began, as_json=False)
         return files

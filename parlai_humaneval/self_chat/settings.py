@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,6 +20,48 @@ class SelfChatError(ValueError):
     """The dialogues cannot be generated as asked; the message says why, and what to do."""
 
 
+class Shard(NamedTuple):
+    """A part of the dialogues of every pair, made apart from the others, on another machine for example.
+
+    Of every ``of`` dialogues in a row it has the ``number``-th, counted from 1, as they would be without shards.
+    """
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder's name: a shard shares no file with the others."""
+        width = max(2, len(str(self.of)))
+        return f"shard-{self.number:0{width}}-of-{self.of:0{width}}"
+
+    def numbers(self, num_dialogues: int) -> range:
+        """Which of ``num_dialogues`` dialogues it has."""
+        return range(self.number - 1, num_dialogues, self.of)
+
+
+WHOLE = Shard(1, 1)
+"""All dialogues."""
+
+
+def shard_of(text: str) -> Shard:
+    """The shard that “2/8” names.
+
+    Raises:
+        SelfChatError: it is none.
+    """
+    parts = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
+    if not parts:
+        raise SelfChatError(f"a shard is its number and how many there are, as in 2/8, not “{text}”")
+    shard = Shard(int(parts[1]), int(parts[2]))
+    if not 1 <= shard.number <= shard.of:
+        raise SelfChatError(f"there is no shard {shard}: of {shard.of} shards, the numbers are 1 to {shard.of}")
+    return shard
+
+
 class SelfChatSettings(BaseModel):
     """How many dialogues, and of what kind.
 
@@ -31,7 +74,7 @@ class SelfChatSettings(BaseModel):
         start_file: where they come from; "" stands for the packaged openers, conversations or contexts.
             ``openers``: one a line; ``first_exchange``: any format of ``protocol.dialogue_files``.
         context_kind: the format of the contexts.
-        seed: decides on the beginnings, and on the chance of agents that have a seed of their own.
+        seed: decides on the beginnings, and on what models draw.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

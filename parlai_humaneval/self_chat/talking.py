@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from parlai_humaneval.models.pool.asking import Answer, ModelFailed, ask_all
+from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
 from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.protocol.dialogues.files import CONTEXT
 from parlai_humaneval.protocol.materials.persona_lines import OWN, PARTNERS
@@ -191,34 +192,47 @@ def talk_in(
 ) -> dict[str, str]:
     """As :func:`talk`, in a pool that is loaded.
 
-    All dialogues under way get their next line at once; the models of a tournament answer in parallel. When a model
-    fails, its dialogues under way are dropped and no more are begun with it; the others go on.
+    Each dialogue under way asks for its next line as soon as its last one is there, so that none waits for a slower one.
+    When a model fails, its dialogues under way are dropped and no more are begun with it; the others go on.
 
     Returns:
         Models that broke or were silent after all retries, and why.
     """
     failed: dict[str, str] = {}
     waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
-    under_way: list[tuple[DialogueFile, BotDialogue]] = []
+    asking = Asking(timeout_s=pool.timeout_s, retries=pool.retries)
+    under_way: list[UnderWay] = []
+    asked: dict[Child, UnderWay] = {}
     while True:
         waiting = _admit(pool, waiting, under_way)
-        if not under_way:
+        _ask_where_there_is_room(asking, under_way, asked)
+        if not asked:
             return failed
-        try:
-            _next_lines(pool, [dialogue for _, dialogue in under_way])
-        except ModelFailed as error:
-            failed |= dict.fromkeys(error.models, error.reason)
-            waiting = [entry for entry in waiting if not failed.keys() & set(entry[0].pair)]
-            under_way = [entry for entry in under_way if not failed.keys() & set(entry[0].pair)]
-            continue  # the others are asked again; none of their lines was taken
-        finished = [pair for pair in under_way if pair[1].done]
-        under_way = [pair for pair in under_way if not pair[1].done]
-        for file, dialogue in finished:
-            file.add(dialogue.as_json(file.metadata_path.name))
-            on_dialogue(file)
+        for child, answer in asking.answered():
+            entry = asked.pop(child)
+            if isinstance(answer, ModelFailed):
+                failed[child.model] = answer.reason
+            else:
+                _take(entry, answer, under_way, on_dialogue)
+        waiting = [entry for entry in waiting if not failed.keys() & set(entry[0].pair)]
+        under_way = [entry for entry in under_way if not failed.keys() & set(entry[0].pair)]
+        dropped = [child for child, (file, _) in asked.items() if failed.keys() & set(file.pair)]
+        asking.forget(dropped)
+        asked = {child: entry for child, entry in asked.items() if child not in dropped}
 
 
 Waiting = tuple[DialogueFile, Iterator[BotDialogue]]
+UnderWay = tuple[DialogueFile, BotDialogue]
+
+
+def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogue: OnDialogue) -> None:
+    """Add the reply to its dialogue, and keep the dialogue if that was its last line."""
+    file, dialogue = entry
+    dialogue.take(answer)
+    if dialogue.done:
+        under_way.remove(entry)
+        file.add(dialogue.as_json(file.metadata_path.name))
+        on_dialogue(file)
 
 
 def _dialogues(
@@ -231,10 +245,8 @@ def _dialogues(
             yield BotDialogue(pool, file.pair, number, start, seed=settings.seed, exchanges=settings.exchanges)
 
 
-def _admit(
-    pool: ModelPool, waiting: Sequence[Waiting], under_way: list[tuple[DialogueFile, BotDialogue]]
-) -> list[Waiting]:
-    """Begin dialogues as long as no model gets more than a batch to answer; what still waits is returned.
+def _admit(pool: ModelPool, waiting: Sequence[Waiting], under_way: list[UnderWay]) -> list[Waiting]:
+    """Begin dialogues as long as no model gets more to answer than it can at once; what still waits is returned.
 
     A dialogue keeps each of its two models busy half of the time. The pairs take turns, so that every model of a
     tournament is busy from the start.
@@ -246,7 +258,7 @@ def _admit(
         again: list[Waiting] = []
         for entry in still:
             file, dialogues = entry
-            full = any(load[name] + 1 > 2 * pool.worker(name).max_batch for name in set(file.pair))
+            full = any(load[name] + 1 > 2 * _at_once(pool.worker(name)) for name in set(file.pair))
             if full:
                 blocked.append(entry)
                 continue
@@ -261,12 +273,38 @@ def _admit(
     return sorted(blocked, key=lambda entry: order[id(entry)])
 
 
-def _next_lines(pool: ModelPool, dialogues: Sequence[BotDialogue]) -> None:
-    children = [dialogue.next_child for dialogue in dialogues]
-    views = [dialogue.next_view for dialogue in dialogues]
+def _at_once(worker: ModelWorker) -> int:
+    """How many replies the model computes or awaits at the same time."""
+    return worker.max_batch * worker.threads
+
+
+def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], asked: dict[Child, UnderWay]) -> None:
+    """Ask for the next line of each dialogue whose model is free, the oldest first; the others wait here.
+
+    They come as one batch then. No batch is joined while it runs, so that they lose nothing by it, and batches that
+    came apart once come together again.
+    """
+    free = _free([entry for entry in under_way if entry[1].next_child not in asked], asked)
     # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
-    for child, view in zip(children, views, strict=True):
-        child.hear(view)
-    answers = ask_all(children, views, timeout_s=pool.timeout_s, retries=pool.retries)
-    for dialogue, answer in zip(dialogues, answers, strict=True):
-        dialogue.take(answer)
+    for _, dialogue in free:
+        dialogue.next_child.hear(dialogue.next_view)
+    for file, dialogue in free:
+        child = dialogue.next_child
+        asking.ask(child, dialogue.next_view)
+        asked[child] = (file, dialogue)
+
+
+def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
+    """Those for whose next line a thread has room: a thread at work has none, however small its batch is."""
+    asked_now = Counter(child.worker for child in asked)
+    room: dict[ModelWorker, int] = {}
+    free = []
+    for entry in ready:
+        worker = entry[1].next_child.worker
+        if worker not in room:
+            threads_at_work = -(-asked_now[worker] // worker.max_batch)
+            room[worker] = (worker.threads - threads_at_work) * worker.max_batch
+        if room[worker] > 0:
+            room[worker] -= 1
+            free.append(entry)
+    return free

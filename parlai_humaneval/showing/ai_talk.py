@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 
-from parlai_humaneval.showing.identity_names import ORDINARY_MAKERS, TELLING_MAKERS, any_of, words_in
+from parlai_humaneval.showing.identity_names import any_of
+from parlai_humaneval.showing.scripts import words_in
+from parlai_humaneval.showing.vocabulary import packaged
 
-_MAKER = any_of([*ORDINARY_MAKERS, *TELLING_MAKERS])
+_MAKER = any_of([*packaged().words.ordinary_makers, *packaged().words.makers])
 _HEDGES = (
     "(?:(?:just|only|merely|simply|actually|really|still|also|afraid|basically|essentially|after all|of course) ){0,3}"
 )
@@ -191,7 +193,7 @@ _HINTS = words_in(
 """Each phrase holds one of these: most of what people say holds none, and is passed over at once."""
 
 
-def talk_places(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
+def english_talk(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
     """Where ``text`` says that a program speaks, as (start, end), longest first; they may overlap.
 
     ``words``: those in it.

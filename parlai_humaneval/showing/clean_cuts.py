@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from parlai_humaneval.protocol.records.dialogue import Mask
-from parlai_humaneval.showing.identity_names import words_in
+from parlai_humaneval.showing.scripts import words_in
 
 _SUBJECT = (
     r"(?:I|you|we|it|that|there|this|what|how|who|where|when|they|he|she|my|let|many|please|thanks?)(?:['’]\w+)?\b"
 )
 _JOINS = "and so|and|but|so|because|since|even though|although|though|while"
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
+SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
 _SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
     rf"(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
     r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
@@ -67,9 +67,9 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
 
     Offsets stay those into ``text``. A widened mask has the kind of the first that went into it.
     """
-    if not masks:
-        return []
-    sentences = [match.span() for match in _SENTENCE.finditer(text) if match.group()]
+    if not masks or masks[0].end - masks[0].start == len(text):  # nothing, or all of it
+        return list(masks)
+    sentences = [match.span() for match in SENTENCE.finditer(text) if match.group()]
     idle = [_is_idle(text, masks, *place) for place in sentences]
     remain = any(words_in(text[slice(*place)]) and not is_idle for place, is_idle in zip(sentences, idle, strict=True))
     cuts: list[tuple[int, int]] = []

@@ -22,14 +22,18 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
-from parlai_humaneval.showing.ai_talk import talk_places
+from parlai_humaneval.showing.ai_talk import english_talk
 from parlai_humaneval.showing.clean_cuts import clean_cuts
-from parlai_humaneval.showing.identity_names import is_telling, name_patterns, words_in
+from parlai_humaneval.showing.identity_names import is_telling, name_patterns, name_phrases, talk_phrases
+from parlai_humaneval.showing.phrases import Phrase, stems_of
+from parlai_humaneval.showing.scripts import folded, spaced_words_only, words_in
+from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 __all__ = [
     "MAKER_MASK",
     "NAME_MASK",
     "TALK_MASK",
+    "disclosure",
     "giveaways",
     "is_telling",
     "mask_identity",
@@ -49,6 +53,15 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "offensive": TALK_MASK,
 }
 
+IN_WORDS: dict[MaskKind, str] = {
+    "name": "names a model",
+    "maker": "names the maker of models",
+    "ai_disclosure": "says that a program speaks",
+    "system_prompt": "repeats its instructions",
+    "offensive": "is offensive",
+}
+"""What a text does in which something of a kind was found."""
+
 ECHO_WORDS = 8
 """So many words in a row that stand in the instructions as well are no chance: an echo."""
 SHORTEST_PROMPT = 5
@@ -61,7 +74,12 @@ Place = tuple[int, int, MaskKind]
 
 
 def mask_identity(
-    text: str, names: Sequence[str], *, ai_talk: bool = False, prompts: Sequence[str] = ()
+    text: str,
+    names: Sequence[str],
+    *,
+    ai_talk: bool = False,
+    prompts: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
 ) -> tuple[str, list[Mask]]:
     """Replace what gives a model away.
 
@@ -71,29 +89,76 @@ def mask_identity(
         ai_talk: whether talk of being a program is masked, too; then whole clauses go, and a name leaves no mark where it
             can be helped.
         prompts: instructions of the models in play, which must not be repeated.
+        vocabulary: the words of programs; None: the packaged ones.
 
     Returns:
         The text as it may be shown, and the masks in order, with offsets into ``text``; no masks, and ``text`` itself,
         when nothing gives the model away.
     """
-    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts)
+    masks = giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary)
     masks = clean_cuts(text, masks) if ai_talk else masks
     return masked_text(text, masks), masks
 
 
-def giveaways(text: str, names: Sequence[str], *, ai_talk: bool = True, prompts: Sequence[str] = ()) -> list[Mask]:
+def giveaways(
+    text: str,
+    names: Sequence[str],
+    *,
+    ai_talk: bool = True,
+    prompts: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
+) -> list[Mask]:
     """What of ``text`` gives a model away, in order and without overlaps, whoever wrote it: a reply, a message, a reason.
 
     Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
     """
+    return to_masks(text, _places(text, tuple(names), ai_talk, tuple(prompts), vocabulary or packaged()))
+
+
+@lru_cache(maxsize=512)
+def _places(
+    text: str, names: tuple[str, ...], ai_talk: bool, prompts: tuple[str, ...], vocabulary: Vocabulary
+) -> tuple[Place, ...]:
+    """Kept, because a reply is judged before it is shown."""
+    plain = folded(text)
+    spaced = spaced_words_only(plain)
+    words = words_in(plain)
+    stems = stems_of(words)
+
+    def hidden(phrase: Phrase) -> list[tuple[int, int]]:
+        if not phrase.may_match(stems):
+            return []
+        return [match.span("hidden") for match in phrase.pattern.finditer(plain if phrase.unspaced else spaced)]
+
     places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
-    words = words_in(text)
     if ai_talk:
-        places += [(start, end, "ai_disclosure") for start, end in talk_places(text, words)]
-    for named in name_patterns(tuple(names)):
+        talk = [place for phrase in talk_phrases(vocabulary) for place in hidden(phrase)] + english_talk(spaced, words)
+        longest_first = sorted(talk, key=lambda place: place[0] - place[1])
+        places += [(start, end, "ai_disclosure") for start, end in longest_first]
+    for named in name_patterns(names, vocabulary):
         if named.may_match(words):
-            places += [(*match.span("name"), named.kind) for match in named.pattern.finditer(text)]
-    return to_masks(text, places)
+            places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
+    places += [(*place, kind) for phrase, kind in name_phrases(names, vocabulary) for place in hidden(phrase)]
+    return tuple(places)
+
+
+def disclosure(
+    text: str,
+    names: Sequence[str],
+    *,
+    ai_talk: bool = True,
+    prompts: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
+) -> str | None:
+    """Why ``text`` gives the speaker away, in words for the record; None: it does not.
+
+    It is made of what :func:`giveaways` finds, and that is kept: to ask both costs no more.
+    """
+    by_kind: dict[MaskKind, list[str]] = {}
+    for mask in giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary):
+        by_kind.setdefault(mask.kind, []).append(f"“{mask.original}”")
+    told = (f"{IN_WORDS[kind]} ({', '.join(dict.fromkeys(said))})" for kind, said in by_kind.items())
+    return "; ".join(told) or None
 
 
 def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:

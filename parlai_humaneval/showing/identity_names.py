@@ -8,53 +8,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import MaskKind
-
-TELLING_NAMES = (
-    "ChatGPT", "Chat GPT", "GPT", "InstructGPT", "DialoGPT", "BlenderBot", "Blender Bot", "Blenderbot 2", "SeeKeR",
-    "Godel-large", "Cleverbot", "Mitsuku", "Kuki AI", "XiaoIce", "Replika", "LaMDA", "Meena chatbot", "Plato-2", "PLATO-XL",
-    "Vicuna-7B", "Vicuna-13B", "Code Llama", "DeepSeek", "Qwen", "QwQ", "ChatGLM", "Mixtral", "Bing Chat",
-    "EVA2.0", "Google Assistant", "Google Bard", "Google Gemini", "Microsoft Copilot", "GitHub Copilot",
-    "ERNIE Bot", "OpenAssistant", "Open Assistant", "HuggingChat", "StableLM", "WizardLM", "FLAN-T5", "Baichuan",
-    "InternLM", "GigaChat", "YandexGPT", "Tongyi Qianwen", "Hunyuan", "Doubao", "Nemotron", "Codestral", "Pixtral",
-    "Ministral", "SmolLM", "TinyLlama", "Command R+", "Command R Plus", "Claude Opus", "Claude Sonnet", "Claude Haiku",
-    "Claude Instant", "Gemini Pro", "Gemini Flash", "Gemini Ultra", "Gemini Nano", "Mistral Large", "Mistral Small",
-    "Mistral Medium", "Mistral Nemo", "Llama Chat", "o1-mini", "o1-preview", "o3-mini", "o4-mini", "Character.AI",
-)  # fmt: skip
-"""Well-known models that no chat means otherwise. A version that follows (``GPT-4``, ``BlenderBot 3``) goes with them."""
-
-TELLING_MAKERS = (
-    "OpenAI", "Open AI", "Facebook AI Research", "Facebook AI", "Meta AI", "Google AI", "Google DeepMind", "DeepMind",
-    "Google Brain", "Microsoft Research", "Anthropic AI", "Mistral AI", "Hugging Face", "HuggingFace", "EleutherAI", "xAI",
-    "Cohere AI", "Stability AI", "Baidu Research", "Alibaba Cloud", "Moonshot AI", "Zhipu AI", "01.AI", "Inflection AI",
-    "AI21 Labs", "Nous Research", "Allen Institute for AI", "Microsoft AI", "Perplexity AI", "MosaicML", "LMSYS",
-)  # fmt: skip
-
-ORDINARY_NAMES = (
-    "ELIZA", "Claude", "Gemini", "Bard", "Llama", "Meena", "Mistral", "Copilot", "Grok", "Alexa", "Siri", "Cortana",
-    "Falcon", "Alpaca", "Vicuna", "Plato", "Godel", "Kuki", "Bing", "Sydney", "Pi", "Kimi", "Gemma", "Hermes", "Phi",
-    "Ernie", "Bixby", "Jasper", "Zephyr", "Orca", "Dolly", "Bloom", "Koala", "Aya", "Nova", "Granite", "Perplexity",
-)  # fmt: skip
-ORDINARY_MAKERS = (
-    "Facebook", "Meta", "Google", "Microsoft", "Amazon", "Apple", "Anthropic", "Mistral", "Cohere", "Baidu", "Alibaba",
-    "DeepSeek", "Tencent", "ByteDance", "Nvidia", "IBM", "Salesforce", "Databricks", "Samsung", "Yandex", "Stanford",
-)  # fmt: skip
-
-VERSIONED = (
-    "Claude", "Gemini", "Gemma", "Llama", "Mistral", "Grok", "Phi", "PaLM", "OLMo", "Yi", "Hermes", "Zephyr", "Falcon",
-    "Vicuna", "Alpaca", "Tulu", "Koala", "Orca", "Starling", "Solar", "Aya", "Granite", "Jamba", "Pythia", "OPT", "MPT",
-    "Bloom", "Dolly", "Kimi", "GLM", "Nova", "Ernie",
-)  # fmt: skip
-"""Families that are telling with a version that nothing else has (``Llama 3.1``, ``Falcon-40B``, ``phi-2``)."""
+from parlai_humaneval.showing.phrases import Part, Phrase, Triggers, stems_of
+from parlai_humaneval.showing.scripts import NO_LETTER_AFTER, NO_LETTER_BEFORE, folded, is_unspaced, words_in
+from parlai_humaneval.showing.vocabulary import MAKER, NAME, Vocabulary
 
 ANYBODYS = frozenset({"human", "person", "bot", "chatbot", "model", "assistant", "people", "user", "worker"})
 """Zoo names that anybody may call themselves, the zoo's ``human`` above all: “I am human” tells nobody's name."""
 
 _TIER = (
     r"(?:[\s-](?:opus|sonnet|haiku|pro|flash|ultra|nano|turbo|mini|lite|instruct|chat|beta|hf|it|base|large|small|xl|xxl)"
-    r"\b)"
+    rf"{NO_LETTER_AFTER})"
 )
-_SIZE = r"(?:\d+x)?\d+(?:\.\d+)?[bm]\b"
-_VERSION = rf"(?:[\s_-]?(?:{_SIZE}|[vr]?\d+(?:\.\d+)*[a-z]?\b))?(?:[\s_-]{_SIZE})?{_TIER}{{0,3}}"
+_SIZE = rf"(?:\d+x)?\d+(?:\.\d+)?[bm]{NO_LETTER_AFTER}"
+_VERSION = rf"(?:[\s_-]?(?:{_SIZE}|[vr]?\d+(?:\.\d+)*[a-z]?{NO_LETTER_AFTER}))?(?:[\s_-]{_SIZE})?{_TIER}{{0,3}}"
 _UNIT = r"(?!\s+(?:second|minute|hour|day|week|month|year|time|people|of\b|more\b|dollar|euro)|[:/]\d)"
 _FAMILY_VERSION = (
     rf"(?:[\s_-]?(?:{_SIZE}|v?\d+\.\d+\b)|-v?\d+\b|[\s_]?\d\b{_UNIT}(?=\s*(?:[.,;:!?)]|$|is\b|was\b|and\b|here\b|{_TIER})))"
@@ -83,19 +49,12 @@ _ME = (
     r"|(?:[\]”\"]|\bname),?\s+(?:and\s+)?(?:i\s+was\s+)?)"
 )
 _DESCRIBED = r"(?:(?!(?:of|the|for|with|in|at|on|and|who|that|to|from|by)\b)[\w-]+\s+){0,4}"
-_ANTHROPIC = r"(?<!\w)(?P<name>(?-i:Anthropic))(?!\w|\s+(?:principle|bias|reasoning|argument|mechanism))"
-
-
-Triggers = tuple[frozenset[str], ...]
-"""A text is looked at if it holds a word of each of these sets (see :func:`words_in`); no sets: always."""
-
-
-_WORD = re.compile(r"[^\W\d_]+")
+_ANTHROPIC = r"(?<!\w)(?P<hidden>(?-i:Anthropic))(?!\w|\s+(?:principle|bias|reasoning|argument|mechanism))"
 
 
 @dataclass(frozen=True)
 class NamePattern:
-    """A pattern whose group ``name`` is to be hidden, and what a text must hold to be looked at."""
+    """A pattern whose group ``hidden`` is to be hidden, and what a text must hold to be looked at."""
 
     triggers: Triggers
     pattern: re.Pattern[str]
@@ -106,25 +65,58 @@ class NamePattern:
         return not any(map(words.isdisjoint, self.triggers))
 
 
-def words_in(text: str) -> frozenset[str]:
-    """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”."""
-    return frozenset(_WORD.findall(text.casefold()))
-
-
 def is_telling(name: str) -> bool:
     """Whether a zoo name is unmistakable: it holds a digit or a separator, which no ordinary word does."""
     return any(character.isdigit() or character in "_-" for character in name)
 
 
+def speaking_names(names: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Names that are hidden only where the speaker is introduced by them: the zoo's, and those of the vocabulary."""
+    zoo = [name for name in names if not is_telling(name) and name.casefold() not in ANYBODYS]
+    return [*zoo, *vocabulary.words.ordinary_names]
+
+
 @lru_cache(maxsize=256)
-def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
-    """Patterns for zoo ``names`` and the well-known ones; an earlier pattern wins where two overlap."""
-    ordinary_zoo = [name for name in names if not is_telling(name) and name.casefold() not in ANYBODYS]
-    speaking = [*ordinary_zoo, *ORDINARY_NAMES]
-    telling = [*(name for name in names if is_telling(name)), *TELLING_NAMES]
-    makers = [*ORDINARY_MAKERS, *TELLING_MAKERS]
+def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple[Phrase, MaskKind], ...]:
+    """How other languages than English name a speaker and its maker, and names in letters written without spaces."""
+    words = vocabulary.words
+    telling: dict[MaskKind, list[str]] = {"maker": words.makers, "name": [*filter(is_telling, names), *words.names]}
+    found: list[tuple[Phrase, MaskKind]] = []
+    for kind, whole in telling.items():
+        if unspaced := [*filter(is_unspaced, whole)]:
+            part = name_part(unspaced, _VERSION)
+            found.append((Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True), kind))
+    lists = {
+        NAME: name_part(speaking_names(names, vocabulary), _VERSION),
+        MAKER: name_part([*words.makers, *words.ordinary_makers]),
+    }
+    found += [(phrase, "maker") for phrase in words.phrases("origins", lists)]
+    found += [(phrase, "name") for phrase in words.phrases("introductions", lists)]
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def talk_phrases(vocabulary: Vocabulary) -> tuple[Phrase, ...]:
+    """How programs speak of themselves in other languages than English."""
+    words = vocabulary.words
+    names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
+    return tuple(words.phrases("talk", {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
+
+
+@lru_cache(maxsize=256)
+def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[NamePattern, ...]:
+    """Patterns for zoo ``names`` and the well-known ones; an earlier pattern wins where two overlap.
+
+    They are those of English, for a text in which letters that are written without spaces are signs
+    (:func:`~parlai_humaneval.showing.scripts.spaced_words_only`).
+    """
+    words = vocabulary.words
+    speaking = _spaced(speaking_names(names, vocabulary))
+    telling = _spaced([*filter(is_telling, names), *words.names])
+    makers = _spaced([*words.ordinary_makers, *words.makers])
+    telling_makers, versioned = _spaced(words.makers), _spaced(words.versioned)
     ordinary, named = any_of(speaking), any_of(telling)
-    speaker, maker = f"(?P<name>{ordinary}{_VERSION})", f"(?P<name>{any_of(makers)})"
+    speaker, maker = f"(?P<hidden>{ordinary}{_VERSION})", f"(?P<hidden>{any_of(makers)})"
 
     def of_maker(*expressions: str) -> list[NamePattern]:
         return [NamePattern(_telling_words(makers), _compiled(words), "maker") for words in expressions]
@@ -145,9 +137,9 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
             rf"{_INTRODUCED}(?:[\w.-]+(?:\s[\w.-]+){{0,2}},\s+)?(?:an?|the|your)\s+{_DESCRIBED}(?:{_KIND}|companion|helper|program)"
             rf"\s+(?:from|by)\s+{maker}\b",
         ),
-        NamePattern(_telling_words(TELLING_MAKERS), _whole(any_of(TELLING_MAKERS)), "maker"),
+        NamePattern(_telling_words(telling_makers), _whole(any_of(telling_makers)), "maker"),
         NamePattern((frozenset({"anthropic"}),), _compiled(_ANTHROPIC), "maker"),
-        NamePattern(_telling_words(VERSIONED), _whole(f"{any_of(VERSIONED)}{_FAMILY_VERSION}"), "name"),
+        NamePattern(_telling_words(versioned), _whole(f"{any_of(versioned)}{_FAMILY_VERSION}"), "name"),
         NamePattern(_telling_words(telling), _whole(named + _VERSION), "name"),
         *of_speaker(
             rf"{_BEFORE}{speaker}(?=\s*(?:[.,;:!?)]|$|and\b|from\b|speaking\b|here\b|{_KIND}\b))",
@@ -162,18 +154,31 @@ def name_patterns(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     )
 
 
+def _spaced(names: Sequence[str]) -> list[str]:
+    return [folded(name) for name in names if not is_unspaced(name)]
+
+
 def _telling_words(names: Sequence[str]) -> Triggers:
     """What a text must hold to name one of ``names``: of each its longest word, which is rarer than the others;
     nothing, where one of them has no letters."""
-    runs = [re.findall(r"[^\W\d_]+", name.casefold()) for name in names]
+    runs = [words_in(name) for name in names]
     if not all(runs):
         return ()
-    longest = {max(run, key=len) for run in runs}
+    longest = {max(sorted(run), key=len) for run in runs}
     return (frozenset(longest | {word + letter for word in longest for letter in "vr"}),)  # “GPTv2”
 
 
+def name_part(names: Sequence[str], version: str = "") -> Part:
+    """Any of ``names`` as a part of phrases: a word of its own where it is written with spaces around."""
+    spaced, unspaced = _spaced(names), [folded(name) for name in names if is_unspaced(name)]
+    expressions = [rf"{NO_LETTER_BEFORE}{any_of(spaced)}{version}{NO_LETTER_AFTER}(?!-\w)"] if spaced else []
+    expressions += [any_of(unspaced)] if unspaced else []
+    needed = tuple(stems_of(words) for words in _telling_words(list(map(folded, names))))
+    return Part(f"(?:{'|'.join(expressions)})", needed)
+
+
 def _whole(expression: str) -> re.Pattern[str]:
-    return _compiled(rf"(?<!\w)(?P<name>{expression})(?!\w)")
+    return _compiled(rf"(?<!\w)(?P<hidden>{expression})(?!\w)")
 
 
 def _compiled(expression: str) -> re.Pattern[str]:
@@ -181,9 +186,10 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 def any_of(names: Sequence[str]) -> str:
-    """An expression for any of ``names``, longest first; a separator in a name stands for any separator."""
+    """An expression for any of ``names``, longest first; a separator in a name stands for any separator, “*” for any
+    ending."""
     parts = [
-        r"[\s_-]".join(re.escape(part) for part in re.split(r"[\s_-]+", name))
+        r"[\s_-]".join(re.escape(part).replace(r"\*", r"\w*") for part in re.split(r"[\s_-]+", name))
         for name in sorted(set(names), key=lambda name: (-len(name), name))
     ]
     return f"(?:{'|'.join(parts)})"

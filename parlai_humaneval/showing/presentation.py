@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from parlai_humaneval.protocol.records.dialogue import Mask
+from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.appearance import Appearance, Emoji, looked_over
 from parlai_humaneval.showing.blanks import is_blank
-from parlai_humaneval.showing.clean_cuts import clean_cuts
+from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
-from parlai_humaneval.showing.response_filter import ResponseFilter
+from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,29 @@ class Presented:
     changes: list[str] = field(default_factory=list)
 
 
+_TELLING: dict[MaskKind, str] = {
+    "name": "a model's name",
+    "maker": "a maker's name",
+    "ai_disclosure": "talk of being a program",
+    "system_prompt": "its instructions",
+}
+"""Kinds of masks that hide who speaks, in words."""
+
+
 class Presenter(Protocol):
-    """Decides what a person sees of a reply. Thread-safe, and the same for every model."""
+    """Decides what a person sees of a reply. Thread-safe, and the same for every model.
+
+    ``ask_again``: how often a model is asked again whose reply :meth:`doubt` has something against.
+    """
+
+    @property
+    def ask_again(self) -> int: ...
 
     def refuse(self, text: str) -> str | None:
         """Why no person may see ``text``; None: they may. A refused model is asked again."""
+
+    def doubt(self, text: str, names: Sequence[str]) -> str | None:
+        """What of ``text`` gives its model away and would have to be hidden, in words for the record; None: nothing."""
 
     def present(self, text: str, names: Sequence[str]) -> Presented:
         """``text`` as it is shown; ``names``: zoo names of the models in play."""
@@ -43,6 +61,8 @@ class SettledPresenter:
     ``ai_talk``: whether talk of being a program is masked, without a mark where that can be helped. ``prompts``:
     instructions that are not to be repeated.
     ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
+    ``disclosures``: somebody's own classifier of talk of being a program; sentences that it finds are masked as well.
+    ``ask_again``: how often a model is asked again before anything that gives it away is masked.
     """
 
     appearance: Appearance = "as_said"
@@ -52,28 +72,49 @@ class SettledPresenter:
     prompts: tuple[str, ...] = ()
     response_filter: ResponseFilter | None = None
     block: bool = False
+    disclosures: TextJudge | None = None
+    ask_again: int = 0
 
     def refuse(self, text: str) -> str | None:
         """Offensive replies where they are blocked, and those of which nothing is left to show."""
         looks, changes = self._looks(text)
         if changes and is_blank(looks):
             return f"nothing is left to show without {', '.join(changes)}"
+        if self.disclosures is not None and (failure := self.disclosures.failure(looks)):
+            return failure
         if not self.block or self.response_filter is None:
             return None
         # Thoughts and tags that are not shown need not be fit to be read; what is cut off for its length may not be, either.
         return self.response_filter.reason(looks)
 
+    def doubt(self, text: str, names: Sequence[str]) -> str | None:
+        """What would be masked because it gives the model away, offensive words aside."""
+        told = [mask for mask in self.present(text, names).masks if mask.kind in _TELLING]
+        if not told:
+            return None
+        return "gives itself away: " + "; ".join(f"{_TELLING[mask.kind]}, “{mask.original}”" for mask in told)
+
     def present(self, text: str, names: Sequence[str]) -> Presented:
         """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
         looks, changes = self._looks(text)
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts)
+        more: list[Place] = [(start, end, "ai_disclosure") for start, end in self._disclosures(looks)]
         if self.response_filter is not None:
-            told: list[Place] = [(mask.start, mask.end, mask.kind) for mask in masks]
-            offensive: list[Place] = [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
-            masks = to_masks(looks, [*offensive, *told])
+            more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
+        if more:
+            masks = to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)])
         if self.ai_talk:
             masks = clean_cuts(looks, masks)
         return Presented(masked_text(looks, masks), masks, changes)
+
+    def _disclosures(self, looks: str) -> list[tuple[int, int]]:
+        """The sentences, as (start, end), that the classifier takes for talk of being a program; all of them where it finds
+        it in each, or in none by itself."""
+        if self.disclosures is None or self.disclosures.objection(looks) is None:
+            return []
+        sentences = [match.span() for match in SENTENCE.finditer(looks) if match.group()]
+        telling = [span for span in sentences if self.disclosures.objection(looks[slice(*span)]) is not None]
+        return telling if 0 < len(telling) < len(sentences) else [(0, len(looks))]
 
     def _looks(self, text: str) -> tuple[str, list[str]]:
         return looked_over(text, appearance=self.appearance, emoji=self.emoji, max_chars=self.max_chars)

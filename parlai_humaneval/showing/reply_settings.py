@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import SettledPresenter
-from parlai_humaneval.showing.response_filter import ResponseFilter, load_classifier, read_words
+from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge, load_classifier, read_words
 
 Filtering = Literal["none", "mask", "block"]
 Typing = Literal["none", "natural", "fixed"]
@@ -30,6 +30,11 @@ class ReplyLooks(BaseModel):
     """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
     hide_ai_talk: bool | None = None
     """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
+    disclosure_classifier: str = ""
+    """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it scores at
+    disclosure_threshold or more are masked."""
+    disclosure_threshold: float = 0.5
+    """From this score on the classifier takes a text for talk of being a program."""
     filter: Filtering = "none"
     """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
     filter_words_file: str = ""
@@ -45,6 +50,8 @@ class ReplyLooks(BaseModel):
             raise ValueError(
                 "filter_words_file and filter_classifier do nothing with filter=none; say filter=mask or block"
             )
+        if self.disclosure_classifier and self.hide_ai_talk is False:
+            raise ValueError("disclosure_classifier does nothing with hide_ai_talk=false; leave one of them out")
         if self.filter_classifier and self.filter != "block":
             raise ValueError("filter_classifier judges whole replies, of which no part can be masked: say filter=block")
         return self
@@ -53,6 +60,9 @@ class ReplyLooks(BaseModel):
 class ReplySettings(ReplyLooks):
     """The same for live replies, with when they appear."""
 
+    ask_again: int = Field(default=2, ge=0, le=10)
+    """How often a model whose reply gives it away (its name, talk of being a program) is asked for another one before that
+    is masked. What it said first is recorded, with the reason. 0: it is masked at once."""
     typing: Typing = "none"
     """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not before
     typing_seconds."""
@@ -60,13 +70,16 @@ class ReplySettings(ReplyLooks):
     """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait."""
 
 
-def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool) -> SettledPresenter:
+def presenter_of(
+    looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+) -> SettledPresenter:
     """What shows replies by these settings.
 
     Args:
         looks: the settings.
         options: of each model in play; its ``system_prompt`` is not repeated to raters.
         compared: what ``hide_ai_talk`` means where it is not set.
+        ask_again: how often a model is asked again whose reply gives it away.
 
     Raises:
         FilterError: the words file or the classifier cannot be used.
@@ -76,12 +89,19 @@ def presenter_of(looks: ReplyLooks, options: Iterable[dict[str, Any]], *, compar
         words = read_words(Path(looks.filter_words_file).expanduser()) if looks.filter_words_file else []
         classifier = load_classifier(looks.filter_classifier) if looks.filter_classifier else None
         checked = ResponseFilter(words, classifier, looks.filter_threshold)
+    ai_talk = compared if looks.hide_ai_talk is None else looks.hide_ai_talk
+    disclosures = None
+    if ai_talk and looks.disclosure_classifier:
+        finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
+        disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
     return SettledPresenter(
         appearance=looks.appearance,
         emoji=looks.emoji,
         max_chars=looks.max_chars,
-        ai_talk=compared if looks.hide_ai_talk is None else looks.hide_ai_talk,
+        ai_talk=ai_talk,
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
+        disclosures=disclosures,
+        ask_again=ask_again,
     )

@@ -11,6 +11,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from parlai_humaneval.showing.offensive import offensive_places
@@ -20,9 +21,46 @@ logger = logging.getLogger(__name__)
 Classifier = Callable[[str], float]
 """A text → how unfit it is; from which score on it is refused is a setting. Called by several threads at once."""
 
+REMEMBERED = 1024
+"""Texts of which a classifier's score is kept: a reply is looked at more than once on its way to the page."""
+
 
 class FilterError(ValueError):
     """A words file or a classifier cannot be used; the message says what was expected."""
+
+
+class TextJudge:
+    """A classifier and the score from which on it objects to a text. Thread-safe; a text is scored once.
+
+    Args:
+        classifier: scores a text.
+        threshold: from this score on there is an objection.
+        of: what it looks for, in the words of its objection and of the log.
+    """
+
+    def __init__(self, classifier: Classifier, threshold: float = 0.5, of: str = "the classifier") -> None:
+        self._score = lru_cache(maxsize=REMEMBERED)(classifier)
+        self._threshold = threshold
+        self._of = of
+
+    def objection(self, text: str) -> str | None:
+        """What the classifier has against ``text``, in words for the record; None: nothing.
+
+        One that breaks, or gives no number, objects: what nobody could check is not shown.
+        """
+        if failure := self.failure(text):
+            return failure
+        score = float(self._score(text))
+        return f"{self._of} gave {score:.3g}" if score >= self._threshold else None
+
+    def failure(self, text: str) -> str | None:
+        """How the classifier fails at ``text``; None: it does not."""
+        try:
+            score = float(self._score(text))
+        except Exception as error:
+            logger.error("%s failed", self._of, exc_info=error)
+            return f"{self._of} failed: {type(error).__name__}"
+        return f"{self._of} failed: it gave no number" if math.isnan(score) else None
 
 
 class ResponseFilter:
@@ -36,8 +74,7 @@ class ResponseFilter:
 
     def __init__(self, words: Sequence[str] = (), classifier: Classifier | None = None, threshold: float = 0.5) -> None:
         self._added_words = _pattern(words)
-        self._classifier = classifier
-        self._threshold = threshold
+        self._judge = None if classifier is None else TextJudge(classifier, threshold)
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where words of the lists stand in ``text``, as (start, end), in order."""
@@ -47,23 +84,11 @@ class ResponseFilter:
         return sorted(places)
 
     def reason(self, text: str) -> str | None:
-        """Why ``text`` must not be shown, in words for the record; None: it may be.
-
-        A classifier that breaks, or gives no number, refuses: what nobody could check is not shown.
-        """
+        """Why ``text`` must not be shown, in words for the record; None: it may be."""
         places = self.places(text)
         if places:
             return "offensive: " + ", ".join(dict.fromkeys(text[start:end] for start, end in places))
-        if self._classifier is None:
-            return None
-        try:
-            score = float(self._classifier(text))
-        except Exception as error:
-            logger.error("the classifier of replies failed", exc_info=error)
-            return f"the classifier failed: {type(error).__name__}"
-        if math.isnan(score):
-            return "the classifier failed: it gave no number"
-        return f"the classifier gave {score:.3g}" if score >= self._threshold else None
+        return None if self._judge is None else self._judge.objection(text)
 
 
 def read_words(path: Path) -> list[str]:
@@ -85,21 +110,21 @@ def read_words(path: Path) -> list[str]:
     return words
 
 
-def load_classifier(name: str) -> Classifier:
+def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier:
     """The function that ``module:function`` names.
 
     Raises:
-        FilterError: there is none of that name, or it is no function.
+        FilterError: there is none of that name, or it is no function; the message begins with ``setting``.
     """
     module, _, function = name.partition(":")
     if not module or not function:
-        raise FilterError(f"filter_classifier: expected module:function, got {name!r}")
+        raise FilterError(f"{setting}: expected module:function, got {name!r}")
     try:
         classifier = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise FilterError(f"filter_classifier: {name} cannot be imported ({error})") from error
+        raise FilterError(f"{setting}: {name} cannot be imported ({error})") from error
     if not callable(classifier):
-        raise FilterError(f"filter_classifier: {name} is no function")
+        raise FilterError(f"{setting}: {name} is no function")
     return classifier  # type: ignore[no-any-return]  # its signature cannot be known
 
 

@@ -28,10 +28,16 @@ def shown_columns(candidate: Candidate) -> Row:
         "masked": int(bool(candidate.masks)),
         "changes": ";".join(candidate.changes),
         "blocked": candidate.blocked,
+        "withdrawn": _withdrawn(candidate),
         "latency_s": candidate.latency_s,
         "same_as": candidate.same_as,
         "failed": int(candidate.failed),
     }
+
+
+def _withdrawn(candidate: Candidate) -> str | None:
+    earlier = [reply.model_dump() for reply in candidate.asked_again]
+    return json.dumps(earlier, ensure_ascii=False) if earlier else None
 
 
 def server_columns(candidate: Candidate) -> Row:
@@ -41,6 +47,7 @@ def server_columns(candidate: Candidate) -> Row:
         "served_model": info and info.served_model,
         "finish_reason": info and info.finish_reason,
         "requests": info and info.requests,
+        "outage_s": info and info.outage_s,
     }
 
 

@@ -144,6 +144,11 @@ _TURNS = (
     more("masked", "flag", "1: words that gave the model away or were offensive were replaced"),
     more("changes", "text", "what else was changed of the reply before it was shown, joined by ;"),
     more("blocked", "text", "why the response filter let nobody see the reply; empty: it was not refused"),
+    more(
+        "withdrawn",
+        "text",
+        "JSON list: what the model said before in this turn, and why it was asked again; empty: it was asked once",
+    ),
     more("latency_s", "number", "seconds the model took to reply"),
     more("human_text", "text", "what the Human Speaker said before"),
     more("human_fixed", "flag", "1: that message was given, not typed (the opening “Hi!”)"),
@@ -172,6 +177,7 @@ _TURNS = (
     more("currency", "text", "of the cost"),
     more("finish_reason", "text", "why the server's model stopped, e.g. length"),
     more("requests", "integer", "requests that the server was sent for this reply"),
+    more("outage_s", "number", "of latency_s: seconds for which the server was out; empty: it was not"),
     more("own_worker", "text", "pseudonym of the dialogue's own rater, where it was rated once more by worker_id"),
     more("own_selected", "flag", "1: the dialogue's own rater chose this candidate"),
     more("own_ticks", "text", "what the dialogue's own rater ticked of this reply, joined by ;"),
@@ -214,7 +220,7 @@ _DIALOGUES = (
     more("checks_failed", "text", "names of the quality checks that this dialogue failed, joined by ;. Empty: none"),
     more("refused_answers", "integer", "answers that the server refused (unknown candidate, no reason …)"),
     # Text, as a seed may need more bits than an integer column has.
-    more("seed", "text", "whole number: seed of the order of candidates; what a sampling model says is not repeatable"),
+    more("seed", "text", "whole number: seed of the order of candidates, and of what models draw"),
     more("task_name", "text", "name of the task"),
     more("task_run_id", "text", "launch of the task"),
     more("unit_id", "text", "unit of work"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval.models.hosted.chat_messages import ChatMessage
 from parlai_humaneval.models.hosted.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
-from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.outside.base import Absence, OutsideError, absence_of
 from parlai_humaneval.models.quiet import quiet_http_log
 from parlai_humaneval.models.zoo.keys import without_key
 
@@ -35,7 +35,8 @@ class ChatServer:
 
     Time-outs, errors of the connection and answers 408, 409, 429 and 5xx are asked again up to ``retries`` times by the
     client itself, after 0.5 s, 1 s, 2 s, … (less up to a quarter, by chance) or as long as ``Retry-After`` says. After
-    that the error is final: whoever asks does not start over.
+    that the error is final, unless the server is absent (see :class:`~parlai_humaneval.models.outside.base.Absence`) and
+    whoever asks waits for it: they do not start over.
 
     ``patience_s``: how long all that takes at most, but for longer waits that the server asks for.
 
@@ -107,6 +108,11 @@ class ChatServer:
         except ValueError:  # no JSON, or another schema
             says = "in its stream" if stream else self.server.quote(raw.http_response.text)
             return OutsideError(f"{self.server} answers, but not with a chat completion: {says}")
+        except Exception as error:  # while a stream is read, the client does not wrap what its library raises
+            if not _is_one_of(error, CUT):
+                raise
+            cut = f"{self.server} cut the connection, {self.server.quote(str(error))}"
+            return OutsideError(cut, absence=Absence(sure=False))
         self._counts_streams = False
         return self._attempt(messages, sampling, stream, requests)
 
@@ -147,6 +153,8 @@ def _requests(last: Any) -> int:
 
 QUOTED = 200
 """Characters of what a server says that are told; a proxy may answer with a whole page."""
+CUT = frozenset({"TransportError"})
+UNREACHED = frozenset({"ConnectError", "ConnectTimeout"})
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
 """Answers that stay the same, however often one asks: something about the request is wrong."""
 
@@ -189,14 +197,26 @@ def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted:
         says = server.quote(_said(error))
         advice = _advice(server, error.status_code)
         message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
-        return OutsideError(message, final=exhausted or error.status_code in FINAL)
+        absence = absence_of(error.status_code, error.response.headers.get("Retry-After"))
+        return OutsideError(message, final=exhausted or error.status_code in FINAL, absence=absence)
     if isinstance(error, openai.APITimeoutError):
-        return OutsideError(f"{server} did not answer in time (request_timeout_s){asked}", final=exhausted)
+        message = f"{server} did not answer in time (request_timeout_s){asked}"
+        return OutsideError(message, final=exhausted, absence=_unreached(error))
     if isinstance(error, openai.APIConnectionError):
         cause = server.quote(str(error.__cause__ or error))
         message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
-        return OutsideError(message, final=exhausted)
+        return OutsideError(message, final=exhausted, absence=_unreached(error))
     return OutsideError(f"{server} broke off and says {server.quote(_said(error) or str(error))}{asked}")
+
+
+def _unreached(error: openai.OpenAIError) -> Absence:
+    """Nobody is there where no connection can be made; where one broke or stayed silent, it is likely."""
+    return Absence(sure=_is_one_of(error.__cause__, UNREACHED))
+
+
+def _is_one_of(error: BaseException | None, names: frozenset[str]) -> bool:
+    """Whether ``error`` is of a class so called: those of httpx and of httpx2, of which a client may have either."""
+    return not names.isdisjoint(kind.__name__ for kind in type(error).__mro__)
 
 
 def _said(error: openai.OpenAIError) -> str:

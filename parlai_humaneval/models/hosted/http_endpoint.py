@@ -21,8 +21,8 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.outside.base import CONCURRENCY, Heard, Said
-from parlai_humaneval.models.outside.json_contract import GREETING, MAX_BYTES, BadAnswer, ContractAgent, shown
+from parlai_humaneval.models.outside.base import CONCURRENCY, GREETING, Absence, Heard, Said, absence_of
+from parlai_humaneval.models.outside.json_contract import MAX_BYTES, BadAnswer, ContractAgent, shown
 from parlai_humaneval.models.quiet import quiet_http_log
 from parlai_humaneval.models.zoo.keys import is_variable_name, key_in_address, not_a_name, without_key
 
@@ -74,8 +74,10 @@ class Endpoint:
                 "utf-8", "surrogateescape"
             )
         except BadAnswer as error:
-            message = self.without_key(str(error))
-        raise BadAnswer(message)  # outside of the handler: what httpx raised may hold what the server said
+            message, absence = self.without_key(str(error)), error.absence
+        raise BadAnswer(
+            message, absence=absence
+        )  # outside of the handler: what httpx raised may hold what the server said
 
     def without_key(self, text: str) -> str:
         """``text`` with the key blotted out."""
@@ -92,11 +94,13 @@ class Endpoint:
             ) as response:
                 body = self._body(response, until)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise BadAnswer(f"{self.name} cannot be reached: {error}") from error
+            raise BadAnswer(f"{self.name} cannot be reached: {error}", absence=Absence()) from error
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise BadAnswer(f"{self.name} gave no answer within {timeout_s:g} s") from error
+            late = f"{self.name} gave no answer within {timeout_s:g} s"
+            raise BadAnswer(late, absence=Absence(sure=False)) from error
         except httpx.HTTPError as error:
-            raise BadAnswer(f"{self.name} cut the connection in the middle: {error}") from error
+            cut = f"{self.name} cut the connection in the middle: {error}"
+            raise BadAnswer(cut, absence=Absence(sure=False)) from error
         self._look_at(response, body)
         return body
 
@@ -117,7 +121,10 @@ class Endpoint:
         if response.has_redirect_location:
             raise BadAnswer(f"{self.name} sends on to another address (status {status}); give that as the url")
         said = self.without_key(body.decode("utf-8", "replace")).encode()  # before it is cut
-        raise BadAnswer(f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said)}")
+        raise BadAnswer(
+            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said)}",
+            absence=absence_of(status, response.headers.get("Retry-After")),
+        )
 
 
 def _authorization(variable: str) -> str:
@@ -140,7 +147,8 @@ def _authorization(variable: str) -> str:
 class HttpEndpointAgent(ContractAgent):
     """Posts the question and reads the answer. Redirects are not followed.
 
-    A server that refuses connections is given some seconds to come back, at each of the pool's tries.
+    A server that refuses connections is given some seconds to come back, at each of the pool's tries; a pool holds the
+    question for longer (``outage_s``).
     """
 
     @classmethod

@@ -43,6 +43,7 @@ class HuggingFaceAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Model of Hugging Face")
         group.add_argument("--hf-model", type=str, default=None, help="Its folder, or its name on Hugging Face")
         group.add_argument("--dtype", type=str, default="auto", choices=DTYPES, help="Numbers of the weights")
@@ -77,7 +78,7 @@ class HuggingFaceAgent(DialogueAgent):
         """The weights, and what was derived from them."""
         return {**super().share(), "pretrained": self.pretrained}
 
-    def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+    def _answers(self, observations: Sequence[Message]) -> list[Message]:
         """One reply for each observation, of whichever clones, by one call of the model."""
         prompts, chances = zip(*map(self._asked, observations), strict=True)
         return [self._message(tokens) for tokens in self._tokens(prompts, chances)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from parlai.core.message import Message
@@ -19,6 +22,9 @@ from parlai_humaneval.models.dialogue_agent import (
 )
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
+ABSENT = frozenset({502, 503, 504})
+"""Statuses with which a proxy, or a server that starts or ends, says that the one who would answer is not there."""
+TOO_MANY = 429
 INFO_FIELD = "reply_info"
 """Where a message carries its :class:`~parlai_humaneval.protocol.records.dialogue.ReplyInfo`."""
 CONCURRENCY = 16
@@ -37,6 +43,10 @@ class Heard:
     seed: int
 
 
+GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
+"""What one says to find out whether somebody answers."""
+
+
 @dataclass(frozen=True)
 class Said:
     """A reply, and what the other side told of it."""
@@ -45,16 +55,53 @@ class Said:
     info: ReplyInfo | None = None
 
 
+@dataclass(frozen=True)
+class Absence:
+    """The other side is not there now, and may come back: no fault of what it was asked.
+
+    ``sure``: False where that is the likeliest reason, and the question itself may be another (it was cut off in the
+    middle, or was not answered in time). ``retry_after_s``: how long it asks to be left alone.
+    """
+
+    sure: bool = True
+    retry_after_s: float = 0.0
+
+
 class OutsideError(RuntimeError):
     """The other side failed. The message says all that there is to say, and a log needs no traceback.
 
     ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
-    tried often enough.
+    tried often enough. ``absence``: it is not there now; a pool that waits for models (``outage_s``) holds the question
+    until it is, and lets nobody fail meanwhile.
     """
 
-    def __init__(self, message: str, *, final: bool = False) -> None:
+    def __init__(self, message: str, *, final: bool = False, absence: Absence | None = None) -> None:
         super().__init__(message)
         self.final = final
+        self.absence = absence
+
+
+def absence_of(status: int, retry_after: str | None) -> Absence | None:
+    """What an HTTP answer says of whether its server is there; None: it is, and something else is wrong.
+
+    Too many requests are no reason to wait unless the server says for how long: the limit may be one that stays.
+    """
+    seconds = _seconds_in(retry_after)
+    if status in ABSENT or (status == TOO_MANY and seconds is not None):
+        return Absence(retry_after_s=seconds or 0.0)
+    return None
+
+
+def _seconds_in(retry_after: str | None) -> float | None:
+    """Of a header Retry-After, which holds seconds or a date; None where it holds neither."""
+    if not retry_after:
+        return None
+    with suppress(ValueError):
+        return max(0.0, float(retry_after))
+    with suppress(ValueError):
+        date = parsedate_to_datetime(retry_after)
+        return max(0.0, date.timestamp() - time.time())
+    return None
 
 
 class OutsideAgent(DialogueAgent):
@@ -73,6 +120,7 @@ class OutsideAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Arguments of agents that ask elsewhere")
         group.add_argument(
             "--concurrency", type=int, default=CONCURRENCY, help="Most requests under way at once, of all conversations"

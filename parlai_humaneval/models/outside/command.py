@@ -20,7 +20,8 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.outside.json_contract import GREETING, BadAnswer, ContractAgent, from_answer, to_question
+from parlai_humaneval.models.outside.base import GREETING, Absence
+from parlai_humaneval.models.outside.json_contract import BadAnswer, ContractAgent, from_answer, to_question
 from parlai_humaneval.models.outside.program import Program, lacking, words_of
 from parlai_humaneval.models.zoo.own_code import folder_of
 
@@ -63,8 +64,15 @@ class Programs:
             raise
 
     def ask(self, question: bytes, timeout_s: float) -> bytes:
-        """The next answer of a process that is free, or of a fresh one; :class:`BadAnswer` when there is none."""
-        program = self._free() or self._fresh()
+        """The next answer of a process that is free, or of a fresh one; :class:`BadAnswer` when there is none.
+
+        One that cannot be started again is absent: the next try may find the memory, or the file, that it lacks.
+        """
+        try:
+            program = self._free() or self._fresh()
+        except BadAnswer as error:
+            error.absence = Absence()
+            raise
         answer = program.ask(question, timeout_s)  # one that fails at it has ended
         self._idle.put(program)
         return answer

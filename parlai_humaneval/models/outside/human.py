@@ -106,7 +106,7 @@ def is_person(spec: ModelSpec) -> bool:
     """Whether people write the replies of a model. An agent that cannot be imported is for its loading to complain of."""
     model = str(spec.options.get("model"))
     with suppress(Exception):  # a module may raise anything when it is imported
-        make_importable(spec.folder, model)
+        make_importable(spec.folder)
         return issubclass(load_agent_module(model), HumanAgent)
     return False
 

@@ -29,7 +29,6 @@ ENDING_S = 5.0
 """Seconds that a request which was too late has to be ended and told of, before the next try."""
 SHOWN = 120
 """Characters of a bad answer that an error shows."""
-GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
 
 
 class BadAnswer(OutsideError):

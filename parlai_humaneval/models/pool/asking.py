@@ -5,28 +5,41 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any
 
 from parlai_humaneval.models.outside.base import OutsideError
+from parlai_humaneval.models.pool.breaker import ModelOut
 from parlai_humaneval.models.pool.child import Child, Utterance
-from parlai_humaneval.models.pool.worker import NoReply, Request
-from parlai_humaneval.protocol.records.dialogue import ReplyInfo, in_all
+from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
+from parlai_humaneval.protocol.records.dialogue import ReplyInfo, Withdrawn, in_all
 
 logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
 """What the person is told; it names no model, so that nobody learns which one is slow."""
+OUTAGE_SENTENCE = (
+    "One moment, please: the connection to your partner was interrupted. You go on as soon as it is back; nothing you wrote "
+    "is lost."
+)
+"""What the person is told at once when a model's server is out; it names no model, either."""
+TOGETHER_S = 0.001
+"""Seconds between two replies within which they are taken together."""
 
 
 class ModelFailed(RuntimeError):
-    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept."""
+    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
 
-    def __init__(self, models: Sequence[str], reason: str) -> None:
+    ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
+    """
+
+    def __init__(self, models: Sequence[str], reason: str, out_since: float | None = None) -> None:
         super().__init__(f"no reply from {', '.join(models)}: {reason}")
         self.models = list(models)
         self.reason = reason
+        self.out_since = out_since
 
 
 class Refused(RuntimeError):
@@ -34,11 +47,31 @@ class Refused(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Objections:
+    """What is said against a reply, before anybody sees it.
+
+    Args:
+        refuse: why nobody may see it; None: they may. Its model is asked again as after a failure.
+        doubt: why it had better be said in other words (it gives the model away); None: it need not. The last one is
+            then taken all the same: what is shown of it is for the presenter to say.
+        again: how often a model is asked again for a doubt. These tries do not count among the retries.
+    """
+
+    refuse: Callable[[str], str | None]
+    doubt: Callable[[str], str | None]
+    again: int = 0
+
+
+NONE = Objections(refuse=lambda _: None, doubt=lambda _: None)
+
+
+@dataclass(frozen=True)
 class Answer:
     """A model's reply and the seconds it took, retries included.
 
     ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
-    ``info``: what a server said of the reply, with what all tries for it took.
+    ``info``: what a server said of the reply, with what all tries for it took. ``withdrawn``: what the model said before
+    it in this turn, and why it was asked again.
     """
 
     text: str
@@ -46,6 +79,7 @@ class Answer:
     failed: bool = False
     blocked: str | None = None
     info: ReplyInfo | None = None
+    withdrawn: tuple[Withdrawn, ...] = ()
 
 
 def ask_all(
@@ -55,44 +89,107 @@ def ask_all(
     timeout_s: float,
     retries: int,
     on_delay: Callable[[str], None] | None = None,
-    refuse: Callable[[str], str | None] | None = None,
+    objections: Objections = NONE,
 ) -> list[Answer]:
     """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
 
     A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
-    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``refuse`` has a
-    reason against it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
-    may take longer than ``timeout_s`` is worth a word to the person at that time all the same.
+    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``objections`` refuse
+    it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
+    may take longer than ``timeout_s`` is worth a word to the person at that time all the same. The time for which a
+    model's server is out (see :mod:`~parlai_humaneval.models.pool.breaker`) is no try, and worth a word at once.
 
     Raises:
         ModelFailed: when a model was silent or broke after all that. The histories stay usable.
     """
     pairs = zip(children, dialogues, strict=True)
-    questions = [_Question(child, dialogue, timeout_s, retries, refuse) for child, dialogue in pairs]
+    questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
-        if [question for question in waiting if question.is_news()] and on_delay:
-            on_delay(DELAY_SENTENCE)
-        troubled = [question for question in waiting if question.look()]
-        beyond = [question for question in troubled if question.tries > question.retries]
-        for question in beyond:
-            question.give_up_if_unfit()
-        broken = [question for question in beyond if question.answer is None]
-        if broken:
-            raise ModelFailed([q.child.model for q in broken], "; ".join(dict.fromkeys(q.trouble for q in broken)))
-        for question in (question for question in troubled if question.answer is None):
-            if on_delay:
-                on_delay(DELAY_SENTENCE)
-            question.ask_again()
+        if broken := _advance(waiting, on_delay):
+            raise _failure(broken)
     return [question.answer for question in questions if question.answer]
 
 
-def _wait_for_any(questions: Sequence[_Question]) -> None:
+class Asking:
+    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
+
+    Args:
+        timeout_s: as for :func:`ask_all`.
+        retries: likewise.
+    """
+
+    def __init__(self, *, timeout_s: float, retries: int) -> None:
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._questions: list[_Question] = []
+
+    def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
+        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
+        self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
+
+    def forget(self, children: Collection[Child]) -> None:
+        """Wait no longer for the replies of ``children``."""
+        self._questions = [question for question in self._questions if question.child not in children]
+
+    def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
+        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
+
+        Replies that come together, as those of one batch do, are taken together: the last of them is at most
+        :data:`TOGETHER_S` behind the one before it.
+        """
+        taken: list[tuple[Child, Answer | ModelFailed]] = []
+        while self._questions:
+            before = len(taken)
+            _wait_for_any(self._questions, at_most_s=TOGETHER_S if taken else math.inf)
+            while broken := _advance(self._questions, None):
+                taken += [(question.child, _failure([question])) for question in broken]
+                self._questions = [question for question in self._questions if question not in broken]
+            taken += [(question.child, question.answer) for question in self._questions if question.answer]
+            self._questions = [question for question in self._questions if question.answer is None]
+            if taken and len(taken) == before:
+                break
+        return taken
+
+
+def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | None) -> list[_Question]:
+    """Take the answers that are there, and ask again what failed or is late; return those that are given up.
+
+    Where some are given up, the others are not asked again yet.
+    """
+    news = [question.news() for question in waiting if question.answer is None]
+    for sentence in dict.fromkeys(filter(None, news)):
+        if on_delay:
+            on_delay(sentence)
+    troubled = [question for question in waiting if question.answer is None and question.look()]
+    beyond = [question for question in troubled if question.tries > question.retries]
+    for question in beyond:
+        question.give_up_if_unfit()
+    broken = [question for question in beyond if question.answer is None]
+    if broken:
+        return broken
+    for question in (question for question in troubled if question.answer is None):
+        if on_delay and not question.is_doubt:
+            on_delay(DELAY_SENTENCE)
+        question.ask_again()
+    return []
+
+
+def _failure(broken: Sequence[_Question]) -> ModelFailed:
+    since = [question.out_since for question in broken if question.out_since is not None]
+    reasons = "; ".join(dict.fromkeys(question.trouble for question in broken))
+    return ModelFailed([q.child.model for q in broken], reasons, min(since) if len(since) == len(broken) else None)
+
+
+def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -> None:
     """Return when a future of ``questions`` is done, or the first deadline has passed, or it is time for a word."""
     deadline = min(min(question.deadline, question.notice) for question in questions)
-    futures = [request.future for question in questions for request in question.requests]
+    requests = [request for question in questions for request in question.requests]
+    futures: list[Future[Any]] = [request.future for request in requests]
+    futures += [request.wait.began for request in requests if not request.wait.began.done()]
     if futures:
-        wait(futures, timeout=max(0.0, deadline - time.monotonic()), return_when=FIRST_COMPLETED)
+        patience_s = min(at_most_s, max(0.0, deadline - time.monotonic()))
+        wait(futures, timeout=patience_s, return_when=FIRST_COMPLETED)
 
 
 class _Question:
@@ -104,18 +201,25 @@ class _Question:
         dialogue: Sequence[Utterance],
         timeout_s: float,
         retries: int,
-        refuse: Callable[[str], str | None] | None,
+        objections: Objections,
     ) -> None:
         worker = child.worker
         self.child = child
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
+        self.out_since: float | None = None
+        self._told_of_outage = False
         self._traced = ""  # the trouble that was last written down with its traceback
         self.tries = 0
         self._unfit: Answer | None = None
+        self._doubtful: Answer | None = None
+        self._doubts = 0
+        self.is_doubt = False  # whether this try ended with words that had better be said otherwise
+        self._attempt = 0  # which chance the model has: another one after words that could not be shown
         self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
-        self._refuse = refuse
+        self._objections = objections
+        self._withdrawn: tuple[Withdrawn, ...] = ()
         self.requests: list[Request] = []
         self._dialogue = dialogue
         self._timeout_s = worker.timeout_s or timeout_s
@@ -132,15 +236,20 @@ class _Question:
 
     def _try(self) -> None:
         self.tries += 1
-        self.trouble = ""
+        self.trouble, self.is_doubt = "", False
         self.deadline = time.monotonic() + self._timeout_s
 
-    def is_news(self) -> bool:
-        """Whether the person should be told now, once, that a model with a longer time-out than usual is at it."""
-        due = self.answer is None and time.monotonic() >= self.notice
-        if due:
+    def news(self) -> str | None:
+        """What the person should be told now, once: a model's server is out, or one with a longer time-out is at it."""
+        if self.answer is not None:
+            return None
+        if not self._told_of_outage and any(request.wait.began.done() for request in self.requests):
+            self._told_of_outage = True
+            return OUTAGE_SENTENCE
+        if time.monotonic() >= self.notice:
             self.notice = math.inf
-        return due
+            return DELAY_SENTENCE
+        return None
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
@@ -150,7 +259,7 @@ class _Question:
             self._try()
             return
         # After words that could not be shown, the same chance would choose the same again; after a late try it may.
-        self.child.renew(attempt=self.tries if self._unfit else 0)
+        self.child.renew(attempt=self._attempt)
         self._ask()
 
     def look(self) -> bool:
@@ -158,30 +267,63 @@ class _Question:
         for request in [request for request in self.requests if request.future.done()]:
             error = request.future.exception()
             if error is None:
-                reply = request.future.result()
-                self._info = in_all(self._info, reply.info)
-                blocked = self._refuse(reply.text) if self._refuse else None
-                if blocked is None:
-                    self.answer = Answer(reply.text, reply.ready_at - self._started, info=self._info)
+                self._weigh(request.future.result())
+                if self.answer is not None:
                     return False
-                error = Refused(blocked)
-                self._note(error, Answer(reply.text, reply.ready_at - self._started, True, blocked, self._info))
             else:
                 self._note(error)
             self.requests.remove(request)
+        for request in self.requests:  # it is not late while its server is out
+            self.deadline = max(self.deadline, request.wait.counted_from + self._timeout_s)
+            if request.wait.since is not None and self._doubtful is not None:
+                self.trouble = f"{self.child.model} is out"
+                self.child.worker.breaker.withdraw(request)
         if not self.trouble and time.monotonic() >= self.deadline:
             self.trouble = f"{self.child.model} was silent for {self._timeout_s:g} s, {self.tries} time(s)"
-        return bool(self.trouble)
+        if self.trouble and not self.is_doubt and self._doubtful is not None:
+            # Nobody waits for better words where there are some.
+            others = tuple(said for said in self._withdrawn if said.text != self._doubtful.text)
+            self.answer = replace(self._doubtful, info=self._info, withdrawn=others)
+        return self.answer is None and bool(self.trouble)
 
     def give_up_if_unfit(self) -> None:
         """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
         if not self.requests:
             self.answer = self._unfit
 
+    def _weigh(self, reply: Reply) -> None:
+        """Take ``reply`` for the answer, or note what is said against it."""
+        self._info = in_all(self._info, reply.info)
+        answer = Answer(reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn)
+        if blocked := self._objections.refuse(reply.text):
+            unfit = replace(answer, failed=True, blocked=blocked)
+            self._withdraw(reply.text, blocked)
+            self._note(Refused(blocked), unfit)
+        elif doubt := self._doubt(reply.text):
+            self._withdraw(reply.text, doubt)
+            self._doubtful, self.is_doubt = answer, True
+            self._doubts += 1
+            self.retries += 1  # the tries of failures are not for this
+            self.trouble = f"{self.child.model} {doubt}"
+            logger.info("%s is asked again: %s", self.child.model, doubt)
+        else:
+            self.answer = answer
+
+    def _doubt(self, text: str) -> str | None:
+        """None also where asking again is of no use: the model says the same whatever its chance, or was asked enough."""
+        repeats = any(text == earlier.text for earlier in self._withdrawn)
+        return None if self._doubts >= self._objections.again or repeats else self._objections.doubt(text)
+
+    def _withdraw(self, text: str, reason: str) -> None:
+        self._withdrawn += (Withdrawn(text=text, reason=reason),)
+        self._attempt = self.tries
+
     def _note(self, error: BaseException, unfit: Answer | None = None) -> None:
+        self.is_doubt = False
         if isinstance(error, NoReply):
             self._info = in_all(self._info, error.info)
-            unfit = Answer("", time.monotonic() - self._started, failed=True, info=self._info)
+            unfit = Answer("", time.monotonic() - self._started, True, info=self._info, withdrawn=self._withdrawn)
+            self._attempt = self.tries
         self._unfit = unfit
         said = _said(error)
         trouble = f"{self.child.model} failed: {said}"
@@ -189,7 +331,10 @@ class _Question:
         trace = None if isinstance(error, OutsideError) or trouble == self._traced else error
         self._traced = trouble
         tries = self.retries + 1
-        logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
+        if isinstance(error, ModelOut):  # the breaker has said so, once for all
+            self.out_since = error.since
+        else:
+            logger.error("%s: try %d of %d failed: %s", self.child.model, self.tries, tries, said, exc_info=trace)
         if isinstance(error, OutsideError) and error.final:
             self.tries = max(self.tries, self.retries + 1)
         self.trouble = trouble

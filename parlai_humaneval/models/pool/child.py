@@ -94,6 +94,10 @@ class Child:
         self._request = self.worker.submit(self.agent, self._observation)
         return self._request
 
+    def interrupted(self) -> bool:
+        """Whether the next line waits for a server that is out."""
+        return self._request is not None and self._request.wait.since is not None
+
     def absent(self) -> bool:
         """Whether the next line waits for somebody who is not there, as an agent for whom people write can say."""
         answered = self._request is not None and self._request.future.done()
@@ -108,6 +112,8 @@ class Child:
         """The conversation is over: an agent that waits for somebody else on its behalf is told so."""
         if hasattr(self.agent, "leave"):
             self.agent.leave()
+        if self._request is not None:
+            self.worker.breaker.withdraw(self._request)
 
     def _catch_up(self, dialogue: Sequence[Utterance]) -> None:
         with self.worker.observing:

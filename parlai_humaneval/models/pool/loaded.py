@@ -11,6 +11,7 @@ from parlai.core.agents import Agent
 from typing_extensions import Self
 
 from parlai_humaneval.models.outside.base import OutsideAgent
+from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.child import Child
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.pool.sharing import twin_of
@@ -28,6 +29,8 @@ class LoadedModels:
         specs: the models; names must be unique.
         timeout_s: seconds that a conversation waits for a model before it asks again.
         retries: how often it asks again, after a time-out or a failure, before it gives up.
+        outage_s: how long it waits for a server that is not there (refuses connections, say, because it is started anew),
+            beside these; 0: not at all.
         max_batch: most requests that a model answers at once.
         seed: the chance of conversations that are given no seed of their own.
         threads: worker threads of a model, for all or by name. Leave it at 1 for one that computes on this machine.
@@ -41,6 +44,7 @@ class LoadedModels:
         *,
         timeout_s: float = 60.0,
         retries: int = 2,
+        outage_s: float = OUTAGE_S,
         max_batch: int = 32,
         seed: int = 0,
         threads: int | Mapping[str, int] = 1,
@@ -52,6 +56,7 @@ class LoadedModels:
         self.specs = {spec.name: spec for spec in specs}
         self.timeout_s = timeout_s
         self.retries = retries
+        self.outage_s = outage_s
         self.max_batch = max_batch
         self.seed = seed
         self._threads = threads
@@ -88,6 +93,7 @@ class LoadedModels:
             torch_threads=self.torch_threads,
             timeout_s=own.timeout_s or (max(patience, self.timeout_s) if patience else None),
             retries=own.retries,
+            outage_s=self.outage_s if own.outage_s is None else own.outage_s,
         )
 
     def close(self) -> None:
@@ -124,6 +130,11 @@ class LoadedModels:
         if name not in self._workers:
             raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
         return self._workers[name]
+
+    def out(self, *, for_good: bool = False) -> frozenset[str]:
+        """Models whose servers are out; ``for_good``: those only that were waited for in vain."""
+        breakers = {name: worker.breaker for name, worker in self._workers.items()}
+        return frozenset(name for name, one in breakers.items() if (one.is_given_up if for_good else one.is_out))
 
     def children(
         self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None

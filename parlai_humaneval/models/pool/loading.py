@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from parlai.core.agents import Agent, create_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.option_names import UnknownOptions, parse
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
@@ -17,7 +18,6 @@ from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.zoo.home import expand_home
 from parlai_humaneval.models.zoo.keys import key_trouble
 from parlai_humaneval.models.zoo.own_code import FOLDER_OPTION, make_importable
-from parlai_humaneval.models.zoo.presets import preset_files
 
 DEFAULTS: Mapping[str, Any] = {
     # 'train' would build an optimiser, that is up to three times the memory.
@@ -34,8 +34,6 @@ def options_of(spec: ModelSpec) -> dict[str, Any]:
     for key in PATH_OPTIONS:
         if isinstance(merged.get(key), str):
             merged[key] = expand_home(merged[key])
-    if isinstance(merged.get("init_opt"), str):
-        merged["init_opt"] = preset_files(merged["init_opt"])
     return merged
 
 
@@ -57,11 +55,10 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:
-        make_importable(spec.folder, _agent(options))
+        make_importable(spec.folder)
         opt = _parsed(options, spec)
-    except KeyError as error:
-        unknown = str(error.args[0]).rpartition(": ")[2]
-        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {unknown}") from error
+    except UnknownOptions as error:
+        raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {error}") from error
     except ZooError:
         raise
     except (ValueError, TypeError, ImportError, AttributeError) as error:
@@ -78,30 +75,22 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     return opt
 
 
-def _agent(options: Mapping[str, Any]) -> object:
-    """The agent's name as the options have it, else as it was saved with the trained model."""
-    saved = Path(f"{options.get('model_file') or ''}.opt")
-    if "model" in options or not saved.is_file():
-        return options.get("model")
-    return Opt.load(str(saved)).get("model")
-
-
 def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
     """The options as the agent's command line reads them, without the device where it takes none and needs none.
 
     Raises:
         ZooError: for a GPU that it does not take.
-        KeyError: for another option that it does not have; and whatever else ParlAI raises.
+        UnknownOptions: for another option that it does not have; and whatever else ParlAI raises.
     """
     placed = device_options(spec.device).keys() - spec.options.keys()
     try:
-        return ParlaiParser(True, True).parse_kwargs(**options)
-    except KeyError as error:
-        if not placed or not any(key in str(error) for key in placed):
+        return parse(ParlaiParser(True, True), options)
+    except UnknownOptions as error:
+        if placed.isdisjoint(error.names):
             raise
         if spec.device != "cpu":
             raise ZooError(f"{spec.name} cannot be put on a device: its agent takes none") from error
-    return ParlaiParser(True, True).parse_kwargs(**{key: options[key] for key in options.keys() - placed})
+    return parse(ParlaiParser(True, True), {key: options[key] for key in options.keys() - placed})
 
 
 def load_agent(spec: ModelSpec) -> Agent:
@@ -117,9 +106,19 @@ def load_agent(spec: ModelSpec) -> Agent:
     opt = parlai_opt(spec)
     try:
         with default_gpu_kept(spec):
-            return create_agent(opt, requireModelExists=True)
+            return _with_own_chances(create_agent(opt, requireModelExists=True))
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
         said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
         raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
+
+
+def _with_own_chances(agent: Agent) -> Agent:
+    """The agent; each conversation of one of ParlAI's generators draws its words by its own seed."""
+    generators = sys.modules.get("parlai.core.torch_generator_agent")
+    if generators is None or not isinstance(agent, generators.TorchGeneratorAgent):
+        return agent  # without the module, torch, which takes seconds, is not there either
+    from parlai_humaneval.models.pool.seeded_sampling import seeded
+
+    return seeded(agent)

@@ -18,12 +18,14 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
 
@@ -91,6 +93,7 @@ class Request:
     future: Future[Reply] = field(default_factory=Future)
     taken_by: _Thread | None = None
     taken_at: float = 0.0
+    wait: Wait = field(default_factory=Wait)
 
 
 class ModelWorker:
@@ -105,6 +108,7 @@ class ModelWorker:
         torch_threads: processor threads that torch may use for one operation; None leaves torch alone.
         timeout_s: seconds until this model is late; None: as whoever asks says.
         retries: how often it is asked again; None likewise.
+        outage_s: how long requests wait for a server that is not there; 0: they fail at once.
     """
 
     def __init__(
@@ -117,12 +121,14 @@ class ModelWorker:
         torch_threads: int | None = None,
         timeout_s: float | None = None,
         retries: int | None = None,
+        outage_s: float = OUTAGE_S,
     ) -> None:
         self.name = name
         self.timeout_s = timeout_s
         self.retries = retries
         self.agent = agent
         self.max_batch = max_batch
+        self.threads = threads
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
         self.observing = threading.Lock()  # composed agents may call a model while they observe
         self._torch_threads = torch_threads
@@ -136,6 +142,8 @@ class ModelWorker:
         self._meet = False  # whether conversations asked at the same time of late: then the next may, too
         self._threads: list[threading.Thread] = []
         self._stuck = 0  # threads that hang and were replaced
+        greet = partial(agent.ask, GREETING) if isinstance(agent, OutsideAgent) else None
+        self.breaker: Breaker[Request] = Breaker(name, outage_s=outage_s, send=self._send, fail=_fail, greet=greet)
         for _ in range(threads):
             self._start_thread()
 
@@ -146,13 +154,24 @@ class ModelWorker:
     def submit(self, agent: Agent, observation: Any) -> Request:
         """Queue a request for the reply to what ``agent`` (a clone) observed last."""
         request = Request(agent, observation)
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the model pool is closed")
-            self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
-            self._queue.append(request)
-            self._changed.notify_all()
+        if not self.breaker.keeps(request) and not self._enqueue(request):
+            raise RuntimeError(CLOSED)
         return request
+
+    def _send(self, request: Request) -> None:
+        """Have a request answered that was held back."""
+        if not self._enqueue(request):
+            _fail(request, RuntimeError(CLOSED))
+
+    def _enqueue(self, request: Request) -> bool:
+        """Put a request where the threads look for it; False when there are none any more."""
+        with self._changed:
+            if not self._closed:
+                request.taken_by = None
+                self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
+                self._queue.append(request)
+                self._changed.notify_all()
+            return not self._closed
 
     def relieve(self, request: Request, *, after_s: float, max_stuck: int) -> bool:
         """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over its work.
@@ -183,6 +202,7 @@ class ModelWorker:
             self._changed.notify_all()
         for request in waiting:
             _fail(request, RuntimeError(CLOSED))
+        self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
             try:
                 self.agent.shutdown()
@@ -327,19 +347,21 @@ class ModelWorker:
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
-            _fail(batch[0], error)
+            if not self.breaker.holds(batch[0], error):
+                _fail(batch[0], error)
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
+            self.breaker.answered(request)
             self._hand_over(request, message, now)
         return True
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
-        text = self._text(message)
+        text, info = self._text(message), _info(message, request.wait)
         if is_blank(text):
-            _fail(request, NoReply("the model answered with no text", message.get(INFO_FIELD)))
+            _fail(request, NoReply("the model answered with no text", info))
         else:
-            _succeed(request, Reply(text, ready_at, message.get(INFO_FIELD)))
+            _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         if self._batches:
@@ -365,6 +387,14 @@ class ModelWorker:
         text = str(message.get("text") or "").strip()
         text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
         return str(normalize_reply(text)) if text and self._lowercase else text
+
+
+def _info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:
+    """What a server said of a reply, and how long it was out meanwhile."""
+    info: ReplyInfo | None = message.get(INFO_FIELD)
+    if not wait.seconds:
+        return info
+    return (info or ReplyInfo()).model_copy(update={"outage_s": round(wait.seconds, 3)})
 
 
 def _succeed(request: Request, reply: Reply) -> None:

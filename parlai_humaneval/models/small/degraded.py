@@ -68,6 +68,7 @@ class DegradedAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Degraded arguments")
         group.add_argument(
             "--dialogue-file",

@@ -92,6 +92,7 @@ class RetrievalAgent(DialogueAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
         group = parser.add_argument_group("Retrieval arguments")
         group.add_argument(
             "--corpus",

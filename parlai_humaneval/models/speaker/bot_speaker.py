@@ -6,7 +6,9 @@ words. With independent histories (their ablation, and side-by-side comparison) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from parlai.core.agents import Agent
@@ -15,8 +17,8 @@ from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.models.dialogue_agent import Line
-from parlai_humaneval.models.pool.asking import Answer, ModelFailed, ask_all
+from parlai_humaneval.models.dialogue_agent import Line, UseReply, said_for, seed_of
+from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.child import WITHHELD, Utterance
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.speaker.cards import (
@@ -47,7 +49,12 @@ class BotSpeakerAgent(Agent):
     """One partner to the person and several models behind it.
 
     ``observe(message)`` → ``act()`` → ``accept(…)``, again and again. An ``observe()`` without ``accept()``
-    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged.
+    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged. Where the message had the
+    right answer, as in ``parlai eval_model``, it accepts that instead, as TorchAgent does (``--use-reply``).
+
+    The first dialogue has the seed that was given, each later one a seed of its own that follows from it and from the
+    number of the dialogue. Clones number their dialogues together, by their beginnings: those of a batch all differ,
+    and with one seed a task's dialogues are the same in batches of any size.
 
     Every model has one candidate in each turn. Those whose shown texts are equal share a card: the first shown has
     it, the others are the ``same_as`` it and have its ``position``. (Side by side each has a card.)
@@ -68,6 +75,7 @@ class BotSpeakerAgent(Agent):
         self._seed = int(opt.get("seed") or 0)
         self._history: History = _one_of(History, "history", opt.get("history") or "shared")
         self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
+        self._use_reply: UseReply = _one_of(UseReply, "use_reply", opt.get("use_reply") or "label")
         self._presenter: Presenter
         if shared is None:
             self._models, self._pool = pool_of(opt)
@@ -76,6 +84,7 @@ class BotSpeakerAgent(Agent):
             self._models, self._pool = shared["models"], shared["pool"]
             self._presenter = shared.get("presenter", AS_SAID)
         self._personas: Mapping[str, Sequence[str]] = (shared or {}).get("personas", {})
+        self._numbers: Iterator[int] = (shared or {}).get("numbers") or itertools.count()
         self.reset()
 
     @classmethod
@@ -104,9 +113,9 @@ class BotSpeakerAgent(Agent):
         return cls(Opt(options), shared)
 
     def share(self) -> dict[str, Any]:
-        """The pool, the personas and the presenter; a clone's histories are its own."""
+        """The pool, the personas, the presenter and the count of dialogues; a clone's histories are its own."""
         mine = {"models": self._models, "pool": self._pool, "personas": self._personas, "presenter": self._presenter}
-        return {**super().share(), **mine}
+        return {**super().share(), **mine, "numbers": self._numbers}
 
     @property
     def dialogue(self) -> list[Line]:
@@ -133,10 +142,23 @@ class BotSpeakerAgent(Agent):
         self._replies: list[str] = []  # of the pending turn, in the order of the models
         self._turn = 0
         self._ending = False
-        self._order = shown_order(self._order_kind, len(self._models), self._seed)
-        self._children = self._pool.children(self._models, self._seed, self._personas)
+        self._prepare(self._seed)
+
+    def _prepare(self, seed: int) -> None:
+        """The chances of a dialogue in which nothing has been said."""
+        self._begun = False
+        self._order = shown_order(self._order_kind, len(self._models), seed)
+        self._children = self._pool.children(self._models, seed, self._personas)
         self._histories = Histories(self._children, independent=self._history == "independent")
         self._side_by_side = self._histories.independent and self._order_kind == "fixed"
+
+    def _begin(self) -> None:
+        """Number the dialogue, at its first line. The first one is prepared already."""
+        if self._begun:
+            return
+        if number := next(self._numbers):
+            self._prepare(seed_of(self._seed, number))
+        self._begun = True
 
     def leave(self) -> None:
         """The conversation is over, or the person has gone: no model needs to answer any more. From any thread."""
@@ -146,6 +168,10 @@ class BotSpeakerAgent(Agent):
     def absent(self) -> bool:
         """Whether the next line waits for somebody who is not there (people write it, and none is). From any thread."""
         return any(child.absent() for child in self._children)
+
+    def interrupted(self) -> bool:
+        """Whether the next line waits for a server that is out. From any thread."""
+        return any(child.interrupted() for child in self._children)
 
     def hold(self, away: bool) -> None:
         """The person is away from their page, or back: those who wait at theirs come first meanwhile. From any thread."""
@@ -165,6 +191,7 @@ class BotSpeakerAgent(Agent):
             self.reset()
         self._ending = bool(message.get("episode_done"))
         if text:
+            self._begin()
             extra = {key: value for key, value in message.items() if key not in WITHHELD and value is not None}
             self._histories.say(Utterance("human", str(text), extra))
         self.observation = message
@@ -180,7 +207,8 @@ class BotSpeakerAgent(Agent):
             only. Called again before ``accept`` or ``observe``, it gives the same message.
 
         Args:
-            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again.
+            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again, and
+                when its server is out.
 
         Raises:
             ModelFailed: when a model was silent or broke after all retries, or when blank replies leave fewer than
@@ -200,7 +228,7 @@ class BotSpeakerAgent(Agent):
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
             on_delay=on_delay,
-            refuse=self._presenter.refuse,
+            objections=self._objections(),
         )
         self._must_suffice(answers)
         self._pending = self._message(answers)
@@ -227,6 +255,7 @@ class BotSpeakerAgent(Agent):
         line = str(text) if candidate_id is None else card_of(self._candidates, candidate_id).text
         if is_blank(line):
             raise ValueError("a text that continues the dialogue cannot be blank")
+        self._begin()
         replies = self._taken()
         if candidate_id is not None and self._histories.independent:
             self._histories.go_on(replies, visible=line)
@@ -248,10 +277,11 @@ class BotSpeakerAgent(Agent):
 
     def self_observe(self, message: Mapping[str, Any]) -> None:
         """ParlAI's way to say what continues: its worlds call it for openers and after a batch."""
-        if self._pending is not None and message["text"] == self._pending["text"]:
+        text = message.get("text")
+        if self._pending is not None and text == self._pending["text"]:
             self._accept_default()
-        else:
-            self.accept(text=str(message["text"]))
+        elif text is not None:
+            self.accept(text=str(text))
 
     def shutdown(self) -> None:
         """End the model threads, if this agent started them."""
@@ -260,8 +290,18 @@ class BotSpeakerAgent(Agent):
             self._pool.close()
 
     def _accept_default(self) -> None:
-        if self._pending is not None:
+        """What continues the dialogue where nobody chose: the right answer if it is known, else the first reply shown."""
+        if self._pending is None:
+            return
+        shown = str(self._pending["text"])
+        chance = random.Random(f"label|{self._seed}|{self.dialogue}")
+        line = said_for(self.observation or {}, shown, self._use_reply, chance)
+        if line is None:
+            self._taken()
+        elif line == shown or is_blank(line):
             self.accept(shown_cards(self._candidates)[0].candidate_id)
+        else:
+            self.accept(text=line)
 
     def _taken(self) -> list[str]:
         """Each model's reply in the pending turn, which ends with this."""
@@ -275,6 +315,10 @@ class BotSpeakerAgent(Agent):
         if len(answers) - len(silent) < min(2, len(answers)):
             refused = any(answer.blocked for answer in answers)
             raise ModelFailed(silent, "no reply that may be shown" if refused else "no text in any of its replies")
+
+    def _objections(self) -> Objections:
+        names, presenter = list(self._pool.specs), self._presenter
+        return Objections(presenter.refuse, lambda text: presenter.doubt(text, names), presenter.ask_again)
 
     def _message(self, answers: Sequence[Answer]) -> Message:
         names = list(self._pool.specs)

@@ -42,6 +42,7 @@ def to_candidate(model: str, answer: Answer, names: Sequence[str], presenter: Pr
         changes=shown.changes,
         failed=answer.failed,
         blocked=answer.blocked,
+        asked_again=list(answer.withdrawn),
         info=answer.info,
     )
 

@@ -8,6 +8,8 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from pydantic import ValidationError
 
+from parlai_humaneval.models.dialogue_agent import add_use_reply
+from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
@@ -46,8 +48,11 @@ def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
     group.add_argument(
         "--model-retries", type=int, default=2, help="How often a late, failing or blank model is asked again"
     )
+    group.add_argument(
+        "--model-outage", type=float, default=OUTAGE_S, help="Seconds to wait for a model's server that is not there"
+    )
     _add_reply_args(parser)
-    return parser
+    return add_use_reply(parser)
 
 
 def _add_reply_args(parser: ParlaiParser) -> None:
@@ -60,9 +65,13 @@ def _add_reply_args(parser: ParlaiParser) -> None:
     group.add_argument(
         _option("hide_ai_talk"), type="bool", default=False, help="Whether “As an AI language model” is masked"
     )
-    for name in ("filter_words_file", "filter_classifier"):
+    group.add_argument(
+        _option("ask_again"), type=int, default=0, help="How often a model is asked again whose reply gives it away"
+    )
+    for name in ("disclosure_classifier", "filter_words_file", "filter_classifier"):
         group.add_argument(_option(name), type=str, default="", help=_what(name))
-    group.add_argument(_option("filter_threshold"), type=float, default=0.5, help=_what("filter_threshold"))
+    for name in ("disclosure_threshold", "filter_threshold"):
+        group.add_argument(_option(name), type=float, default=0.5, help=_what(name))
 
 
 def _option(name: str) -> str:
@@ -85,7 +94,8 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
     looks["max_chars"] = given["max_chars"] or None
     try:
         settings = ReplyLooks.model_validate(looks)
-        return presenter_of(settings, (spec.options for spec in pool.specs.values()), compared=False)
+        options = (spec.options for spec in pool.specs.values())
+        return presenter_of(settings, options, compared=False, ask_again=int(opt.get("reply_ask_again") or 0))
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])
@@ -108,6 +118,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),
         retries=int(opt.get("model_retries", 2)),
+        outage_s=float(opt.get("model_outage", OUTAGE_S)),
         seed=int(opt.get("seed") or 0),
     )
     return names, pool.load()

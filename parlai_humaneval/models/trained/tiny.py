@@ -81,7 +81,6 @@ def _training_options(model: Path, size: TinySize) -> dict[str, object]:
         "batchsize": size.batch,
         "optimizer": "adam",
         "learningrate": size.learning_rate,
-        "lr_scheduler": "fixed",  # ParlAI's default, reduceonplateau, crashes on newer torch
         "gradient_clip": 1.0,
         "max_train_steps": size.max_steps,
         "max_train_time": size.max_seconds,

@@ -17,7 +17,6 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
 
 DEFAULTS: Mapping[str, Any] = {
-    "lr_scheduler": "fixed",  # ParlAI's own default, reduceonplateau, crashes on today's torch
     "save_after_valid": True,
     "save_every_n_secs": 300,
     "log_every_n_secs": 10,

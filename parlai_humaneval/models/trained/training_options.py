@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from parlai_humaneval.models.option_names import UnknownOptions, parse
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.own_code import make_importable
 
@@ -43,19 +44,14 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
     """
     from parlai_humaneval.models.quiet import silent_parlai
 
-    make_importable(spec.folder, options.get("model"))
-    if options["lr_scheduler"] == "reduceonplateau":
-        raise TrainingError(
-            f"{spec.name}: lr_scheduler: ParlAI's reduceonplateau does not run on this torch; use fixed or invsqrt"
-        )
+    make_importable(spec.folder)
     _check_tasks(spec, options)
     try:
         with silent_parlai():
-            return parser().parse_kwargs(**options)
-    except KeyError as error:
-        unknown = str(error.args[0]).rpartition(": ")[2]
+            return parse(parser(), options)
+    except UnknownOptions as error:
         raise TrainingError(
-            f"{spec.name}: neither ParlAI's training nor the agent has an option called {unknown}"
+            f"{spec.name}: neither ParlAI's training nor the agent has an option called {error}"
         ) from error
     except (ValueError, TypeError, ImportError, AttributeError) as error:
         raise TrainingError(f"{spec.name}: {error}") from error

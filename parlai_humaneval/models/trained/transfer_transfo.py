@@ -21,7 +21,8 @@ Options, with their defaults (those of ParlAI's TorchGeneratorAgent besides: ``i
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ from parlai.utils.torch import padded_3d, padded_tensor
 from torch import Tensor
 
 from parlai_humaneval.models.pool.sharing import GENERATION_OPTIONS as SEARCH_OPTIONS
-from parlai_humaneval.models.trained.transfer_transfo_choices import OtherReplies, offered, wrong_replies
+from parlai_humaneval.models.trained.transfer_transfo_choices import (
+    OtherReplies,
+    offered,
+    replies_for_evaluation,
+    wrong_replies,
+)
 from parlai_humaneval.models.trained.transfer_transfo_history import SpeakerHistory
 from parlai_humaneval.models.trained.transfer_transfo_model import DoubleHeadsModel, load_gpt2
 from parlai_humaneval.models.trained.transfer_transfo_tokens import TransferTransfoDictionary, pretrained_name
@@ -60,8 +66,8 @@ class TransferTransfoAgent(TorchGeneratorAgent):
 
     Evaluation reports, beside ParlAI's ``ppl``, ``token_acc`` and scores of the generated text, ``mc_loss``, ``hits@1``
     and ``hits@5``. The candidates are the example's own, where the true reply is among them (in ConvAI2 20: the paper's
-    hits@1); else the true reply and ``num_negatives`` replies to other examples. Of five, ``hits@1`` of chance is .2 and
-    ``hits@5`` is always 1.
+    hits@1); else the true reply and ``num_negatives`` of the task's validation data, drawn for each example from the same
+    1,024, so that no score depends on the batch size. Of five, ``hits@1`` of chance is .2 and ``hits@5`` is always 1.
 
     Raises:
         ValueError: for options that do not fit the model or each other.
@@ -93,8 +99,9 @@ class TransferTransfoAgent(TorchGeneratorAgent):
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         self._seed = int(opt.get("seed") or 0)
-        self._others: Mapping[bool, OtherReplies] = (
-            shared["others"] if shared else {training: OtherReplies() for training in (True, False)}
+        self._others: OtherReplies = shared["others"] if shared else OtherReplies()
+        self._of_evaluation: Callable[[], OtherReplies] = (
+            shared["of_evaluation"] if shared else cache(partial(replies_for_evaluation, opt))
         )
         self._draws = shared["draws"] if shared else random.Random(self._seed)
         self._dialogue_seed: int | None = None
@@ -107,8 +114,9 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         self._must_fit(self._bare_model().gpt2.config.n_positions)
 
     def share(self) -> dict[str, Any]:
-        """The model, and the replies to draw from in training."""
-        return {**super().share(), "others": self._others, "draws": self._draws}
+        """The model, and the replies to draw wrong ones from."""
+        drawn_from = {"others": self._others, "of_evaluation": self._of_evaluation, "draws": self._draws}
+        return {**super().share(), **drawn_from}
 
     def set_seed(self, seed: int) -> None:
         """Give this conversation its own chance in nucleus sampling; without one, replies are drawn by torch's."""
@@ -184,24 +192,21 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         batch["chances"] = [example.get(CHANCE_FIELD) for example in examples]
         if not examples or batch.labels is None:
             return batch
-        others = self._others[batch.is_training]
-        for true in filter(None, batch.labels):
-            others.add(true)
         if batch.is_training:
-            batch["wrong_vec"], batch["has_wrong"] = self._wrong(examples, batch.labels, others)
+            for true in filter(None, batch.labels):
+                self._others.add(true)
+            batch["wrong_vec"], batch["has_wrong"] = self._wrong(examples, batch.labels)
         elif self.rank_candidates:
             batch["candidates"] = [
-                self._candidates(*example, others) for example in zip(examples, batch.labels, strict=True)
+                self._candidates(example, true) for example, true in zip(examples, batch.labels, strict=True)
             ]
         return batch
 
-    def _wrong(
-        self, examples: Sequence[Message], labels: Sequence[str | None], others: OtherReplies
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def _wrong(self, examples: Sequence[Message], labels: Sequence[str | None]) -> tuple[Tensor | None, Tensor | None]:
         """Wrong replies ``(examples, num_negatives, tokens)``, and which examples have them; None where none has."""
         number = int(self.opt["num_negatives"]) if self.opt["mc_coef"] else 0
         drawn = [
-            wrong_replies(example, true, number, others, self._draws) if true and number else []
+            wrong_replies(example, true, number, self._others, self._draws) if true and number else []
             for example, true in zip(examples, labels, strict=True)
         ]
         if not any(drawn):
@@ -209,14 +214,14 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         vectors = [self._reply_vecs(texts) if texts else [torch.tensor([self.END_IDX])] * number for texts in drawn]
         return padded_3d(vectors, pad_idx=self.NULL_IDX), torch.tensor([bool(texts) for texts in drawn])
 
-    def _candidates(self, example: Message, true: str | None, others: OtherReplies) -> list[str] | None:
-        """What the true reply is ranked among; the same for the same example after the same examples."""
+    def _candidates(self, example: Message, true: str | None) -> list[str] | None:
+        """What the true reply is ranked among; the same for the same example, whatever stands beside it."""
         if true is None:
             return None
         if own := offered(example, true):
             return own
         chance = random.Random(f"{self._seed}|{true}|{example.get('full_text')}")
-        wrong = others.draw(
+        wrong = self._of_evaluation().draw(
             int(self.opt["num_negatives"]), true=true, heard=str(example.get("full_text") or ""), rng=chance
         )
         return chance.sample([true, *wrong], 1 + len(wrong)) if wrong else None
@@ -263,7 +268,9 @@ class TransferTransfoAgent(TorchGeneratorAgent):
                 losses.append(AverageMetric(0, 0))
                 continue
             replies = padded_3d([self._reply_vecs(texts)], pad_idx=self.NULL_IDX).to(batch.text_vec.device)
-            scores = self._bare_model().score_replies(batch.text_vec[row : row + 1], replies)[0]
+            context = batch.text_vec[row]
+            # Without the padding, whose width is that of the batch: nearly equal scores stay in one order.
+            scores = self._bare_model().score_replies(context[context != self.NULL_IDX][None], replies)[0]
             order = scores.argsort(descending=True, stable=True).tolist()
             ranked.append([texts[place] for place in order])
             ranked_scores.append([scores[place].item() for place in order])
@@ -308,7 +315,6 @@ def _add_own_args(parser: ParlaiParser) -> None:
         label_truncate=128,
         rank_candidates=True,
         dict_maxexs=0,
-        lr_scheduler="fixed",  # ParlAI's default, reduceonplateau, crashes on newer torch
     )
 
 

@@ -49,7 +49,7 @@ class Running(BaseModel):
     """How the pool runs a model; None: as the pool does, or the agent wants.
 
     ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
-    asked again. ``retries``: how often.
+    asked again. ``retries``: how often. ``outage_s``: for how long conversations wait for a server that is not there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,6 +58,7 @@ class Running(BaseModel):
     max_batch: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
     retries: int | None = Field(default=None, ge=0)
+    outage_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Training(BaseModel):

@@ -115,7 +115,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
     try:
         with warnings.catch_warnings():  # transformers warns about newer torch when it is imported
             warnings.simplefilter("ignore", FutureWarning)
-            make_importable(spec.folder, model)
+            make_importable(spec.folder)
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         return [f"The agent {model} cannot be imported: {_first_line(error)}."]

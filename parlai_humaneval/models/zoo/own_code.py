@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from parlai_humaneval.models.names import AGENT_MODULES, SHORT_PREFIX
 
 FOLDER_OPTION = "zoo_folder"
 """Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
@@ -18,29 +14,14 @@ Lacks = Callable[[Mapping[str, Any], Path], list[str]]
 lacks for it, as sentences. It loads nothing and asks nobody."""
 
 
-def make_importable(folder: Path | None, model: object = None) -> None:
+def make_importable(folder: Path | None) -> None:
     """From now on, modules in ``folder`` and in the current one can be imported.
 
-    They come after all that is installed, so that no file there takes a library's place. ``model``: an agent that may be
-    called by its short name (``parlai_humaneval/lstm``), which ParlAI knows only once its module is imported.
-
-    Raises:
-        ImportError: when no agent of this package is called so.
+    They come after all that is installed, so that no file there takes a library's place.
     """
-    if isinstance(model, str) and model.startswith(SHORT_PREFIX):
-        _register(model.removeprefix(SHORT_PREFIX))
     for place in (folder, Path.cwd()):
         if place is not None and str(place) not in sys.path:
             sys.path.append(str(place))
-
-
-def _register(name: str) -> None:
-    """Import the one agent of this package that is called so: some of the others take seconds."""
-    if name not in AGENT_MODULES:
-        near = difflib.get_close_matches(name, AGENT_MODULES, n=2, cutoff=0.6)
-        known = [f"{SHORT_PREFIX}{one}" for one in near or AGENT_MODULES]
-        raise ImportError(f"no agent is called so; {'did you mean' if near else 'there are'} {', '.join(known)}")
-    importlib.import_module(AGENT_MODULES[name])
 
 
 def mistaken(model: str, folder: Path | None) -> list[str]:

@@ -142,10 +142,10 @@ class Allocator:
         with self._lock:
             return any(name == worker for name, _ in self._running.values())
 
-    def claim(self, worker: str, unit: str) -> tuple[Cell, ...] | None:
+    def claim(self, worker: str, unit: str, *, rather_without: frozenset[str] = frozenset()) -> tuple[Cell, ...] | None:
         """Give the worker the ``per_unit`` most needed cells open to them; None when there are none.
 
-        ``unit`` is a key for :meth:`complete` and :meth:`abandon`.
+        ``unit`` is a key for :meth:`complete` and :meth:`abandon`. Cells of models ``rather_without`` come last.
         """
         with self._lock:
             self._must_be_new(unit)
@@ -153,7 +153,7 @@ class Allocator:
             if not cells:
                 return None
             self._random.shuffle(cells)
-            cells.sort(key=lambda cell: self._counts[cell].taken)
+            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._counts[cell].taken))
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
 
     def claim_again(self, worker: str, unit: str, cells: Sequence[Cell]) -> None:

@@ -41,7 +41,8 @@ class ReplyInfo(Record):
     """What a server said of a reply. ``served_model``: the name by which it calls the model. ``cost`` in ``currency``.
 
     ``finish_reason``: why it stopped. ``requests``: how often it was asked for this reply,
-    without the pool's tries that ended in an error.
+    without the pool's tries that ended in an error. ``outage_s``: for how many of the reply's ``latency_s`` its server was
+    out and the request was held; None: it was not.
     """
 
     served_model: str | None = None
@@ -51,6 +52,7 @@ class ReplyInfo(Record):
     currency: str | None = None
     finish_reason: str | None = None
     requests: int = 1
+    outage_s: float | None = None
 
 
 def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | None:
@@ -61,11 +63,18 @@ def in_all(first: ReplyInfo | None, second: ReplyInfo | None) -> ReplyInfo | Non
     return second.model_copy(update={**counts, "currency": second.currency or first.currency})
 
 
-_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests")
+_COUNTS = ("prompt_tokens", "completion_tokens", "cost", "requests", "outage_s")
 
 
 def _added(first: float | None, second: float | None) -> float | None:
     return second if first is None else first if second is None else first + second
+
+
+class Withdrawn(Record):
+    """A reply that nobody was shown, because its model was asked again, and why. ``text`` is the model's own."""
+
+    text: str
+    reason: str
 
 
 class Candidate(Record):
@@ -75,7 +84,7 @@ class Candidate(Record):
     ``changes`` what else was done (see ``showing.appearance``). ``same_as``: the id of the candidate that
     was shown for both, because the two texts are equal. ``failed``: nothing of it was shown, because the model gave
     only blank replies, or only such as the response filter refused for the reason in ``blocked``; text is then empty and
-    position 0.
+    position 0. ``asked_again``: what it said before in this turn, in order, where that gave it away or was refused.
     """
 
     candidate_id: str
@@ -89,6 +98,7 @@ class Candidate(Record):
     same_as: str | None = None
     failed: bool = False
     blocked: str | None = None
+    asked_again: list[Withdrawn] = Field(default_factory=list)
     info: ReplyInfo | None = None
 
 

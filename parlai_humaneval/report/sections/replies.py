@@ -27,6 +27,7 @@ _SHOWN: Columns = (
     ("n_shown", "Shown", "count"),
     ("n_failed", "Blank", "count"),
     ("n_blocked", "Refused", "count"),
+    ("n_asked_again", "Asked again", "count"),
     ("n_masked", "Words hidden", "count"),
     ("n_changed", "Looks changed", "count"),
     ("n_told", "Give-aways shown", "count"),
@@ -55,6 +56,7 @@ class ModelReplies(Part):
     Attributes:
         n: replies asked for; ``n_shown`` of them could be rated.
         n_failed: only blanks; ``n_blocked``: refused by the response filter.
+        n_asked_again: for which the model was asked more than once, because its first words gave it away or were refused.
         n_masked: shown with something hidden (a name, talk of being a program, an offensive word).
         n_changed: shown with other changes, by kind in ``changes``.
         n_told: shown with something in it that gives a model away, ``told_dialogues`` the first of those dialogues.
@@ -70,6 +72,7 @@ class ModelReplies(Part):
     n_shown: int
     n_failed: int
     n_blocked: int
+    n_asked_again: int
     n_masked: int
     n_changed: int
     changes: dict[str, int]
@@ -164,6 +167,7 @@ def _of_model(name: str, rows: pd.DataFrame, told: pd.Series, named: set[str]) -
         n_shown=int(shown.sum()),
         n_failed=int((~shown & rows["blocked"].isna()).sum()),
         n_blocked=int(rows["blocked"].notna().sum()),
+        n_asked_again=int(rows["withdrawn"].notna().sum()),
         n_masked=int((shown & rows["masked"].eq(1)).sum()),
         n_changed=int((shown & rows["changes"].notna()).sum()),
         changes={str(kind): int(count) for kind, count in sorted(changes.items())},
@@ -234,6 +238,11 @@ def _remarks_on(one: ModelReplies) -> list[str]:
         found.append(
             f"in {counted(one.n_named, 'dialogue')} the rater's own words name a model or a maker; they may have guessed "
             "who speaks."
+        )
+    if one.n_asked_again:
+        found.append(
+            f"{one.n_asked_again:,} of {_replies(one.n)} came when it was asked again, because what it said first gave it "
+            "away or was refused; raters judged the later words (column `withdrawn` of the turns has the first)."
         )
     if len(one.served_models) > 1:
         names = " and ".join(one.served_models)

@@ -96,9 +96,9 @@ async def broken_in_turn_two(run: Launched, break_it: Any) -> PageState:
 
 
 async def test_a_server_that_dies_ends_the_dialogue_fairly(start: Launch, server: Server, tmp_path: Path) -> None:
-    """Guards turn 1 and the pay when a server is killed in turn 2; the record names the address that was gone."""
+    """Guards turn 1 and the pay when a server is killed in turn 2 and stays away; the record names its address."""
     zoo = zoo_of(tmp_path, served=endpoint(server.url, connect_retries=0))
-    async with start(models=["served", "retrieval"], zoo_files=[zoo], model_retries=1) as run:
+    async with start(models=["served", "retrieval"], zoo_files=[zoo], model_outage_s=0.8) as run:
         assert stopped_and_paid(await broken_in_turn_two(run, server.die))
         (record,) = records(run)
     assert record.status == "failed"
@@ -108,9 +108,10 @@ async def test_a_server_that_dies_ends_the_dialogue_fairly(start: Launch, server
 
 
 async def test_a_server_that_comes_back_is_heard_again(start: Launch, server: Server, tmp_path: Path) -> None:
-    """Guards the dialogue while a server is started anew: the rater waits a little and completes it."""
+    """Guards the dialogue while a server is started anew: the rater waits a little and completes it; so it was already
+    when nobody waited for servers but their own client."""
     zoo = zoo_of(tmp_path, served=endpoint(server.url, connect_retries=6))
-    async with start(models=["served", "retrieval"], zoo_files=[zoo], model_retries=1) as run:
+    async with start(models=["served", "retrieval"], zoo_files=[zoo], model_retries=1, model_outage_s=0) as run:
         async with Rater(run) as rater:
             await rater.talk_until("message", turn=2)
             server.die()

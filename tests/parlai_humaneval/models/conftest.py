@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +11,8 @@ import pytest
 from chat_pool import AGENT, KEY, MakePool
 from faulty_server import FaultyServer
 from parlai.core.agents import Agent
-from parlai.core.message import Message
+from recalling import RecallingAgent
 
-from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, PERSONA_FIELD, DialogueAgent
 from parlai_humaneval.models.outside.desk import Desk
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
@@ -23,32 +22,6 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds the modules of a folder that another has made importable."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-
-
-class RecallingAgent(DialogueAgent):
-    """Replies with its name, its persona and a fingerprint of all that it heard and said: any leak changes the reply."""
-
-    def __init__(self, opt: Any, shared: dict[str, Any] | None = None) -> None:
-        super().__init__(opt, shared)
-        self.name: str = shared["name"] if shared else opt["name"]
-
-    def share(self) -> dict[str, Any]:
-        return {**super().share(), "name": self.name}
-
-    def batch_act(self, observations: Sequence[Mapping[str, Any]]) -> list[Message]:
-        return [Message({"id": self.id, "text": self.recall(observation)}) for observation in observations]
-
-    def recall(self, observation: Mapping[str, Any]) -> str:
-        heard = "|".join(f"{speaker}:{text}" for speaker, text in observation[DIALOGUE_FIELD])
-        return f"{self.name} as {', '.join(observation[PERSONA_FIELD]) or 'nobody'}: {len(heard)} {hash_of(heard)}"
-
-
-def hash_of(text: str) -> int:
-    """A fingerprint that is the same in every process."""
-    value = 7
-    for character in text:
-        value = (value * 31 + ord(character)) % 1_000_003
-    return value
 
 
 AgentPool = Callable[..., ModelPool]
@@ -102,14 +75,19 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture
 def chat(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
-    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too."""
+    """``chat(timeout_s=…, **options)``: a pool of the one model ``m``; its client asks twice, the pool too.
+
+    It does not wait for a server that is gone, but for ``outage_s``.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pools = []
 
-    def make(timeout_s: float = 20.0, running: Running | None = None, **options: Any) -> ModelPool:
+    def make(
+        timeout_s: float = 20.0, running: Running | None = None, outage_s: float = 0.0, **options: Any
+    ) -> ModelPool:
         given = {"base_url": server.base_url, "served_model": "asked", "request_retries": 1, "request_timeout_s": 5}
         spec = ModelSpec(name="m", options={"model": AGENT, **given, **options}, running=running or Running())
-        pool = ModelPool([spec], timeout_s=timeout_s, retries=1)
+        pool = ModelPool([spec], timeout_s=timeout_s, retries=1, outage_s=outage_s)
         pools.append(pool)
         return pool.load()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.models.pool.pool import ModelPool
-from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
 AGENTS = {
     "callable": "parlai_humaneval.agents.callable:CallableAgent",
@@ -26,9 +26,10 @@ def written(path: Path, code: str) -> Path:
     return path
 
 
-def own(kind: str, folder: Path, name: str = "mine", **options: Any) -> ModelSpec:
-    """A model as a zoo file in ``folder`` would describe it."""
-    return ModelSpec(name=name, options={"model": AGENTS[kind], **options}, folder=folder)
+def own(kind: str, folder: Path, name: str = "mine", outage_s: float = 0, **options: Any) -> ModelSpec:
+    """A model as a zoo file in ``folder`` would describe it; nobody waits for one that is gone, unless told so."""
+    running = Running(outage_s=outage_s)
+    return ModelSpec(name=name, options={"model": AGENTS[kind], **options}, folder=folder, running=running)
 
 
 def said(pool: ModelPool, *messages: str, **arguments: Any) -> list[str]:

@@ -6,7 +6,6 @@ It needs a newer transformers than ParlAI can live with, so it has an environmen
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killable_server import free_port
 
 PROGRAM = Path(__file__).parents[3] / ".venv-server" / "bin" / "transformers"
 MADE_BY_MAKE = "PARLAI_HUMANEVAL_SERVER"
@@ -86,12 +86,6 @@ def serving(model: Path, log: Path) -> Iterator[str]:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -36,6 +36,7 @@ def test_a_reply_keeps_what_the_server_says_of_it(server: FaultyServer, chat: Ma
         "currency": "EUR",
         "finish_reason": "stop",
         "requests": 1,
+        "outage_s": None,
     }
     say(speaker, "And you?")
     first, second = server.requests

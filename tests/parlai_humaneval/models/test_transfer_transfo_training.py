@@ -116,6 +116,35 @@ def test_candidates_of_the_task_are_ranked_where_there_are_any(trained: Trained,
     assert "hits@1" not in evaluate(trained.gpt2, tmp_path / "data", trained.both_heads, rank_candidates=False)
 
 
+LENGTHS = (1, 4, 2, 7, 3, 1, 5)
+"""Exchanges of some dialogues: they end within batches of any size, the last one too."""
+
+
+@pytest.fixture(scope="module")
+def long_dialogues(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dialogues of several lengths, made of the held-out exchanges."""
+    folder = tmp_path_factory.mktemp("long")
+    exchanges = iter(Path(f"{trained.dialogues}_valid.txt").read_text(encoding="utf-8").splitlines())
+    lines = []
+    for length in LENGTHS:
+        lines += [next(exchanges).removesuffix("\tepisode_done:True") for _ in range(length)]
+        lines[-1] += "\tepisode_done:True"
+    for fold in ("train", "valid", "test"):
+        (folder / f"dialogues_{fold}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / "dialogues"
+
+
+def test_scores_of_ranking_do_not_depend_on_the_batch_size(trained: Trained, long_dialogues: Path) -> None:
+    """Guards hits@1 and the loss: the true reply is set beside the same wrong ones, whatever stands in its batch."""
+    reports = {
+        size: evaluate(trained.gpt2, long_dialogues, trained.both_heads, batchsize=size, datatype=fold)
+        for size, fold in ((1, "valid"), (4, "valid"), (8, "test"), (64, "valid"))
+    }
+    scores = [(report["exs"], report["hits@1"], report["mc_loss"]) for report in reports.values()]
+    assert scores[0][0] == sum(LENGTHS)
+    assert scores == [scores[0]] * len(scores)
+
+
 def test_what_is_said_fits_and_shows_no_tokens(trained: Trained) -> None:
     """Guards generation from a trained model: it ends by itself, about the topic, in words."""
     with ModelPool([spec(trained.both_heads, inference="greedy")]) as pool:

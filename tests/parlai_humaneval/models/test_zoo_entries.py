@@ -106,7 +106,6 @@ def test_training_options_are_accepted_by_parlai(spec: ModelSpec, tmp_path: Path
     )
     assert {key: opt[key] for key in options} == options
     assert opt.get("gpt2_size") == spec.options.get("gpt2_size")
-    assert opt["lr_scheduler"] != "reduceonplateau", "ParlAI's default crashes on this PyTorch"
     assert opt["validation_every_n_epochs"] > 0 or opt["num_epochs"] > 0, "it would never end"
     assert str(spec.options["model_file"]).startswith("home:")
 

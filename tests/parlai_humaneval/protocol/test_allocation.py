@@ -304,3 +304,10 @@ def test_what_remains_is_what_the_neediest_cell_lacks() -> None:
         for number in range(4)
     )
     assert allocator.remaining == 4
+
+
+def test_models_that_are_out_come_last_and_only_where_nothing_else_is_left() -> None:
+    """Guards a rater against a wait that another group of models would not have; the choice by need is as it was."""
+    allocator = Allocator(cells(3), 1, seed=1)  # a-b, a-c, a-d
+    given_out = [allocator.claim("w", f"unit {number}", rather_without=frozenset("c")) for number in range(3)]
+    assert [got is not None and "c" in got[0].models for got in given_out] == [False, False, True]

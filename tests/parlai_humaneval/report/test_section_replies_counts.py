@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from make_records import make_record, make_turn
 
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord, Mask, Withdrawn
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, build
 from parlai_humaneval.tables.from_records import Tables, tables
@@ -40,6 +40,18 @@ def test_what_was_not_shown_is_neither_hidden_nor_changed_nor_told(shown: bool, 
     found = mine(study)
     assert (found.n_shown, found.n_masked, found.n_changed, found.n_told) == (1 + counted, counted, counted, counted)
     assert found.changes == ({"emoji": 1} if shown else {})
+
+
+def test_who_was_asked_again_is_counted_and_said() -> None:
+    """Guards against words that were chosen from several tries passing for a model's first ones."""
+    study = record()
+    study.turns[0].candidates[1].asked_again = [Withdrawn(text="I am ChatGPT.", reason="gives itself away: …")]
+    section = build(tables([study]), Options())
+    assert section is not None
+    assert mine(study).n_asked_again == 1
+    assert [
+        remark for remark in section.remarks if remark.startswith("my_bot: 1 of 2 replies came when it was asked again")
+    ]
 
 
 def test_a_reply_that_stands_twice_in_the_table_is_one_reply() -> None:

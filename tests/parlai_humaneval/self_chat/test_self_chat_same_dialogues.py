@@ -35,6 +35,21 @@ def test_generators_say_the_same_in_every_batch(tiny_specs: list[ModelSpec], tmp
     assert len(said) > 5, "models that always say the same would pass whatever is wrong"
 
 
+def test_what_generators_draw_is_the_same_in_every_batch(tiny_specs: list[ModelSpec], tmp_path: Path) -> None:
+    """Guards nucleus sampling: its dialogues hang on their seeds, and another seed gives others."""
+    search = {"inference": "nucleus", "topp": 0.95, "temperature": 3.0}
+    spec = tiny_specs[0].model_copy(update={"options": {**tiny_specs[0].options, **search}})
+    found = {}
+    for batch, seed in ((1, 5), (8, 5), (8, 6)):
+        settings = SelfChatSettings(num_dialogues=6, exchanges=3, start="openers", seed=seed)
+        generate([spec], [(spec.name, spec.name)], settings, tmp_path / f"{batch}-{seed}", batch_size=batch)
+        found[batch, seed] = dialogues(tmp_path / f"{batch}-{seed}" / f"{spec.name}.jsonl")
+    assert found[1, 5] == found[8, 5]
+    drawn = [{act["text"] for dialogue in made for act in acts(dialogue)[1:]} for made in found.values()]
+    assert drawn[1] != drawn[2]
+    assert len(drawn[1]) > 6, "a model that always says the same would pass whatever is wrong"
+
+
 @pytest.mark.parametrize("pairs", [False, True])
 def test_embedded_models_say_the_same_in_every_batch(tmp_path: Path, pairs: bool) -> None:
     """Guards eliza's, retrieval's and degraded's chance: it hangs on the dialogue's own seed alone."""

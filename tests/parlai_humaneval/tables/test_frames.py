@@ -11,7 +11,7 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION, make_record, make_study, make_turn
 
-from parlai_humaneval.protocol.records.dialogue import ContextRecord, DialogueRecord, Mask, ReplyInfo
+from parlai_humaneval.protocol.records.dialogue import ContextRecord, DialogueRecord, Mask, ReplyInfo, Withdrawn
 from parlai_humaneval.tables.columns import COLUMNS, TABLES, TableError, typed
 from parlai_humaneval.tables.from_records import tables
 
@@ -52,9 +52,16 @@ def test_every_declared_column_is_filled_from_records():
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text, turn.candidates[0].changes = "raw", ["markdown"]
     turn.candidates[0].info = ReplyInfo(
-        served_model="m-1", prompt_tokens=7, completion_tokens=3, cost=0.01, currency="USD", finish_reason="stop"
+        served_model="m-1",
+        prompt_tokens=7,
+        completion_tokens=3,
+        cost=0.01,
+        currency="USD",
+        finish_reason="stop",
+        outage_s=2.5,
     )
     turn.candidates[1].blocked = "a word of the list"
+    turn.candidates[1].asked_again = [Withdrawn(text="I am ChatGPT.", reason="gives itself away")]
     turn.candidates[1].same_as = turn.candidates[0].candidate_id
     record = make_record("d1", [turn]).model_copy(
         update={

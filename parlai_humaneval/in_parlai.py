@@ -1,0 +1,77 @@
+"""What ParlAI is told of this package: its agents, its script and its presets; and what its parser says of misspelt options.
+
+``parlai_humaneval_hook`` calls these functions with ParlAI's modules once they are imported. Nothing of this package is
+registered before it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from parlai_humaneval.models.names import SHORT_PREFIX, module_of
+from parlai_humaneval.models.option_names import did_you_mean
+
+SCRIPTS = ("parlai_humaneval.self_chat.script",)
+"""Modules that register commands of ``parlai``."""
+UNRECOGNISED = "unrecognized arguments: "
+"""How ``argparse`` begins to tell of options that there are not."""
+
+
+class _Agents(dict[str, type]):
+    """ParlAI's register of agents. Those of this package are in it by their short names: looking for one imports it."""
+
+    def __contains__(self, name: object) -> bool:
+        if not super().__contains__(name) and isinstance(name, str) and name.startswith(SHORT_PREFIX):
+            import_module(module_of(name))
+        return super().__contains__(name)
+
+
+def register_agents(loader: Any) -> None:
+    """Have ``parlai.core.loader`` find the agents by their short names, such as ``parlai_humaneval/retrieval``."""
+    loader.AGENT_REGISTRY = _Agents(loader.AGENT_REGISTRY)
+
+
+def register_scripts(script: Any) -> None:
+    """Have ``parlai.core.script`` load the commands of this package beside ParlAI's own."""
+    setup = script.setup_script_registry
+
+    def setup_script_registry() -> None:
+        setup()
+        for module in SCRIPTS:
+            import_module(module)
+
+    script.setup_script_registry = setup_script_registry
+
+
+def find_presets(opt: Any) -> None:
+    """Have ``parlai.core.opt`` look for ``-o NAME`` in this package, where it has found none elsewhere."""
+    load_init = opt.Opt.load_init.__func__
+
+    def with_ours(cls: Any, optfile: str) -> Any:
+        try:
+            return load_init(cls, optfile)
+        except FileNotFoundError:
+            from parlai_humaneval.models.zoo.presets import preset_file  # it takes a while
+
+            if (ours := preset_file(optfile)) is None:
+                raise
+            return cls.load(str(ours))
+
+    opt.Opt.load_init = classmethod(with_ours)
+
+
+def suggest_options(params: Any) -> None:
+    """Have the command line say, of an option that there is not, which one may have been meant."""
+    error = params.ParlaiParser.error
+
+    def with_suggestions(self: Any, message: str) -> None:
+        _, unknown, words = message.partition(UNRECOGNISED)
+        command = (
+            getattr(self, "_help_subparser", None) or self
+        )  # that of `parlai COMMAND` has the options of its agent
+        options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
+        known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
+        error(self, message + did_you_mean(options, known))
+
+    params.ParlaiParser.error = with_suggestions

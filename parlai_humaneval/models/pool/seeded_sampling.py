@@ -1,0 +1,118 @@
+"""ParlAI's generators, each of whose conversations draws its words by a chance of its own.
+
+ParlAI samples (top-k, nucleus and what builds on them) by torch's one generator for the whole process, so that a reply
+hangs on whatever was drawn before it. Here it hangs on the conversation's seed and the turn: not on companions in the
+batch, on threads or on the process. Greedy and beam search draw nothing and stay as they are, as does all that ParlAI's
+own commands run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from parlai.core.message import Message
+from parlai.core.torch_agent import Batch, Output
+from parlai.core.torch_generator_agent import BeamSearch, GreedySearch, TorchGeneratorAgent, TreeSearch
+from torch.overrides import TorchFunctionMode
+
+CHANCE_FIELD = "chance_of_reply"
+"""Of a message that an agent has observed: what decides on the draws of its reply."""
+
+
+def seeded(agent: TorchGeneratorAgent) -> TorchGeneratorAgent:
+    """The same agent, which from now on takes ``set_seed``, as do its clones; one that has a seed already stays as it is."""
+    if not hasattr(agent, "set_seed"):
+        agent.__class__ = _seeded_class(type(agent))
+    return agent
+
+
+def _seeded_class(kind: Any) -> Any:
+    # Under its own name, which ParlAI gives to what the agent says.
+    return type(kind.__name__, (_Seeded, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+class _Seeded(TorchGeneratorAgent):
+    """Goes before the class of a generator. Without a seed, nothing is changed."""
+
+    _dialogue_seed: int | None = None
+    _lines = 0
+    _chances: Sequence[str | None] = ()
+    _searches = 0
+
+    def set_seed(self, seed: int) -> None:
+        """Give this conversation its own chance."""
+        self._dialogue_seed = seed
+
+    def reset(self) -> None:
+        super().reset()
+        self._lines = 0
+
+    def observe(self, observation: Any) -> Any:
+        """Hear the partner. The chance goes with the observation, which any clone may answer."""
+        self._lines += observation.get("text") is not None
+        heard = super().observe(observation)
+        if self._dialogue_seed is not None:
+            heard.force_set(CHANCE_FIELD, f"{self._dialogue_seed}|{self._lines}")
+        return heard
+
+    def self_observe(self, self_message: Message) -> None:
+        super().self_observe(self_message)
+        self._lines += 1
+
+    def batchify(self, obs_batch: Sequence[Message], sort: bool = False) -> Batch:
+        batch = super().batchify(obs_batch, sort=sort)
+        rows = batch.valid_indices.tolist() if batch.batchsize else []
+        batch[CHANCE_FIELD] = [obs_batch[row].get(CHANCE_FIELD) for row in rows]
+        return batch
+
+    def eval_step(self, batch: Batch) -> Output | None:
+        self._chances, self._searches = batch.get(CHANCE_FIELD, ()), 0
+        return super().eval_step(batch)
+
+    def _treesearch_factory(self, device: Any, verbose: bool = False) -> TreeSearch:
+        """ParlAI calls it for each row of a batch in turn; agents that search twice, for all rows again."""
+        search = super()._treesearch_factory(device, verbose)
+        chance = None
+        if self._chances:
+            again, row = divmod(self._searches, len(self._chances))
+            chance = self._chances[row] and f"{self._chances[row]}|{again}"
+        self._searches += 1
+        if chance and not isinstance(search, (GreedySearch, BeamSearch)):
+            search.select_paths = _drawing(search.select_paths, random.Random(chance))
+        return search
+
+
+def _drawing(select_paths: Callable[..., Any], chance: random.Random) -> Callable[..., Any]:
+    def select(*arguments: Any) -> Any:
+        with _DrawnBy(chance):
+            return select_paths(*arguments)
+
+    return select
+
+
+class _DrawnBy(TorchFunctionMode):
+    """Within it, this thread's ``torch.multinomial`` draws by ``chance``; all else is torch's own.
+
+    One number picks a word from the words' cumulated probabilities, so that the draw does not depend on the device;
+    doubles keep the sum of a large vocabulary exact enough.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self._chance = chance
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function is torch.multinomial and args[1:] == (1,):
+            return self._draw(args[0])
+        return function(*args, **(kwargs or {}))
+
+    def _draw(self, weights: torch.Tensor) -> torch.Tensor:
+        cumulated = weights.double().cumsum(dim=-1)
+        numbers = [[self._chance.random()] for _ in weights]
+        at = torch.tensor(numbers, dtype=torch.double, device=weights.device) * cumulated[:, -1:]
+        return torch.searchsorted(cumulated, at, right=True).clamp(max=weights.shape[-1] - 1)

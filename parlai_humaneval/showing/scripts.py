@@ -1,0 +1,71 @@
+"""Letters of all scripts: which are written without spaces between words, and which stand for the same.
+
+Everything here keeps places: the n-th character of what is returned stands for the n-th of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\uffa1-\uffdc\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Burmese, Khmer, Chinese and Japanese, and Korean, where endings follow a foreign word at once: the insides of
+a set of characters in a pattern."""
+
+NO_LETTER_BEFORE = rf"(?<![^\W{UNSPACED}])"
+NO_LETTER_AFTER = rf"(?![^\W{UNSPACED}])"
+"""The ends of a word that is written with spaces around it, or beside characters that are written without."""
+
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+|[{UNSPACED}]")
+_SIGN = "\ufffc"
+"""Stands for a letter that is no part of a word with spaces around it."""
+_SIGNS = dict(zip("。、’‘ʼ′“”„«»「」『』\u3000", ".,''''" + '"' * 9 + " ", strict=True))
+
+
+class _Plain(dict[int, str]):
+    """Code point → the plain letter or sign that it stands for, looked up once."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = plain = _plain(chr(code))
+        return plain
+
+
+def _plain(character: str) -> str:
+    if "\uff01" <= character <= "\uff5e":
+        return unicodedata.normalize("NFKC", character)
+    if character == "ı":
+        return "i"
+    if unicodedata.category(character) in ("Ll", "Lu"):
+        apart = unicodedata.normalize("NFD", character)
+        return apart[0] if all(unicodedata.combining(mark) for mark in apart[1:]) else character
+    return _SIGNS.get(character, character)
+
+
+_PLAIN = _Plain()
+
+
+def folded(text: str) -> str:
+    """Full-width letters and signs as ASCII, letters without accents, one kind of quotation mark and of apostrophe."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def spaced_words_only(text: str) -> str:
+    """``text`` with a sign in the place of each character that is written without spaces.
+
+    A pattern whose words end where no letter follows then finds “ChatGPT” in “我是ChatGPT”.
+    """
+    return text if text.isascii() else _UNSPACED_RUN.sub(lambda run: _SIGN * len(run.group()), text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether characters that are written without spaces stand in ``text``."""
+    return not text.isascii() and _UNSPACED_RUN.search(text) is not None
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”; “我是GPT” holds “我”, “是” and “gpt”."""
+    return frozenset(_WORD.findall(text.casefold()))

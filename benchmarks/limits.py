@@ -20,7 +20,7 @@ from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 CONVERSATIONS = (8, 32)
-SECONDS = 3.0
+SECONDS = 2.5
 ROUNDS = 3
 KINDS: dict[str, tuple[Callable[[], ModelSpec], str]] = {
     "generator": (lambda: generator(MODELS), "a ParlAI generator of 4 + 4 layers and width 256"),

@@ -16,10 +16,10 @@ from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
 
 CONVERSATIONS = 32
-TURNS = 12
+TURNS = 15
 THINK_S = 2.0
 """Mean pause before each message."""
-ROUNDS = 2
+ROUNDS = 1
 NOTE = (
     f"a GPT-2 of 4 layers and width 256, four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
     "in the mean before each message. Peer: whole batches, each over with its longest reply; the sides take turns"

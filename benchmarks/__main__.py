@@ -75,18 +75,6 @@ def machine() -> dict[str, object]:
     }
 
 
-def measured(name: str, quick: bool) -> list[Figure]:
-    """The figures of a benchmark.
-
-    Raises:
-        click.ClickException: when it failed: no figure rests on what did not work.
-    """
-    try:
-        return load(name)(quick)
-    except BenchmarkError as error:
-        raise click.ClickException(f"{name}: {error}") from error
-
-
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, type=click.Choice([*BENCHMARKS, RESULTS]), metavar="[NAMES]...")
 @click.option("--quick", is_flag=True, help="Tiny sizes, to see that all of it runs. Not figures to report.")
@@ -94,27 +82,32 @@ def measured(name: str, quick: bool) -> list[Figure]:
 def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     """Measure speed beside ParlAI's and Mephisto's own way, in the same run.
 
-    A ratio above 1 is in our favour. Everything takes about half an hour; launch needs npm and its registry.
+    A ratio above 1 is in our favour; a benchmark that fails is an error.
+    Everything takes about half an hour; launch needs npm and its registry.
     """
     logging.disable(logging.WARNING)
     status = Console(stderr=True)
     figures: dict[str, list[Figure]] = {}
     skipped: dict[str, str] = {}
+    failed: dict[str, str] = {}
     before = machine()
     asked = [each for name in names for each in (results.NAMES if name == RESULTS else (name,))]
     for name in dict.fromkeys(asked) or BENCHMARKS:
         with status.status(f"{name}: {BENCHMARKS[name][1]}"):
             try:
-                figures[name] = measured(name, quick)
+                figures[name] = load(name)(quick)
             except NothingToMeasure as lack:
                 skipped[name] = str(lack)
                 status.print(f"{name}: {lack}", highlight=False, soft_wrap=True)
+            except BenchmarkError as error:  # no figure rests on what did not work
+                failed[name] = f"it failed: {error}"
     measurements = [figure for each in figures.values() for figure in each]
     if RESULTS in names and not quick:
-        load = os.getloadavg()[0]
-        text = results.document(figures, skipped, float(str(before["load"])), load)
+        text = results.document(figures, skipped | failed, float(str(before["load"])), os.getloadavg()[0])
         results.FILE.write_text(text, encoding="utf-8")
         status.print(f"{results.FILE} was written", highlight=False)
+    if failed:
+        raise click.ClickException("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
     if as_json:
         shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in measurements]}
         click.echo(json.dumps(shown, indent=2, ensure_ascii=False))

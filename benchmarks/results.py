@@ -26,7 +26,7 @@ def document(
         "run, the two sides taking turns. What each figure is, stands below its table.",
         _machine(load, busy_after),
     ]
-    for name in [*figures, *(name for name in skipped if name not in figures)]:
+    for name in (name for name in NAMES if name in figures or name in skipped):
         parts.append(f"## {name}")
         parts += [f"Not measured: {skipped[name]}."] if name in skipped else _table(figures[name])
         parts.append(f"Again: `python -m benchmarks {name}`")

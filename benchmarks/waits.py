@@ -17,6 +17,7 @@ from parlai_humaneval.models.quiet import quiet_parlai
 
 CONVERSATIONS = 32
 TURNS = 15
+TIMEOUT_S = 600.0
 THINK_S = 2.0
 """Mean pause before each message."""
 ROUNDS = 1
@@ -32,7 +33,10 @@ def run(quick: bool) -> list[Figure]:
     waits: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         for joining, measured in waits.items():
-            with quiet_parlai(), ModelPool([mixed_lengths(MODELS, joining=joining)], retries=0) as pool:
+            with (
+                quiet_parlai(),
+                ModelPool([mixed_lengths(MODELS, joining=joining)], retries=0, timeout_s=TIMEOUT_S) as pool,
+            ):
                 talk_for([OurConversation(pool, 0, [MODEL])], 0.5)  # warm up
                 measured += waits_of(pool, number, turns)
     return [

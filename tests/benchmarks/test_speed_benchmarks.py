@@ -117,7 +117,31 @@ def test_a_benchmark_that_failed_ends_the_command_with_a_sentence(monkeypatch: p
     ended = CliRunner(mix_stderr=False).invoke(command.main, ["self_chat", "--json"])
     assert ended.exit_code == 1
     assert ended.stdout == ""
-    assert ended.stderr.strip() == "Error: self_chat: a reply failed, so that there is no figure: no reply from a"
+    assert (
+        ended.stderr.strip()
+        == "Error: self_chat: it failed: a reply failed, so that there is no figure: no reply from a"
+    )
+
+
+def test_results_keep_the_figures_of_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Guards minutes of measuring: what failed stands in the file as failed, and the command ends with an error."""
+    figure = Figure(name="replies", unit="1/s", ours=2.0, note="a model")
+
+    def measure(name: str) -> Any:
+        def run(quick: bool) -> list[Figure]:
+            if name == "waits":
+                raise BenchmarkError("a reply failed")
+            return [figure]
+
+        return run
+
+    monkeypatch.setattr(command, "load", measure)
+    monkeypatch.setattr(results, "FILE", tmp_path / "RESULTS.md")
+    ended = CliRunner(mix_stderr=False).invoke(command.main, ["results"])
+    assert ended.exit_code == 1
+    text = results.FILE.read_text(encoding="utf-8")
+    assert "Not measured: it failed: a reply failed." in text
+    assert text.count("| replies | 2 |") == len(results.NAMES) - 1
 
 
 def test_a_machine_without_a_gpu_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

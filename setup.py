@@ -43,7 +43,13 @@ setup(
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
         "": ["py.typed", "*.pyi"],
-        "parlai_humaneval": ["data/**/*", "opt_presets/**/*", "report/**/templates/*", "report/*.bib"],
+        "parlai_humaneval": [
+            "self_chat/multirun/conf/*.yaml",
+            "data/**/*",
+            "opt_presets/**/*",
+            "report/**/templates/*",
+            "report/*.bib",
+        ],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",
@@ -84,6 +90,7 @@ setup(
         "hydra-core>=1.3,<1.4",
     ],
     extras_require={
+        "slurm": ["hydra-submitit-launcher>=1.2,<1.3"],
         "dev": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -95,6 +102,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "hydra-submitit-launcher>=1.2,<1.3",
             "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
             # What statistics are compared with.
             "lifelines>=0.28",
@@ -106,7 +114,7 @@ setup(
             "types-PyYAML",
             "types-psutil",
             "types-click>=7,<8",
-        ]
+        ],
     },
     entry_points={"console_scripts": ["parlai-humaneval=parlai_humaneval.cli:main"]},
     classifiers=[

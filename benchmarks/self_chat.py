@@ -45,12 +45,13 @@ NOTE = (
 
 SERVER_S = 0.7
 """That a server takes for a reply."""
+QUICK_S = 0.05
 SERVER_THREADS = (1, 4, 16, 32)
 """Requests that a server is sent at once."""
 SERVER_ROUNDS = 2
 """Dialogues for each of them."""
 SERVER_NOTE = (
-    f"a server of {SERVER_S:g} s for any reply, however many it is asked for at once, talks to itself. In place of a peer "
+    "a server of {:g} s for any reply, however many it is asked for at once, talks to itself. In place of a peer "
     "stands the limit, threads ÷ latency"
 )
 
@@ -58,19 +59,19 @@ SERVER_NOTE = (
 def run(quick: bool) -> list[Figure]:
     """Each batch size for two full batches; with ``quick`` one small batch of two, of one generator."""
     if quick:
-        return [*compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1), *servers((2,))]
+        return [*compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1), *servers((2,), QUICK_S)]
     return [
-        *servers(SERVER_THREADS),
+        *servers(SERVER_THREADS, SERVER_S),
         *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),
         *compare("4+4 layers", large(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES),
         *compare("2+2 layers", tiny(), BATCHES[-1:], ROUNDS, PEER_DIALOGUES, threads=AS_INSTALLED),
     ]
 
 
-def servers(threads: Sequence[int]) -> list[Figure]:
+def servers(threads: Sequence[int], latency_s: float) -> list[Figure]:
     """A figure for each number of requests at once, beside what a client can get that is never late."""
     figures = []
-    with tempfile.TemporaryDirectory() as folder, endpoint(Path(folder), SERVER_S) as spec:
+    with tempfile.TemporaryDirectory() as folder, endpoint(Path(folder), latency_s) as spec:
         for number in threads:
             allowed = spec.model_copy(update={"running": Running(threads=number)})
             rate = our_rate(allowed, 1, SERVER_ROUNDS * number, seed=0)
@@ -79,10 +80,10 @@ def servers(threads: Sequence[int]) -> list[Figure]:
                     name=f"self-chat replies a second of a server, {number} at once",
                     unit="1/s",
                     ours=rate,
-                    peer=number / SERVER_S,
+                    peer=number / latency_s,
                     better="more",
                     peer_source="same run",
-                    note=SERVER_NOTE,
+                    note=SERVER_NOTE.format(latency_s),
                 )
             )
     return figures

@@ -43,7 +43,13 @@ setup(
     package_dir={"parlai_humaneval.zoo_configs": "zoo_configs"},
     package_data={
         "": ["py.typed", "*.pyi"],
-        "parlai_humaneval": ["data/**/*", "opt_presets/**/*", "report/**/templates/*", "report/*.bib"],
+        "parlai_humaneval": [
+            "self_chat/multirun/conf/*.yaml",
+            "data/**/*",
+            "opt_presets/**/*",
+            "report/**/templates/*",
+            "report/*.bib",
+        ],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",
@@ -86,6 +92,7 @@ setup(
     extras_require={
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.
         "ray": ["ray>=2.50,<3"],
+        "slurm": ["hydra-submitit-launcher>=1.2,<1.3"],
         "dev": [
             "pytest>=8",
             "pytest-xdist>=3",
@@ -97,6 +104,7 @@ setup(
             "mypy>=1.10",
             "ruff>=0.6",
             "build>=1",
+            "hydra-submitit-launcher>=1.2,<1.3",
             "import-linter>=2.5",  # what may import what; its grimp finds circles in a test
             # What statistics are compared with.
             "lifelines>=0.28",

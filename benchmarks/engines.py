@@ -1,7 +1,8 @@
 """Replies a second of self-chats with a model in one process and in two, and on one Ray node and two, in the same run.
 
 The nodes are of a cluster in a network of its own, with a loopback device alone, for which one has to be root (Ray listens
-on all interfaces). Every copy computes on one processor, so that two have to be twice as fast where nothing else takes the time.
+on all interfaces). Every copy computes on one processor, so that two have to be twice as fast
+where nothing else takes the time.
 """
 
 from __future__ import annotations

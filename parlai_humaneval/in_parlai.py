@@ -34,12 +34,15 @@ def register_agents(loader: Any) -> None:
 
 def register_scripts(script: Any) -> None:
     """Have ``parlai.core.script`` load the commands of this package beside ParlAI's own."""
-    setup = script.setup_script_registry
+    setup, logging = script.setup_script_registry, script.logging
 
     def setup_script_registry() -> None:
         setup()
         for module in SCRIPTS:
-            import_module(module)
+            try:
+                import_module(module)
+            except ImportError as error:  # ParlAI's own commands do not depend on it
+                logging.warning(f"parlai-humaneval: {module} cannot be imported: {error}")
 
     script.setup_script_registry = setup_script_registry
 

@@ -39,6 +39,7 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
     checks: list[Callable[[], list[Finding]]] = [
         lambda: [python_version()],
         packages,
+        lambda: [plain_parlai()],
         lambda: [mephisto_imports()],
         lambda: [page()],
         lambda: [node()],
@@ -85,6 +86,21 @@ def _package_problem(wanted: Requirement) -> str | None:
     if wanted.specifier.contains(found, prereleases=True):
         return None
     return f"{wanted.name} {found} does not fit {wanted.specifier}"
+
+
+def plain_parlai(python: str = sys.executable) -> Finding:
+    """Whether the start of Python has told ParlAI's commands of this package."""
+    known = subprocess.run(
+        [python, "-c", "import sys; sys.exit('parlai_humaneval_hook' not in sys.modules)"], check=False
+    )
+    if known.returncode == 0:
+        return Finding("Plain parlai", "ok", "finds this package's agents, presets and scripts")
+    return Finding(
+        "Plain parlai",
+        "warning",
+        "does not find this package (`parlai-humaneval parlai …` does)",
+        "install it again, so that its path file is there: `make install`, or pip install",
+    )
 
 
 def mephisto_imports() -> Finding:

@@ -105,7 +105,7 @@ def _table(found: Sequence[Checked]) -> Table:
 def _print(result: dict[str, Any]) -> None:
     state = result["state"]
     click.echo(f"{result['name']}: {'cannot be used' if state == 'cannot' else state}")
-    for sentence in [*result["missing"], *result["downloads"], *result["asks"]]:
+    for sentence in [*result["missing"], *result["downloads"], *result["asks"], *result["notes"]]:
         click.echo(f"  {sentence}")
     if "reply" in result:
         click.echo(f"  loaded in {result['load_s']} s; answers “Hi!” with: {result['reply']}")

@@ -13,6 +13,7 @@ from parlai_humaneval.models.outside.human import NEEDS_LAUNCH
 from parlai_humaneval.models.pool.loading import parlai_opt
 from parlai_humaneval.models.pool.memory import check_memory
 from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries, silent_parlai
+from parlai_humaneval.models.search_options import without_effect
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing, to_be_trained, to_download
 from parlai_humaneval.models.zoo.keys import key_trouble
@@ -47,6 +48,13 @@ class Checked:
         return not self.missing
 
     @property
+    def notes(self) -> list[str]:
+        """Sentences on options that stop nothing, and change nothing either."""
+        options = self.spec.options
+        idle = without_effect(options["inference"], options) if options.get("inference") else []
+        return [f"With inference {options['inference']}, {', '.join(idle)} changes nothing."] if idle else []
+
+    @property
     def reason(self) -> str:
         """``why`` for people: where it cannot be used, what it lacks."""
         if self.state != "cannot":
@@ -59,7 +67,7 @@ class Checked:
         """For programs."""
         spec = self.spec
         about = {"name": spec.name, "origin": spec.origin, "size": spec.size, "memory_gb": spec.memory_gb}
-        found = {"missing": self.missing, "downloads": self.downloads, "asks": self.asks}
+        found = {"missing": self.missing, "downloads": self.downloads, "asks": self.asks, "notes": self.notes}
         return {**about, "ok": self.ok, "state": self.state, "why": self.why, **found}
 
 
@@ -94,6 +102,11 @@ def check(spec: ModelSpec) -> Checked:
     return Checked(spec, "ready", "", [], [], asks)
 
 
+def impatient(spec: ModelSpec) -> ModelSpec:
+    """The same model for somebody who wants to know at once that its server is not there."""
+    return spec.model_copy(update={"running": spec.running.model_copy(update={"outage_s": 0.0})})
+
+
 def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     """Load the model and say “Hi!” to it: seconds it took to load, and its reply.
 
@@ -102,9 +115,8 @@ def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
     """
     from parlai_humaneval.models.pool.pool import ModelPool
 
-    spec = spec.model_copy(update={"running": spec.running.model_copy(update={"outage_s": 0.0})})  # nobody waits
     started = time.monotonic()
-    with quiet_parlai(), quiet_tries(), ModelPool([spec]) as pool:
+    with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)]) as pool:
         loaded = time.monotonic() - started
         speaker = pool.speaker([spec.name], seed=0)
         speaker.observe({"text": "Hi!", "episode_done": False})
@@ -127,12 +139,12 @@ def _complaint(test: Callable[[ModelSpec], object], spec: ModelSpec) -> list[str
 
 
 def _parse(spec: ModelSpec) -> None:
-    """Have the agent's command line read the options, all but the files: ParlAI would fetch those it does not find."""
+    """Have the agent's command line read the options, but for files that are not here: ParlAI would fetch those."""
     options = {key: value for key, value in spec.options.items() if key not in PATH_OPTIONS}
-    if "model" in options:
-        parlai_opt(spec.model_copy(update={"options": options}))
-    elif not to_download(spec):
+    if not to_download(spec) and not to_be_trained(spec):
         parlai_opt(spec)
+    elif "model" in options:
+        parlai_opt(spec.model_copy(update={"options": options}))
 
 
 def _parse_training(spec: ModelSpec) -> None:

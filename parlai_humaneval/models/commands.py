@@ -89,12 +89,13 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
       parlai-humaneval models chat eliza
       echo "Hi!" | parlai-humaneval models chat retrieval --json
     """
+    from parlai_humaneval.models.checking import impatient
     from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
     from parlai_humaneval.models.quiet import quiet_parlai, quiet_tries
 
     spec = named([name], read_zoo(zoo_files))[0]
     try:
-        with quiet_parlai(), quiet_tries(), ModelPool([spec], seed=seed) as pool:
+        with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)], seed=seed) as pool:
             speaker = pool.speaker([name], seed=seed)
             while message := _next_message():
                 speaker.observe({"text": message, "episode_done": False})

@@ -58,7 +58,8 @@ class DialogueAgent(Agent):
         self.dialogue: list[Line] = []
         self.persona: tuple[str, ...] = ()
         self.partner_persona: tuple[str, ...] = ()
-        self.set_seed(int(opt.get("seed") or 0))
+        self.dialogue_seed = self._first_seed = int(opt.get("seed") or 0)  # a subclass may have a set_seed of its own
+        self._ended = 0
         self.use_reply: UseReply = opt.get("use_reply") or "label"
 
     def set_seed(self, seed: int) -> None:

@@ -281,8 +281,8 @@ def _at_once(worker: ModelWorker) -> int:
 def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], asked: dict[Child, UnderWay]) -> None:
     """Ask for the next line of each dialogue whose model is free, the oldest first; the others wait here.
 
-    They come as one batch then. No batch is joined while it runs, so that they lose nothing by it, and batches that
-    came apart once come together again.
+    They come as one batch then. No batch is joined while it runs, so that they lose nothing by it, and batches that came
+    apart once come together again.
     """
     free = _free([entry for entry in under_way if entry[1].next_child not in asked], asked)
     # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
@@ -295,16 +295,25 @@ def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], aske
 
 
 def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
-    """Those for whose next line a thread has room: a thread at work has none, however small its batch is."""
+    """Those for whose next line their model has room."""
     asked_now = Counter(child.worker for child in asked)
     room: dict[ModelWorker, int] = {}
     free = []
     for entry in ready:
         worker = entry[1].next_child.worker
-        if worker not in room:
-            threads_at_work = -(-asked_now[worker] // worker.max_batch)
-            room[worker] = (worker.threads - threads_at_work) * worker.max_batch
+        room.setdefault(worker, _room(worker, asked_now[worker]))
         if room[worker] > 0:
             room[worker] -= 1
             free.append(entry)
     return free
+
+
+def _room(worker: ModelWorker, asked: int) -> int:
+    """How many more a model can be asked at once: a thread at work has no room, however small its batch is.
+
+    Unless the model's replies are begun and ended one by one.
+    """
+    if hasattr(worker.agent, "continuous"):
+        return _at_once(worker) - asked
+    threads_at_work = -(-asked // worker.max_batch)
+    return (worker.threads - threads_at_work) * worker.max_batch

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mephisto_tasks.study.health import plain_parlai
+
 REPOSITORY = Path(__file__).parents[2]
 PARLAI = Path(sys.executable).with_name("parlai")
 DIALOGUE = "text:Hi!\tlabels:Hello.\ntext:And you?\tlabels:I am fine.\tepisode_done:True\n"
@@ -63,6 +65,13 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(tmp_path: Path, python: Path) -> Place:
     return Place(tmp_path, python)
+
+
+def test_the_check_of_an_installation_says_whether_parlai_finds_it(place: Place, tmp_path: Path) -> None:
+    """Guards whoever has pulled newer sources over an older installation; an environment without one is shown, too."""
+    assert plain_parlai(str(place.python)).status == "ok"
+    venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
+    assert plain_parlai(str(tmp_path / "bare" / "bin" / "python")).status == "warning"
 
 
 def test_the_start_of_python_imports_the_hook_and_nothing_else(place: Place) -> None:

@@ -17,7 +17,7 @@ from parlai_humaneval.models.hosted.chat_messages import ChatMessage
 from parlai_humaneval.models.hosted.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
 from parlai_humaneval.models.outside.base import Absence, OutsideError, absence_of
 from parlai_humaneval.models.quiet import quiet_http_log
-from parlai_humaneval.models.zoo.keys import without_key
+from parlai_humaneval.models.zoo.keys import refused_key, without_key
 
 if TYPE_CHECKING:
     import openai
@@ -195,10 +195,13 @@ def told(server: Server, error: openai.OpenAIError, requests: int, *, exhausted:
     asked = f" ({requests} requests)" if requests > 1 else ""
     if isinstance(error, openai.APIStatusError):
         says = server.quote(_said(error))
-        advice = _advice(server, error.status_code)
+        about_key = _about_key(server, error)
+        advice = about_key or _advice(error.status_code)
         message = f"{server} answered with status {error.status_code} and says {says}{advice}{asked}"
+        if about_key or error.status_code in FINAL:
+            return OutsideError(message, final=True)
         absence = absence_of(error.status_code, error.response.headers.get("Retry-After"))
-        return OutsideError(message, final=exhausted or error.status_code in FINAL, absence=absence)
+        return OutsideError(message, final=exhausted, absence=absence)
     if isinstance(error, openai.APITimeoutError):
         message = f"{server} did not answer in time (request_timeout_s){asked}"
         return OutsideError(message, final=exhausted, absence=_unreached(error))
@@ -227,10 +230,18 @@ def _said(error: openai.OpenAIError) -> str:
     return str(body or "")
 
 
-def _advice(server: Server, status: int) -> str:
-    if status in (401, 403):
-        given = "is set, but may be wrong" if server.key else "is not set"
-        return f": check the key; {server.key_variable or 'api_key_env'} {given}"
+def _about_key(server: Server, error: openai.APIStatusError) -> str:
+    """That the key is wrong, or none was sent; empty where something else is wrong."""
+    return refused_key(
+        error.status_code,
+        _said(error),
+        variable=server.key_variable,
+        option="api_key_env",
+        sent=bool(server.key),
+    )
+
+
+def _advice(status: int) -> str:
     if status == 404:
         return ": check served_model (GET /models lists what there is) and base_url (most end in /v1)"
     if status in FINAL:

@@ -24,7 +24,7 @@ from parlai.core.params import ParlaiParser
 from parlai_humaneval.models.outside.base import CONCURRENCY, GREETING, Absence, Heard, Said, absence_of
 from parlai_humaneval.models.outside.json_contract import MAX_BYTES, BadAnswer, ContractAgent, shown
 from parlai_humaneval.models.quiet import quiet_http_log
-from parlai_humaneval.models.zoo.keys import is_variable_name, key_in_address, not_a_name, without_key
+from parlai_humaneval.models.zoo.keys import is_variable_name, key_in_address, not_a_name, refused_key, without_key
 
 if TYPE_CHECKING:
     import httpx
@@ -53,6 +53,7 @@ class Endpoint:
             raise ValueError(f"url: {trouble}")
         self.name = str(self._url.copy_with(query=None, fragment=None))  # a query may hold a key all the same
         self._key = _authorization(authorization_env)
+        self._variable = authorization_env
         quiet_http_log()
         limits = httpx.Limits(max_connections=concurrency)
         self._client = httpx.Client(
@@ -74,10 +75,9 @@ class Endpoint:
                 "utf-8", "surrogateescape"
             )
         except BadAnswer as error:
-            message, absence = self.without_key(str(error)), error.absence
-        raise BadAnswer(
-            message, absence=absence
-        )  # outside of the handler: what httpx raised may hold what the server said
+            message, final, absence = self.without_key(str(error)), error.final, error.absence
+        # Outside of the handler: what httpx raised may hold what the server said.
+        raise BadAnswer(message, final=final, absence=absence)
 
     def without_key(self, text: str) -> str:
         """``text`` with the key blotted out."""
@@ -120,10 +120,12 @@ class Endpoint:
             return
         if response.has_redirect_location:
             raise BadAnswer(f"{self.name} sends on to another address (status {status}); give that as the url")
-        said = self.without_key(body.decode("utf-8", "replace")).encode()  # before it is cut
+        said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
+        about_key = refused_key(status, said, variable=self._variable, option="authorization_env", sent=bool(self._key))
         raise BadAnswer(
-            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said)}",
-            absence=absence_of(status, response.headers.get("Retry-After")),
+            f"{self.name} answered with status {status} {response.reason_phrase}: {shown(said.encode())}{about_key}",
+            final=bool(about_key),
+            absence=None if about_key else absence_of(status, response.headers.get("Retry-After")),
         )
 
 

@@ -24,6 +24,8 @@ from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 
 ABSENT = frozenset({502, 503, 504})
 """Statuses with which a proxy, or a server that starts or ends, says that the one who would answer is not there."""
+LONGEST_GUESS_S = 30.0
+"""For so long at most these are left alone as they ask, since they guess; a limit of requests is taken at its word."""
 TOO_MANY = 429
 INFO_FIELD = "reply_info"
 """Where a message carries its :class:`~parlai_humaneval.protocol.records.dialogue.ReplyInfo`."""
@@ -89,9 +91,9 @@ def absence_of(status: int, retry_after: str | None) -> Absence | None:
     Too many requests are no reason to wait unless the server says for how long: the limit may be one that stays.
     """
     seconds = _seconds_in(retry_after)
-    if status in ABSENT or (status == TOO_MANY and seconds is not None):
-        return Absence(retry_after_s=seconds or 0.0)
-    return None
+    if status in ABSENT:
+        return Absence(retry_after_s=min(seconds or 0.0, LONGEST_GUESS_S))
+    return Absence(retry_after_s=seconds) if status == TOO_MANY and seconds is not None else None
 
 
 def _seconds_in(retry_after: str | None) -> float | None:

@@ -23,6 +23,9 @@ from typing import Generic, Protocol, TypeVar
 from parlai_humaneval.models.outside.base import Absence, OutsideError
 
 logger = logging.getLogger(__name__)
+logger.setLevel(
+    logging.WARNING
+)  # also where failed tries are kept from the log: who waits for minutes must know for what
 
 OUTAGE_S = 300.0
 """For how long conversations wait for a server, unless another time is given."""
@@ -32,7 +35,10 @@ LONGEST_PAUSE_S = 15.0
 JITTER = 0.25
 """The part by which a pause varies, so that several processes do not look at the same moment."""
 DOUBTS = 3
-"""So often one request may be cut off, or go unanswered in time, before it is itself held to be the reason."""
+"""So often one request may be cut off, go unanswered in time, or find the server gone again that others found there, before
+it is itself held to be the reason."""
+LOOK_S = 60.0
+"""The thread of an outage looks at least so often what has become of it."""
 
 
 class ModelOut(OutsideError):
@@ -176,10 +182,11 @@ class Breaker(Generic[R]):
         with self._changed:
             if self._closed:
                 return False
-            request.wait.doubts += not absence.sure
             if self._outage is None and request.taken_at < self._back_at:  # it was sent before the server was back
                 self._send(request)
                 return True
+            gone_again = self._outage is None and request.wait.seconds > 0 and not absence.retry_after_s
+            request.wait.doubts += gone_again or not absence.sure
             outage = self._outage or self._begin(str(error))
             if self._probe is request:
                 self._probe = None
@@ -224,7 +231,7 @@ class Breaker(Generic[R]):
         return outage
 
     def _keep(self, request: R, outage: _Outage) -> None:
-        if outage.given_up:
+        if outage.given_up or request.wait.seconds > self._outage_s:
             request.wait.end()
             self._fail(request, self._too_long(outage))
             return
@@ -266,7 +273,7 @@ class Breaker(Generic[R]):
         probe = [] if self._probe is None else [self._probe]
         left = [*probe, *self._let_go()]
         logger.error(
-            "%s has not come back within %g s (%s). Conversations that waited for it, and end: %d. It is looked for on.",
+            "%s has not come back within %g s (%s). Conversations that waited and end now: %d. It goes on being tried.",
             self._model, self._outage_s, outage.why, len(left),
         )  # fmt: skip
         for request in left:
@@ -310,8 +317,7 @@ class Breaker(Generic[R]):
                 elif look_in <= 0:
                     return True
                 else:
-                    soonest = min(given_up_in, look_in)
-                    self._changed.wait(None if soonest == math.inf else soonest)
+                    self._changed.wait(min(given_up_in, look_in, LOOK_S))
             return False
 
     def _look(self, outage: _Outage) -> None:
@@ -321,8 +327,8 @@ class Breaker(Generic[R]):
                 self._greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
-        except Exception as error:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
-            logger.debug("%s answers a greeting with %r", self._model, error)
+        except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence
+            why = ""
         with self._changed:
             if self._outage is not outage:
                 return

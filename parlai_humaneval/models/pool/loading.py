@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from parlai.core.agents import Agent, create_agent
@@ -13,6 +14,7 @@ from parlai.core.params import ParlaiParser
 from parlai_humaneval.models.option_names import UnknownOptions, parse
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
+from parlai_humaneval.models.search_options import refusal
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.zoo.home import expand_home
@@ -48,7 +50,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line.
 
     Raises:
-        ZooError: for an option that the agent does not have, an ill-typed value, or a key.
+        ZooError: for an option that the agent does not have, an ill-typed value, those with which it would not speak,
+            or a key.
     """
     if trouble := key_trouble(spec.options):
         raise ZooError(f"{spec.name}: options.{trouble}")
@@ -57,6 +60,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     try:
         make_importable(spec.folder)
         opt = _parsed(options, spec)
+        trouble = refusal({**opt, **_saved(opt), **opt["override"]})
     except UnknownOptions as error:
         raise ZooError(f"{spec.name}: options: ParlAI's agent has no option called {error}") from error
     except ZooError:
@@ -68,11 +72,22 @@ def parlai_opt(spec: ModelSpec) -> Opt:
             f"{spec.name} cannot be fetched: {error}. ParlAI downloads its files at first use, which needs the internet; "
             f"`parlai-humaneval models check {spec.name}` names them."
         ) from error
+    if trouble:
+        raise ZooError(f"{spec.name}: options: {trouble}")
     opt.update(undeclared)
     opt["override"].update(undeclared)
     if spec.folder is not None:
         opt[FOLDER_OPTION] = str(spec.folder)
     return opt
+
+
+def _saved(opt: Opt) -> Opt:
+    """The options that were saved with a trained model, which go before ParlAI's defaults; empty where there are none."""
+    file = Path(f"{opt.get('model_file')}.opt")
+    saved = Opt.load(str(file)) if file.is_file() else Opt()
+    if "beam_size" in saved and "inference" not in saved:  # before there were others, several beams meant beam search
+        saved["inference"] = "beam" if saved["beam_size"] > 1 else "greedy"
+    return saved
 
 
 def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from parlai.core.message import Message
-from parlai.core.torch_agent import Batch, Output
+from parlai.core.torch_agent import Batch
 from parlai.core.torch_generator_agent import BeamSearch, GreedySearch, TorchGeneratorAgent, TreeSearch
 from torch.overrides import TorchFunctionMode
 
@@ -68,9 +68,9 @@ class _Seeded(TorchGeneratorAgent):
         batch[CHANCE_FIELD] = [obs_batch[row].get(CHANCE_FIELD) for row in rows]
         return batch
 
-    def eval_step(self, batch: Batch) -> Output | None:
+    def _generate(self, batch: Batch, *arguments: Any, **named: Any) -> Any:
         self._chances, self._searches = batch.get(CHANCE_FIELD, ()), 0
-        return super().eval_step(batch)
+        return super()._generate(batch, *arguments, **named)
 
     def _treesearch_factory(self, device: Any, verbose: bool = False) -> TreeSearch:
         """ParlAI calls it for each row of a batch in turn; agents that search twice, for all rows again."""

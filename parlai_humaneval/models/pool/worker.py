@@ -302,7 +302,7 @@ class ModelWorker:
                 words, joining = 0, [] if thread.replaced else self._take(thread, self.max_batch)
             if not under_way and not joining:
                 return
-            under_way |= dict.fromkeys(self._joined(stream, joining))
+            under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
             words += 1
             for request in self._advance(stream, under_way, speaker):
                 del under_way[request]
@@ -317,16 +317,16 @@ class ModelWorker:
                 return []
             return self._take_up(thread, self.max_batch - beside, beside)
 
-    def _joined(self, stream: Stream, joining: Sequence[Request]) -> Sequence[Request]:
-        """Those of the requests that the stream has taken; the others got their errors."""
+    def _joined(self, stream: Stream, joining: Sequence[Request], speaker: Agent) -> Sequence[Request]:
+        """Those of the requests that the stream has taken; what cannot join others is asked for alone."""
         if not joining:
             return []
         try:
             stream.join({request: request.observation for request in joining})
-        except Exception as error:  # noqa: BLE001 - as in _settle
+        except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
-                return [request for each in joining for request in self._joined(stream, [each])]
-            _fail(joining[0], error)
+                return [request for each in joining for request in self._joined(stream, [each], speaker)]
+            self._settle(joining, speaker)
             return []
         return joining
 

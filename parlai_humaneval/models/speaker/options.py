@@ -19,6 +19,7 @@ from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import Filtering, ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.showing.vocabulary import VocabularyError
 
 
 def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
@@ -69,7 +70,7 @@ def _add_reply_args(parser: ParlaiParser) -> None:
     group.add_argument(
         _option("ask_again"), type=int, default=0, help="How often a model is asked again whose reply gives it away"
     )
-    for name in ("disclosure_classifier", "filter_words_file", "filter_classifier"):
+    for name in ("disclosures_file", "disclosure_classifier", "filter_words_file", "filter_classifier"):
         group.add_argument(_option(name), type=str, default="", help=_what(name))
     for name in ("disclosure_threshold", "filter_threshold"):
         group.add_argument(_option(name), type=float, default=0.5, help=_what(name))
@@ -101,7 +102,7 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])
         raise ZooError(f"{place}{in_words(problem)}") from error
-    except FilterError as error:
+    except (FilterError, VocabularyError) as error:
         raise ZooError(str(error)) from error
 
 

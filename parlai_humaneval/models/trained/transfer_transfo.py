@@ -21,7 +21,7 @@ Options, with their defaults (those of ParlAI's TorchGeneratorAgent besides: ``i
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from parlai.core.metrics import AverageMetric
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.core.torch_agent import Batch
-from parlai.core.torch_generator_agent import NucleusSampling, TorchGeneratorAgent, _PathSelection
+from parlai.core.torch_generator_agent import TorchGeneratorAgent
 from parlai.utils.torch import padded_3d, padded_tensor
 from torch import Tensor
 
@@ -50,7 +50,6 @@ from parlai_humaneval.models.trained.transfer_transfo_tokens import TransferTran
 
 CONFIG_SUFFIX = ".config.json"
 """Of the file beside a trained model that holds the shape of its GPT-2."""
-CHANCE_FIELD = "chance_of_reply"
 SIZES = ("small", "medium", "large", "xl")
 
 
@@ -104,8 +103,6 @@ class TransferTransfoAgent(TorchGeneratorAgent):
             shared["of_evaluation"] if shared else cache(partial(replies_for_evaluation, opt))
         )
         self._draws = shared["draws"] if shared else random.Random(self._seed)
-        self._dialogue_seed: int | None = None
-        self._chances: Iterator[random.Random] = iter(())
         if shared:  # ParlAI takes all options from the first agent; those of the search may be a clone's own
             own = {key: opt[key] for key in self.GENERATION_OPTIONS if key in opt}
             shared = {**shared, "opt": Opt({**shared["opt"], **own})}
@@ -117,10 +114,6 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         """The model, and the replies to draw wrong ones from."""
         drawn_from = {"others": self._others, "of_evaluation": self._of_evaluation, "draws": self._draws}
         return {**super().share(), **drawn_from}
-
-    def set_seed(self, seed: int) -> None:
-        """Give this conversation its own chance in nucleus sampling; without one, replies are drawn by torch's."""
-        self._dialogue_seed = seed
 
     def build_model(self) -> DoubleHeadsModel:
         """GPT-2 in the shape that was saved beside the model, else the pretrained one; with our tokens added."""
@@ -155,28 +148,11 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         full, cut = history.context(known), history.context(known, truncate)
         obs["full_text"] = history.get_history_str()
         obs["full_text_vec"] = full
-        obs[CHANCE_FIELD] = self._chance_of_reply(history)
         obs["text_vec"] = torch.tensor(cut)
         obs["context_original_length"] = len(full)
         obs["context_truncate_rate"] = len(full) != len(cut)
         obs["context_truncated_length"] = len(full) - len(cut)
         return obs
-
-    def _chance_of_reply(self, history: SpeakerHistory) -> random.Random | None:
-        """Of the conversation's seed and the dialogue alone; asked again (after a blank reply), it has moved on."""
-        seed = self._dialogue_seed
-        return None if seed is None else random.Random(f"{seed}|{len(history.turns)}|{history.get_history_str()}")
-
-    def _generate(self, batch: Batch, *arguments: Any, **named: Any) -> Any:
-        self._chances = iter(batch.get("chances") or ())
-        return super()._generate(batch, *arguments, **named)
-
-    def _treesearch_factory(self, device: Any, verbose: bool = False) -> Any:
-        """ParlAI calls it for each row of a batch in turn."""
-        search, chance = super()._treesearch_factory(device, verbose), next(self._chances, None)
-        if chance is None or type(search) is not NucleusSampling or verbose:
-            return search
-        return _SeededNucleus.like(search, chance)
 
     def _set_label_cands_vec(self, obs: Message, add_start: bool, add_end: bool, truncate: int | None) -> Message:
         return obs  # batchify() makes vectors of those that are needed, which in training are few
@@ -189,7 +165,6 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         """A batch with wrong replies to learn from, or with candidates to rank."""
         batch = super().batchify(obs_batch, sort=sort)
         examples = [obs_batch[index] for index in batch.valid_indices.tolist()] if batch.batchsize else []
-        batch["chances"] = [example.get(CHANCE_FIELD) for example in examples]
         if not examples or batch.labels is None:
             return batch
         if batch.is_training:
@@ -316,28 +291,3 @@ def _add_own_args(parser: ParlaiParser) -> None:
         rank_candidates=True,
         dict_maxexs=0,
     )
-
-
-class _SeededNucleus(NucleusSampling):
-    """ParlAI's nucleus sampling (Holtzman et al. 2019), drawn by a generator of its own instead of the process's.
-
-    Each conversation so has its own chance, whichever others share its batch.
-    """
-
-    @classmethod
-    def like(cls, search: NucleusSampling, chance: random.Random) -> _SeededNucleus:
-        """``search``, before its first step, with a chance of its own; without details of tokens."""
-        seeded = cls.__new__(cls)
-        seeded.__dict__.update(search.__dict__)
-        seeded._chance = torch.Generator(device=search.device).manual_seed(chance.getrandbits(63))
-        return seeded
-
-    def select_paths(self, logprobs: Tensor, prior_scores: Tensor, current_length: int) -> _PathSelection:
-        """The next token of each hypothesis. ``logprobs``: ``(hypotheses, vocabulary)``."""
-        probabilities, tokens = logprobs.softmax(-1).sort(dim=-1, descending=True, stable=True)
-        probabilities = probabilities.masked_fill(self.get_mask(probabilities), 0.0)
-        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
-        drawn = torch.multinomial(probabilities, 1, generator=self._chance)
-        scores = prior_scores + probabilities.gather(1, drawn).log().squeeze(1)
-        hypotheses = torch.arange(len(logprobs), device=logprobs.device)
-        return _PathSelection(hypotheses, tokens.gather(1, drawn).squeeze(1), scores)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -30,6 +31,14 @@ _KEY_VALUE = re.compile(
     r"\b(sk-[\w-]{12,}|hf_\w{16,}|gh[opsu]_\w{20,}|xox[abp]-[\w-]{10,}|AKIA[0-9A-Z]{16}|(Bearer|Basic)\s+[\w.~+/=-]{16,})"
 )
 """How the keys of the common makers look, wherever they stand."""
+_REFUSED = re.compile(
+    r"\b(api|access|auth|authentication|secret)[ _-]?(key|token)s?\b|\bbearer\b|\bunauthori[sz]ed\b|\bunauthenticated\b"
+    r"|\b(authentication|authorization)\b|\binvalid[ _]credentials?\b",
+    re.IGNORECASE,
+)
+"""What servers write about a key that is wrong or missing. “Unknown key”, “token limit” are of something else."""
+_IN_WORDS = frozenset({400, 401, 403, 404, 422, 500})
+"""With these statuses; a gateway's 503, or too many requests, may speak of keys that are right."""
 SHORTEST_KEY = 8
 """A shorter “key” is a placeholder (``none``, ``EMPTY``), and may be a word of any reply."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -66,6 +75,29 @@ def without_key(text: str, key: str) -> str:
         if len(secret) >= SHORTEST_KEY:
             text = text.replace(secret, "[key]")
     return text
+
+
+def refused_key(status: int, said: str, *, variable: str, option: str, sent: bool) -> str:
+    """What to say of an answer that means a wrong key, as its status or its words have it; nothing of any other.
+
+    Some servers answer 400, 404 or 500 to a wrong key, and say in words what is wrong.
+
+    Args:
+        status: of the answer.
+        said: its words.
+        variable: the environment variable from which the key is read; empty where there is none.
+        option: of the zoo file, which names the variable.
+        sent: whether there was a key in it.
+    """
+    in_words = status in _IN_WORDS and bool(_REFUSED.search(said))
+    if not in_words and status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return ""
+    if not sent:
+        lacking = f"{variable} is not set" if variable else f"{option} names no environment variable that holds one"
+        return f": it wants a key, and {lacking}"
+    if status == HTTPStatus.FORBIDDEN and not in_words:
+        return f": the key in {variable} is wrong, or this is not allowed with it"
+    return f": the key in {variable} is wrong"
 
 
 def key_in_address(address: str) -> str | None:

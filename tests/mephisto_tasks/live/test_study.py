@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
+import pytest
 from live import config_of
 from omegaconf import OmegaConf
 
@@ -17,8 +20,8 @@ from parlai_humaneval.protocol.allocation.groups import Cell
 CELL = Cell(models=("alpha", "beta"), metric="preference")
 
 
-def study(folder: Path, seed: int) -> Study:
-    config = config_of(folder, seed=seed)
+def study(folder: Path, seed: int, **chosen: Any) -> Study:
+    config = config_of(folder, seed=seed, **chosen)
     settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
     assert isinstance(settings, dict)
     known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
@@ -53,9 +56,35 @@ def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> Non
 
 def test_models_are_put_where_the_settings_say(tmp_path: Path) -> None:
     """Guards a launch whose models are to compute in other processes: its own stays one."""
-    config = config_of(tmp_path, engine="processes", replicas=2)
-    settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
-    assert isinstance(settings, dict)
-    known = {str(key): (None if value == "???" else value) for key, value in settings.items()}
-    made = build_study(read_config(InteractiveConfig, known), "pw_turn", tmp_path, "study", 1.0)
+    made = study(tmp_path, 5, engine="processes", replicas=2)
     assert {(spec.running.engine, spec.running.copies) for spec in made.pool.specs.values()} == {("processes", 2)}
+
+
+def test_who_comes_gets_models_that_are_there_and_nobody_those_that_were_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards raters against a wait that other models would not have, and against conversations that cannot be held."""
+    made = study(tmp_path, 5, models=["alpha", "beta", "gamma"])
+    gone: set[str] = set()
+    monkeypatch.setattr(made.pool, "out", lambda *, for_good=False: frozenset(gone if for_good else {"gamma"}))
+    plan = made.take_unit("w1", "agent", "unit")
+    assert plan is not None
+    assert plan.plans[0].cell.models == ("alpha", "beta")
+    assert made.standing("w2") == "open", "they wait at their first reply"
+    gone.add("gamma")
+    assert made.standing("w2") == "interrupted", "alpha and beta are with somebody, and gamma does not come back"
+    made.drop_unit("agent", None)
+    assert made.standing("w2") == "open"
+
+
+def test_one_outage_is_one_failure(tmp_path: Path) -> None:
+    """Guards a launch against its own pause: eight raters, and several models of one server, lost it at once."""
+    made = study(tmp_path, 5)
+    for model, since in (("alpha", 10.0), ("beta", 10.2), ("alpha", 10.0)):
+        made.note_failure(f"{model} is out", since)
+    assert made.broken is None
+    for _ in range(made.config.stop_after_failures - 2):
+        made.note_failure("out of memory")
+    assert made.broken is None
+    made.note_failure("alpha is out again", time.time() + 1)
+    assert made.broken == "alpha is out again"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from parlai.core.opt import Opt
 
 from parlai_humaneval.models.checking import check, load_and_ask
 from parlai_humaneval.models.pool import memory
-from parlai_humaneval.models.zoo.entries import ModelSpec, Training, load_zoo
+from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.zoo.entries import ModelSpec, Training, ZooError, load_zoo
 
 CHAT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
 
@@ -105,3 +107,47 @@ def test_loading_says_how_long_it_took_and_what_it_answers() -> None:
     tried = load_and_ask(load_zoo()["dull"])
     assert tried["reply"] == "I see. Can you tell me a little more about that?"
     assert tried["load_s"] >= 0
+
+
+GREEDY = {"model": "transformer/generator", "inference": "greedy"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({**GREEDY, "beam_size": 3}, "inference greedy searches with one beam, and beam_size is 3"),
+        ({**GREEDY, "inference": "topk", "topk": 0}, "topk must be at least 1"),
+        ({**GREEDY, "inference": "nucleus", "topp": 0.0}, "topp must be above 0"),
+        ({**GREEDY, "inference": "beam", "beam_size": 0}, "beam_size must be at least 1"),
+        ({**GREEDY, "temperature": 0}, "temperature must be above 0"),
+        ({**GREEDY, "skip_generation": True}, "give skip_generation: false"),
+        ({**GREEDY, "beam_sise": 3}, "no option called beam_sise; did you mean beam_size"),
+    ],
+)
+def test_what_parlai_refuses_at_the_first_reply_is_refused_here(options: dict[str, object], words: str) -> None:
+    """Guards a study against a model that loads, and has no reply for its first rater."""
+    found = check(spec(**options))
+    assert (found.state, found.why) == ("cannot", "options")
+    assert words in found.missing[0]
+
+
+def test_a_greedy_variant_of_a_model_that_was_saved_with_beams(tmp_path: Path) -> None:
+    """Guards `extends` with `inference: greedy`: the saved beams stay, and so does an old file that names no inference."""
+    (tmp_path / "model").touch()
+    file = {"model_file": str(tmp_path / "model")}
+    Opt({"model": "transformer/generator", "inference": "beam", "beam_size": 10}).save(str(tmp_path / "model.opt"))
+    assert check(spec(**file)).ok
+    assert "beam_size is 10; give beam_size: 1" in check(spec(**file, inference="greedy")).missing[0]
+    with pytest.raises(ZooError, match="beam_size is 10"):
+        load_agent(spec(**file, **GREEDY))
+    assert check(spec(**file, inference="greedy", beam_size=1)).ok
+    Opt({"model": "transformer/generator", "beam_size": 10}).save(str(tmp_path / "model.opt"))
+    assert check(spec(**file)).ok
+
+
+def test_options_that_change_nothing_are_told() -> None:
+    """Guards a comparison of two names that are one model: ParlAI passes such options over."""
+    found = check(spec(**GREEDY, topp=0.5, beam_min_length=20, beam_size=1))
+    assert found.ok
+    assert found.as_json()["notes"] == ["With inference greedy, topp, beam_min_length changes nothing."]
+    assert check(spec(**{**GREEDY, "inference": "nucleus"}, topp=0.5, beam_min_length=20)).notes == []

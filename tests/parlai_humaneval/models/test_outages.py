@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
 from chat_pool import AGENT, MakePool, say
+from click.testing import CliRunner
 from faulty_server import FaultyServer, answers, completion
 from killable_server import KillableServer, free_port
 from own_models import eventually, own, program, said
 
+from parlai_humaneval.cli import main
 from parlai_humaneval.models.checking import load_and_ask
 from parlai_humaneval.models.outside.base import Absence, absence_of
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, ModelFailed
 from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_tries
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
 from parlai_humaneval.showing.presentation import SettledPresenter
 
@@ -172,24 +176,32 @@ def test_what_is_wrong_with_the_request_is_not_waited_for(
     assert not pool.out()
 
 
-def test_one_question_that_the_server_falls_over_does_not_stop_the_others(server: FaultyServer, chat: MakePool) -> None:
-    """Guards many conversations against one whose text crashes the server each time: it ends, they go on."""
+@pytest.mark.parametrize("behind", [False, True])
+def test_one_question_that_the_server_falls_over_does_not_stop_the_others(
+    server: FaultyServer, chat: MakePool, behind: bool
+) -> None:
+    """Guards many conversations against one whose text crashes the server, or what is ``behind`` it, each time: it ends,
+    they go on."""
 
     async def falls(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-        if body["messages"][-1]["content"] == "poison":
+        if body["messages"][-1]["content"] != "poison":
+            return web.json_response(completion())
+        if not behind:
             request.transport.close()  # type: ignore[union-attr]  # it is there while a request is answered
-        return web.json_response(completion())
+        return await GONE(request, body)
 
     server.otherwise = falls
     pool = chat(outage_s=300, request_retries=0)
-    with ThreadPoolExecutor(4) as people:
+    with ThreadPoolExecutor(1) as people:
         bad = people.submit(say, pool.speaker(["m"]), "poison")
-        good = [people.submit(say, pool.speaker(["m"], seed=seed), "fine") for seed in range(3)]
-        assert [reply.result(20)["text"] for reply in good] == ["Fine."] * 3
-        with pytest.raises(ModelFailed, match="cut the connection"):
-            bad.result(20)
-    assert say(pool.speaker(["m"]))["text"] == "Fine."
-    assert not pool.out()
+        for seed in range(100):  # others come and find the server there, again and again
+            assert say(pool.speaker(["m"], seed=seed), "fine")["text"] == "Fine."
+            if bad.done():
+                break
+            time.sleep(0.05)
+        with pytest.raises(ModelFailed, match="status 503" if behind else "cut the connection"):
+            bad.result(0)
+    eventually(lambda: not pool.out())
 
 
 def test_an_outage_that_is_too_long_ends_all_at_once_until_the_server_is_back(
@@ -279,13 +291,28 @@ def test_words_that_are_there_are_taken_rather_than_waited_for(server: FaultySer
     assert say(speaker)["raw_text"] == "As an AI language model, I like tea."
 
 
-def test_checking_a_model_waits_for_nobody() -> None:
-    """Guards `models check --load` and `doctor`: a server that is not there is found at once, whatever its entry says."""
+def test_commands_that_are_typed_wait_for_nobody(tmp_path: Path) -> None:
+    """Guards `models check --load`, `models chat` and `doctor`: a server that is not there is found at once, whatever its
+    entry says."""
     spec = spec_of(f"http://127.0.0.1:{free_port()}/v1").model_copy(update={"running": Running(outage_s=60)})
     began = time.monotonic()
     with pytest.raises(ModelFailed, match="is it running there"):
         load_and_ask(spec)
-    assert time.monotonic() - began < 30
+    entry = {"options": spec.options, "running": {"outage_s": 60}}
+    (tmp_path / "zoo.yaml").write_text(yaml.safe_dump({"models": {"m": entry}}))
+    talked = CliRunner().invoke(main, ["models", "chat", "m", "--zoo", str(tmp_path / "zoo.yaml")], input="Hi!\n")
+    assert "is it running there" in talked.output
+    assert time.monotonic() - began < 45
+
+
+def test_who_keeps_tries_from_the_log_still_learns_what_is_waited_for(
+    server: FaultyServer, chat: MakePool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Guards self-chats, which say nothing of single tries, against minutes of silence."""
+    server.plan.append(GONE)
+    with quiet_tries():
+        say(chat(outage_s=30, request_retries=0).speaker(["m"]))
+    assert len(said_of_outages(caplog)) == 2
 
 
 def test_a_posting_model_is_waited_for_as_well(killable: KillableServer) -> None:
@@ -316,6 +343,7 @@ def test_a_program_that_cannot_be_started_yet_is_waited_for(tmp_path: Path) -> N
     [
         (503, None, Absence()),
         (502, "7", Absence(retry_after_s=7)),
+        (503, "3600", Absence(retry_after_s=30)),
         (429, "0.5", Absence(retry_after_s=0.5)),
         (429, None, None),
         (429, "soon", None),

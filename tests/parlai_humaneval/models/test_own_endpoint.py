@@ -216,6 +216,27 @@ def test_a_key_from_the_environment_is_sent_and_never_logged(
     assert SECRET not in caplog.text + str(caught.value) + json.dumps(agent.opt, default=str)
 
 
+def test_a_wrong_key_is_called_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards against hopeless tries, and a search in the wrong place: some servers say with any status what is wrong."""
+
+    def refusing(status: int, words: str) -> Behaviour:
+        return lambda q, c: f"HTTP/1.1 {status} No\r\nContent-Length: {len(words)}\r\n\r\n{words}".encode()
+
+    monkeypatch.setenv("MY_KEY", f"Bearer {SECRET}")
+    with ModelPool([endpoint(server.url, authorization_env="MY_KEY")], retries=1) as pool:
+        for status, words, tries in ((401, "", 1), (400, "API key not valid", 1), (500, "invalid api_key", 1)):
+            server.behaviour, before = refusing(status, words), len(server.requests)
+            with pytest.raises(ModelFailed, match="the key in MY_KEY is wrong"):
+                said(pool, "Hi!")
+            assert len(server.requests) - before == tries
+        server.behaviour = refusing(403, "not in your country")
+        with pytest.raises(ModelFailed, match="the key in MY_KEY is wrong, or this is not allowed with it"):
+            said(pool, "Hi!")
+    server.behaviour = refusing(401, "")
+    with pytest.raises(ZooError, match="it wants a key, and authorization_env names no environment variable"):
+        load_agent(endpoint(server.url))
+
+
 @pytest.mark.parametrize("escaped", [False, True])
 def test_a_key_that_the_server_repeats_is_blotted_out(
     server: Server, escaped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

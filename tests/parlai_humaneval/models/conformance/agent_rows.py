@@ -51,11 +51,12 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.desk = Desk(on_change=lambda: self._changed.set())
         self._changed = threading.Event()
+        self.desk = Desk(on_change=self._changed.set)
         self._server: ThreadingHTTPServer | None = None
 
     def close(self) -> None:
+        self.desk.stand_up("partner")
         self.desk.close()
         if self._server is not None:
             self._server.shutdown()

@@ -117,6 +117,8 @@ def self_chat(model: str, options: Options, task: Options, batch: int, folder: P
             BatchedSelfChat.main(**options, **length, num_self_chats=batch, batchsize=batch, outdir=str(folder))
         (out,) = folder.glob("*.jsonl")
         run.counts = [len(json.loads(line)["dialog"]) for line in out.read_text(encoding="utf-8").splitlines()]
+    if batch > 1:
+        run.said = []  # the pool asks agents in their own ways, for some of which there are no messages
     return run
 
 

@@ -1,0 +1,52 @@
+"""One shard as a Hydra job."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hydra
+from omegaconf import OmegaConf
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+# Hydra imports all of its plug-ins. Mephisto's adds places that no setting here comes from, and breaks on Python 3.11.
+sys.modules.setdefault("hydra_plugins.mephisto_path_plugin", None)  # type: ignore[arg-type]  # marks it as absent
+
+CONF = Path(__file__).parent / "conf"
+OmegaConf.register_new_resolver("up_to", lambda last: ",".join(str(n) for n in range(1, int(last) + 1)), replace=True)
+
+
+def make_shard(config: DictConfig) -> None:
+    """Make one shard; where it fails, the job does, with a sentence."""
+    # Imported here: what starts the jobs needs no model.
+    from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+    from parlai_humaneval.self_chat.commands import run_with_bar, show
+    from parlai_humaneval.self_chat.settings import SelfChatSettings, checked_settings, pairs_of, shard_of
+
+    given: dict[str, Any] = OmegaConf.to_container(config, resolve=True)
+    began = time.monotonic()
+    if given["start_file"]:
+        given["start_file"] = _absolute(given["start_file"])
+    files = run_with_bar(
+        resolve(given["models"], load_zoo(more=map(_absolute, given["zoo_files"]))),
+        pairs_of(given["models"], pairs=given["pairs"]),
+        checked_settings(**{key: given[key] for key in SelfChatSettings.model_fields}),
+        Path(_absolute(given["out"])),
+        batch_size=given["batch_size"],
+        force=False,
+        shard=shard_of(f"{given['shard']}/{given['shards']}"),
+    )
+    show(files, time.monotonic() - began, as_json=False)
+
+
+def _absolute(path: str) -> str:
+    """A job may run elsewhere: relative paths are those of where it was asked for."""
+    return str(hydra.utils.to_absolute_path(str(Path(path).expanduser())))
+
+
+# Hydra hands the function to the processes of the jobs by its name; they import this module, and so hide the plug-in, too.
+main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="self_chat")(make_shard)

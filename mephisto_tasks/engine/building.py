@@ -14,6 +14,7 @@ from parlai_humaneval.protocol.materials.files import Instructions, load_instruc
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.showing.vocabulary import VocabularyError
 
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
 
@@ -40,11 +41,11 @@ def study_presenter(
     """What shows replies by the settings of a study; see :func:`~parlai_humaneval.showing.reply_settings.presenter_of`.
 
     Raises:
-        ConfigError: a words file or a classifier cannot be used.
+        ConfigError: a words file, a file of disclosures or a classifier cannot be used.
     """
     try:
         return presenter_of(replies, options, compared=compared, ask_again=ask_again)
-    except FilterError as error:
+    except (FilterError, VocabularyError) as error:
         raise ConfigError(f"mephisto.blueprint.replies: {error}") from error
 
 

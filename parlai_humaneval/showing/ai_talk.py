@@ -9,6 +9,7 @@ it finds and what it wrongly finds is measured on the lists of sentences in the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from parlai_humaneval.showing.identity_names import any_of
 from parlai_humaneval.showing.scripts import words_in
@@ -169,7 +170,7 @@ _PHRASES = tuple(
             rf"{_I_WAS} (?:programmed|designed) by (?:(?:an?|the) )?(?:\w+ )?(?:team|researchers|engineers|developers)|"
             "my (?:programming|algorithms?|code) (?:does not|doesn't|won't) (?:allow|let|permit|support)|"
             r"my (?:creators?|developers)(?: (?:at|from) (?-i:[A-Z][\w.-]*))? (?:(?:have|has) )?(?:not )?"
-            rf"(?:taught|told|made|trained|programmed|designed|gave|given|built|wanted)){_REST}",
+            rf"(?:taught|told|made|trained(?! for)|programmed|designed|gave|given|built|wanted)){_REST}",
             "",
         ),
     )
@@ -191,16 +192,31 @@ _HINTS = words_in(
     """
 )
 """Each phrase holds one of these: most of what people say holds none, and is passed over at once."""
+_BETWEEN_SENTENCES = re.compile(r"(?<=[^\s.][^\s.][.!?])\s")
+"""No gap follows the dots of “A.I.”."""
 
 
 def english_talk(text: str, words: frozenset[str]) -> list[tuple[int, int]]:
-    """Where ``text`` says that a program speaks, as (start, end), longest first; they may overlap.
+    """Where ``text`` says that a program speaks, as (start, end); they may overlap.
 
     ``words``: those in it.
     """
     if words.isdisjoint(_HINTS) and "a.i." not in text.casefold():
         return []
-    places = [match.span("hidden") for phrase in _PHRASES for match in phrase.finditer(text)]
+    places = []
+    for start, end in _sentences(text):
+        said = text[start:end]
+        if not words_in(said).isdisjoint(_HINTS) or "a.i." in said.casefold():
+            places += [match.span("hidden") for phrase in _PHRASES for match in phrase.finditer(text, start, end)]
     if places:
         places += [match.span("hidden") for match in _LACK_OF_FEELINGS.finditer(text)]
-    return sorted(places, key=lambda place: place[0] - place[1])
+    return places
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each: most hold no hint."""
+    start = 0
+    for gap in _BETWEEN_SENTENCES.finditer(text):
+        yield start, gap.start()
+        start = gap.start()
+    yield start, len(text)

@@ -1,8 +1,9 @@
 """How a reply looks, apart from what it says: markdown, emoji, invisible characters, length.
 
 A model that writes headings, bold words and bullets is known by them. ``plain`` shows every reply in the same way; what was
-changed is noted by the names in :data:`CHANGES`. Characters that nobody sees, and those that turn the direction of
-writing around, are taken out in any case: they could hide a name, or scramble the page.
+changed is noted by the names in :data:`CHANGES`. What is no part of the reply (:mod:`~parlai_humaneval.showing.turns`) is
+taken out in any case, and so are characters that nobody sees, and those that turn the direction of writing around: they
+could hide a name, or scramble the page.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, Literal
 import regex
 
 from parlai_humaneval.showing.markdown_text import without_markdown
+from parlai_humaneval.showing.turns import without_labels, without_model_tokens
+from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 Appearance = Literal["as_said", "plain"]
 Emoji = Literal["keep", "strip"]
@@ -20,7 +23,9 @@ Emoji = Literal["keep", "strip"]
 CHANGES = {
     "control_characters": "characters without a shape, or that turn the direction of writing around, and a terminal's "
     "colours were removed",
-    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, thoughts between tags) were removed",
+    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, thoughts between tags), and turns that they begin, "
+    "were removed",
+    "speaker_labels": "“Assistant:” before the reply was removed, or a turn after it that begins with “User:”",
     "markdown": "markdown was written as plain text",
     "emoji": "emoji were removed",
     "white_space": "runs of spaces and empty lines were made one",
@@ -41,12 +46,6 @@ _TERMINAL = re.compile(
 """Escape sequences of terminals (ECMA-48), which leave “[31m” behind if only their first character goes."""
 
 _NEWLINES = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
-_MODEL_TOKENS = re.compile(
-    r"<think(?:ing)?>.*?</think(?:ing)?>|<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>"
-    r"|<(?:eos|bos|pad|unk)>|__(?:start|end|unk|null)__",
-    re.IGNORECASE | re.DOTALL,
-)
-
 # Some characters without a shape give one to those next to them: joiners (emoji, Persian, Indic writing), variation
 # selectors (emoji, Chinese characters, signs of mathematics, Mongolian) and the tags in the flags of regions. These stay.
 _FLAG = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
@@ -74,22 +73,33 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)")
 
 
 def looked_over(
-    text: str, *, appearance: Appearance = "as_said", emoji: Emoji = "keep", max_chars: int | None = None
+    text: str,
+    *,
+    appearance: Appearance = "as_said",
+    emoji: Emoji = "keep",
+    max_chars: int | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> tuple[str, list[str]]:
     """``text`` as it is to look, and the names of what was changed, in the order of :data:`CHANGES`.
 
     Args:
         text: what a model said.
-        appearance: ``plain`` takes out markdown, HTML tags and tokens of models, and makes white space the same.
+        appearance: ``plain`` takes out markdown, HTML tags and thoughts of models, and makes white space the same.
         emoji: whether emoji stay.
         max_chars: the longest text; what is over it is cut off, if possible after a sentence.
+        vocabulary: holds the labels of speakers; None: the packaged ones.
     """
-    steps: list[tuple[str, Any]] = [("control_characters", without_control)]
-    if appearance == "plain":
-        steps += [("model_tokens", without_model_tokens), ("markdown", _without_markdown)]
+    plain = appearance == "plain"
+    steps: list[tuple[str, Any]] = [
+        ("control_characters", without_control),
+        ("model_tokens", lambda text: without_model_tokens(text, all_of_them=plain)),
+        ("speaker_labels", lambda text: without_labels(text, vocabulary or packaged())),
+    ]
+    if plain:
+        steps.append(("markdown", _without_markdown))
     if emoji == "strip":
         steps.append(("emoji", without_emoji))
-    if appearance == "plain":
+    if plain:
         steps.append(("white_space", with_single_spaces))
     if max_chars is not None:
         steps.append(("length", lambda text: shortened(text, max_chars)))
@@ -110,11 +120,6 @@ def without_control(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return without_unseen(_NEWLINES.sub("\n", _TERMINAL.sub("", text)))
-
-
-def without_model_tokens(text: str) -> str:
-    """No ``</s>`` and the like, and no thoughts between ``<think>`` tags."""
-    return _MODEL_TOKENS.sub("", text) if "<" in text or "[" in text or "__" in text else text
 
 
 def _without_markdown(text: str) -> str:

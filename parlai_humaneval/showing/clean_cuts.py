@@ -22,15 +22,23 @@ _SUBJECT = (
     r"(?:I|you|we|it|that|there|this|what|how|who|where|when|they|he|she|my|let|many|please|thanks?)(?:['’]\w+)?\b"
 )
 _JOINS = "and so|and|but|so|because|since|even though|although|though|while"
-SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?][.!?\"”'’)\]]*\s*|\n\s*|$)")
+SENTENCE = re.compile(
+    r"(?:[^.!?。！？\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?。！？][.!?。！？\"”'’)\]」』]*\s*|\n\s*|$)"
+)
 _SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
-    rf"(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
+    r"[，、；：]\s?"
+    rf"|(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
     r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
     rf"|(?<!\beven)\s{{1,4}}(?:(?:{_JOINS}|as)\s{{1,4}}(?={_SUBJECT})|because\s{{1,4}})",
     re.IGNORECASE,
 )
-_ADVERBIAL = re.compile(r"(?:as|being|unlike|since|until|up\s+to)\b", re.IGNORECASE)
-"""What is hidden and begins so is a clause of its own: “as an AI”, “up to my last update”."""
+_ADVERBIAL = re.compile(
+    r"(?:as|being|unlike|since|until|up\s+to|en\stant|étant|como|siendo|al\sser|in\squanto|come|essendo|enquanto|sendo|"
+    r"por\sser|как|будучи)\b|[作身做][为為]|.*(?:として[はの]?|なので|だから|ですので|ですから|로서|라서|때문에|\bolarak)$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is hidden and begins or ends so is a clause of its own: “as an AI”, “up to my last update”, “AIなので”. A German one
+is not: without it, the verb stands first."""
 _OF_MAKER = re.compile(r"\s(?:from|by)\s$")
 _SUBJECT_FOLLOWS = re.compile(rf"{_SUBJECT}\s+\w", re.IGNORECASE)
 _REMAINS_OPEN = re.compile(r"(?:^|\W)(?:I|think|say|believe|know)$", re.IGNORECASE)

@@ -25,7 +25,7 @@ from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.ai_talk import english_talk
 from parlai_humaneval.showing.clean_cuts import clean_cuts
 from parlai_humaneval.showing.identity_names import is_telling, name_patterns, name_phrases, talk_phrases
-from parlai_humaneval.showing.phrases import Phrase, stems_of
+from parlai_humaneval.showing.phrases import PhraseBook, stems_of
 from parlai_humaneval.showing.scripts import folded, spaced_words_only, words_in
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
@@ -33,7 +33,6 @@ __all__ = [
     "MAKER_MASK",
     "NAME_MASK",
     "TALK_MASK",
-    "disclosure",
     "giveaways",
     "is_telling",
     "mask_identity",
@@ -52,15 +51,6 @@ REPLACEMENTS: dict[MaskKind, str] = {
     "system_prompt": TALK_MASK,
     "offensive": TALK_MASK,
 }
-
-IN_WORDS: dict[MaskKind, str] = {
-    "name": "names a model",
-    "maker": "names the maker of models",
-    "ai_disclosure": "says that a program speaks",
-    "system_prompt": "repeats its instructions",
-    "offensive": "is offensive",
-}
-"""What a text does in which something of a kind was found."""
 
 ECHO_WORDS = 8
 """So many words in a row that stand in the instructions as well are no chance: an echo."""
@@ -123,42 +113,26 @@ def _places(
     plain = folded(text)
     spaced = spaced_words_only(plain)
     words = words_in(plain)
-    stems = stems_of(words)
+    stems = stems_of(plain, words)
 
-    def hidden(phrase: Phrase) -> list[tuple[int, int]]:
-        if not phrase.may_match(stems):
-            return []
-        return [match.span("hidden") for match in phrase.pattern.finditer(plain if phrase.unspaced else spaced)]
+    def hidden(book: PhraseBook) -> list[tuple[int, int]]:
+        return [
+            match.span("hidden")
+            for phrase in book.that_may_match(stems)
+            for match in phrase.pattern.finditer(plain if phrase.unspaced else spaced)
+        ]
 
     places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
     if ai_talk:
-        talk = [place for phrase in talk_phrases(vocabulary) for place in hidden(phrase)] + english_talk(spaced, words)
+        talk = hidden(talk_phrases(vocabulary)) + english_talk(spaced, words)
         longest_first = sorted(talk, key=lambda place: place[0] - place[1])
         places += [(start, end, "ai_disclosure") for start, end in longest_first]
     for named in name_patterns(names, vocabulary):
         if named.may_match(words):
             places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
-    places += [(*place, kind) for phrase, kind in name_phrases(names, vocabulary) for place in hidden(phrase)]
+    for kind, book in name_phrases(names, vocabulary).items():
+        places += [(*place, kind) for place in hidden(book)]
     return tuple(places)
-
-
-def disclosure(
-    text: str,
-    names: Sequence[str],
-    *,
-    ai_talk: bool = True,
-    prompts: Sequence[str] = (),
-    vocabulary: Vocabulary | None = None,
-) -> str | None:
-    """Why ``text`` gives the speaker away, in words for the record; None: it does not.
-
-    It is made of what :func:`giveaways` finds, and that is kept: to ask both costs no more.
-    """
-    by_kind: dict[MaskKind, list[str]] = {}
-    for mask in giveaways(text, names, ai_talk=ai_talk, prompts=prompts, vocabulary=vocabulary):
-        by_kind.setdefault(mask.kind, []).append(f"“{mask.original}”")
-    told = (f"{IN_WORDS[kind]} ({', '.join(dict.fromkeys(said))})" for kind, said in by_kind.items())
-    return "; ".join(told) or None
 
 
 def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from parlai_humaneval.protocol.records.dialogue import MaskKind
-from parlai_humaneval.showing.phrases import Part, Phrase, Triggers, stems_of
-from parlai_humaneval.showing.scripts import NO_LETTER_AFTER, NO_LETTER_BEFORE, folded, is_unspaced, words_in
+from parlai_humaneval.showing.phrases import Part, Phrase, PhraseBook, Triggers, stem_of
+from parlai_humaneval.showing.scripts import (
+    NO_LETTER_AFTER,
+    NO_LETTER_BEFORE,
+    folded,
+    is_unspaced,
+    unspaced_runs,
+    words_in,
+)
 from parlai_humaneval.showing.vocabulary import MAKER, NAME, Vocabulary
 
 ANYBODYS = frozenset({"human", "person", "bot", "chatbot", "model", "assistant", "people", "user", "worker"})
@@ -77,30 +84,30 @@ def speaking_names(names: Sequence[str], vocabulary: Vocabulary) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple[Phrase, MaskKind], ...]:
+def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKind, PhraseBook]:
     """How other languages than English name a speaker and its maker, and names in letters written without spaces."""
     words = vocabulary.words
     telling: dict[MaskKind, list[str]] = {"maker": words.makers, "name": [*filter(is_telling, names), *words.names]}
-    found: list[tuple[Phrase, MaskKind]] = []
-    for kind, whole in telling.items():
-        if unspaced := [*filter(is_unspaced, whole)]:
-            part = name_part(unspaced, _VERSION)
-            found.append((Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True), kind))
+    whole: dict[MaskKind, list[Phrase]] = {}
+    for kind, some in telling.items():
+        part = name_part([*filter(is_unspaced, some)], _VERSION)
+        whole[kind] = [Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True)] if part.expression else []
     lists = {
         NAME: name_part(speaking_names(names, vocabulary), _VERSION),
         MAKER: name_part([*words.makers, *words.ordinary_makers]),
     }
-    found += [(phrase, "maker") for phrase in words.phrases("origins", lists)]
-    found += [(phrase, "name") for phrase in words.phrases("introductions", lists)]
-    return tuple(found)
+    return {
+        "maker": PhraseBook([*whole["maker"], *words.phrases("origins", lists)]),
+        "name": PhraseBook([*whole["name"], *words.phrases("introductions", lists)]),
+    }
 
 
 @lru_cache(maxsize=64)
-def talk_phrases(vocabulary: Vocabulary) -> tuple[Phrase, ...]:
+def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
     """How programs speak of themselves in other languages than English."""
     words = vocabulary.words
     names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
-    return tuple(words.phrases("talk", {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
+    return PhraseBook(words.phrases("talk", {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
 
 
 @lru_cache(maxsize=256)
@@ -169,12 +176,24 @@ def _telling_words(names: Sequence[str]) -> Triggers:
 
 
 def name_part(names: Sequence[str], version: str = "") -> Part:
-    """Any of ``names`` as a part of phrases: a word of its own where it is written with spaces around."""
+    """Any of ``names`` as a part of phrases: a word of its own where it is written with spaces around; none: empty."""
+    if not names:
+        return Part("")
     spaced, unspaced = _spaced(names), [folded(name) for name in names if is_unspaced(name)]
     expressions = [rf"{NO_LETTER_BEFORE}{any_of(spaced)}{version}{NO_LETTER_AFTER}(?!-\w)"] if spaced else []
     expressions += [any_of(unspaced)] if unspaced else []
-    needed = tuple(stems_of(words) for words in _telling_words(list(map(folded, names))))
+    stems = [_stem(folded(name)) for name in names]
+    needed = () if None in stems else (frozenset(stem for stem in stems if stem is not None),)
     return Part(f"(?:{'|'.join(expressions)})", needed)
+
+
+def _stem(name: str) -> str | None:
+    """What of :func:`~parlai_humaneval.showing.phrases.stems_of` a text must hold to hold ``name``; None: nothing."""
+    runs = unspaced_runs(name)
+    if runs:
+        return max(runs, key=len)[:2]
+    words = sorted(words_in(name), key=len)
+    return stem_of(words[-1], any_ending=name.endswith("*")) if words else None
 
 
 def _whole(expression: str) -> re.Pattern[str]:

@@ -6,7 +6,8 @@
 - ``(a|b)`` is one of several, ``[a|b]`` one of them or nothing, ``{list}`` one of the list of that name.
 - ``word*`` has any ending, ``*`` is any word, and ``…`` stands for any words of the same sentence.
 - ``,`` is a comma, and ``.`` any other punctuation or the end.
-- ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a phrase.
+- ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a phrase. ``<!a|b>`` must not stand
+  there; before a phrase these are single words.
 
 Where a phrase holds characters that are written without spaces, a space in it may stand in the text or not; ``_`` is one
 that must.
@@ -15,15 +16,16 @@ that must.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from parlai_humaneval.showing.scripts import NO_LETTER_BEFORE, UNSPACED, folded, is_unspaced
+from parlai_humaneval.showing.scripts import UNSPACED, folded, is_unspaced, unspaced_runs
 
-STEM = 4
-"""So many first letters of a word are looked for before a phrase is."""
+STEM, SHORT_STEM = 6, 4
+"""So many first letters of a word are looked for before a phrase is; the short one for words with any ending."""
 
 _TOKEN = re.compile(r"\s+|[()\[\]<>|{}]|…|[^\s()\[\]<>|{}…]+")
 _CLOSING = {"(": ")", "[": "]"}
@@ -82,9 +84,35 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE | re.MULTILINE)
 
 
-def stems_of(words: frozenset[str]) -> frozenset[str]:
-    """The first letters of each word."""
-    return frozenset(word[:STEM] for word in words)
+class PhraseBook:
+    """Phrases of all languages, and which of them a text may hold."""
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        self._phrases = tuple(phrases)
+        self._by_stem: dict[str, list[int]] = {}
+        for number, phrase in enumerate(self._phrases):
+            for stem in max(phrase.triggers, key=lambda stems: min(map(len, stems))):
+                self._by_stem.setdefault(stem, []).append(number)
+
+    def that_may_match(self, stems: frozenset[str]) -> list[Phrase]:
+        """Most texts are in one language: few of many phrases are looked for."""
+        numbers = {number for stem in stems & self._by_stem.keys() for number in self._by_stem[stem]}
+        return [self._phrases[number] for number in sorted(numbers) if self._phrases[number].may_match(stems)]
+
+
+def stems_of(text: str, words: frozenset[str]) -> frozenset[str]:
+    """The first letters of ``words``, those of a folded text, and of what is written without spaces all pairs."""
+    stems = {word[:STEM] for word in words} | {word[:SHORT_STEM] for word in words}
+    for run in unspaced_runs(text):
+        stems.update([run[at : at + 2] for at in range(len(run) - 1)])
+    return frozenset(stems)
+
+
+def stem_of(word: str, *, any_ending: bool = False) -> str | None:
+    """What of :func:`stems_of` a text must hold that holds ``word``; None: nothing is sure."""
+    if not any_ending or len(word) >= STEM:
+        return word[:STEM]
+    return word[:SHORT_STEM] if len(word) >= SHORT_STEM else None
 
 
 def read_phrase(
@@ -109,15 +137,14 @@ def read_phrase(
         raise PhraseError("<…> must be closed, and be its first or its last part")
     unspaced = is_unspaced(notation)
     words = _Words(lists, names or {}, variants or {}, unspaced)
-    before, after = (words.read(f"({context})") if context else Part("") for context in parts.group("before", "after"))
     hidden = words.read(parts["hidden"])
-    space = words.space if before.expression and (parts["space"] or unspaced) else ""
-    expression = f"{before.expression}{space}(?P<hidden>{hidden.expression})"
+    expression, triggers = f"(?P<hidden>{hidden.expression})", hidden.needed
+    if parts["before"]:
+        before = words.before(parts["before"], words.space if parts["space"] or unspaced else "")
+        expression, triggers = before.expression + expression, before.needed + triggers
     if parts["after"]:
-        expression += (
-            f"(?={words.choice(parts['after'], words.space if parts['space_after'] or unspaced else '').expression})"
-        )
-    triggers = before.needed + hidden.needed + after.needed
+        after = words.after(parts["after"], words.space if parts["space_after"] or unspaced else "")
+        expression, triggers = expression + after.expression, triggers + after.needed
     if not triggers:
         raise PhraseError("it holds no word that must stand there")
     return Phrase((_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") + expression, triggers, unspaced)
@@ -143,9 +170,20 @@ class _Words:
             raise PhraseError(f"“{tokens[0]}” stands where nothing is open")
         return part
 
-    def choice(self, text: str, before: str) -> Part:
-        """One of several, separated by “|”, each with what stands ``before``."""
-        return self._choice([*_TOKEN.findall(text), ")"], ")", before)
+    def before(self, context: str, space: str) -> Part:
+        """What must stand before a phrase, or must not."""
+        if context.startswith("!"):
+            gap = "" if self._unspaced else r"\s"
+            unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
+            return Part("".join(rf"(?<!{'' if self._unspaced else chr(92) + 'b'}{word})" for word in unwanted))
+        part = self.read(f"({context})")
+        return part._replace(expression=part.expression + space)
+
+    def after(self, context: str, space: str) -> Part:
+        """What must follow a phrase, or must not."""
+        wanted = not context.startswith("!")
+        part = self._choice([*_TOKEN.findall(context.removeprefix("!")), ")"], ")", space)
+        return Part(f"(?{'=' if wanted else '!'}{part.expression})", part.needed if wanted else ())
 
     def _sequence(self, tokens: list[str], before: str = "") -> Part:
         """Up to a bracket that closes, or “|”, which is left; tokens are taken from the list as they are read."""
@@ -222,17 +260,17 @@ class _Words:
 
     def _word(self, word: str) -> Part:
         if word == "*":
-            return Part(r"[\w-]+")
+            return Part(r"[\w'-]+")
         expression = re.escape(word).replace(r"\*", r"\w*")
         start = r"(?<!\w)" if word[0].isalnum() or word[0] == "*" else ""
         end = r"(?!\w)" if word[-1].isalnum() or word[-1] == "*" else ""
         capitals = sum(map(str.isalpha, word)) > 1 and word.isupper()
         needed = []
         for run in re.finditer(r"[^\W\d_]+", word.casefold()):
-            whole = "*" not in (word[run.start() - 1 : run.start()], word[run.end() : run.end() + 1])
-            begins = word[run.start() - 1 : run.start()] != "*"
-            if whole or (begins and len(run.group()) >= STEM):
-                needed.append(frozenset({run.group()[:STEM]}))
+            any_ending = word[run.end() : run.end() + 1] == "*"
+            stem = stem_of(run.group(), any_ending=any_ending)
+            if stem is not None and word[run.start() - 1 : run.start()] != "*":
+                needed.append(frozenset({stem}))
         return Part(start + (f"(?-i:{expression})" if capitals else expression) + end, tuple(needed))
 
     def _unspaced_word(self, word: str) -> Part:
@@ -241,11 +279,12 @@ class _Words:
             if is_unspaced(piece):
                 choices = [self._variants.get(character, character) for character in piece]
                 expressions.append("".join(f"[{every}]" if len(every) > 1 else every for every in choices))
-                needed += [frozenset(every) for every in choices]
+                pairs = [*pairwise(choices)] if len(choices) > 1 else [(choices[0], "")]
+                needed += [frozenset(a + b for a in first for b in second or ("",)) for first, second in pairs]
             elif piece in _SIGNS:
                 expressions.append(_SIGNS[piece])
             elif piece.isalpha():
-                expressions.append(rf"{NO_LETTER_BEFORE}{re.escape(piece)}(?![^\W\d{UNSPACED}])")
+                expressions.append(rf"(?<![A-Za-z]){re.escape(piece)}(?![A-Za-z])")
                 needed.append(frozenset({piece.casefold()[:STEM]}))
             else:
                 expressions.append(re.escape(piece))
@@ -255,6 +294,8 @@ class _Words:
 def _either(parts: Sequence[Part]) -> Part:
     """One of ``parts``. Of each it needs what is longest, and so rarest."""
     expression = f"(?:{'|'.join(sorted((part.expression for part in parts), key=len, reverse=True))})"
+    if len(parts) == 1:
+        return Part(expression, parts[0].needed)
     if not all(part.needed for part in parts):
         return Part(expression)
     rarest = (max(part.needed, key=lambda stems: min(map(len, stems))) for part in parts)

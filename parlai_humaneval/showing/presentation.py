@@ -12,6 +12,7 @@ from parlai_humaneval.showing.blanks import is_blank
 from parlai_humaneval.showing.clean_cuts import SENTENCE, clean_cuts
 from parlai_humaneval.showing.identity import Place, giveaways, masked_text, to_masks
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge
+from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class SettledPresenter:
     First the looks are seen to, then what gives the model away or is offensive is masked in what is left.
 
     ``ai_talk``: whether talk of being a program is masked, without a mark where that can be helped. ``prompts``:
-    instructions that are not to be repeated.
+    instructions that are not to be repeated. ``vocabulary``: the words by which programs give themselves away.
     ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
     ``disclosures``: somebody's own classifier of talk of being a program; sentences that it finds are masked as well.
     ``ask_again``: how often a model is asked again before anything that gives it away is masked.
@@ -70,6 +71,7 @@ class SettledPresenter:
     max_chars: int | None = None
     ai_talk: bool = False
     prompts: tuple[str, ...] = ()
+    vocabulary: Vocabulary = field(default_factory=packaged)
     response_filter: ResponseFilter | None = None
     block: bool = False
     disclosures: TextJudge | None = None
@@ -97,7 +99,7 @@ class SettledPresenter:
     def present(self, text: str, names: Sequence[str]) -> Presented:
         """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
         looks, changes = self._looks(text)
-        masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts)
+        masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
         more: list[Place] = [(start, end, "ai_disclosure") for start, end in self._disclosures(looks)]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
@@ -117,8 +119,14 @@ class SettledPresenter:
         return telling if 0 < len(telling) < len(sentences) else [(0, len(looks))]
 
     def _looks(self, text: str) -> tuple[str, list[str]]:
-        return looked_over(text, appearance=self.appearance, emoji=self.emoji, max_chars=self.max_chars)
+        return looked_over(
+            text,
+            appearance=self.appearance,
+            emoji=self.emoji,
+            max_chars=self.max_chars,
+            vocabulary=self.vocabulary,
+        )
 
 
 AS_SAID: Presenter = SettledPresenter()
-"""As the model said it, but for names that give it away and characters that nobody sees."""
+"""As the model said it, but for names that give it away, marks of its format, and characters that nobody sees."""

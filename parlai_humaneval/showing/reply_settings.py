@@ -12,6 +12,7 @@ from typing_extensions import Self
 from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import SettledPresenter
 from parlai_humaneval.showing.response_filter import ResponseFilter, TextJudge, load_classifier, read_words
+from parlai_humaneval.showing.vocabulary import packaged, vocabulary_with
 
 Filtering = Literal["none", "mask", "block"]
 Typing = Literal["none", "natural", "fixed"]
@@ -30,6 +31,8 @@ class ReplyLooks(BaseModel):
     """Longest reply that is shown; what is over it is cut off after a sentence. null: any length."""
     hide_ai_talk: bool | None = None
     """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for humanness."""
+    disclosures_file: str = ""
+    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file."""
     disclosure_classifier: str = ""
     """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it scores at
     disclosure_threshold or more are masked."""
@@ -83,6 +86,7 @@ def presenter_of(
 
     Raises:
         FilterError: the words file or the classifier cannot be used.
+        VocabularyError: the same of the file of disclosures.
     """
     checked = None
     if looks.filter != "none":
@@ -99,6 +103,7 @@ def presenter_of(
         emoji=looks.emoji,
         max_chars=looks.max_chars,
         ai_talk=ai_talk,
+        vocabulary=vocabulary_with(Path(looks.disclosures_file).expanduser()) if looks.disclosures_file else packaged(),
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",

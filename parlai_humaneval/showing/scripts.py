@@ -20,7 +20,7 @@ NO_LETTER_AFTER = rf"(?![^\W{UNSPACED}])"
 """The ends of a word that is written with spaces around it, or beside characters that are written without."""
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
-_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+|[{UNSPACED}]")
+_WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
 _SIGN = "\ufffc"
 """Stands for a letter that is no part of a word with spaces around it."""
 _SIGNS = dict(zip("。、’‘ʼ′“”„«»「」『』\u3000", ".,''''" + '"' * 9 + " ", strict=True))
@@ -66,6 +66,12 @@ def is_unspaced(text: str) -> bool:
     return not text.isascii() and _UNSPACED_RUN.search(text) is not None
 
 
+def unspaced_runs(text: str) -> list[str]:
+    """The runs of characters that are written without spaces."""
+    return [] if text.isascii() else _UNSPACED_RUN.findall(text)
+
+
 def words_in(text: str) -> frozenset[str]:
     """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”; “我是GPT” holds “我”, “是” and “gpt”."""
-    return frozenset(_WORD.findall(text.casefold()))
+    lower = text.casefold()
+    return frozenset(_WORD.findall(lower)).union(*unspaced_runs(lower))

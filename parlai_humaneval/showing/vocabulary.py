@@ -122,7 +122,7 @@ def vocabulary_with(path: Path) -> Vocabulary:
             f"{path}: cannot be read ({error}); expected a YAML file like data/disclosures.yaml"
         ) from error
     try:
-        own = Words.model_validate(data)
+        own = Words.model_validate({} if data is None else data)
         vocabulary = Vocabulary(packaged().words.with_more(own))
         for part in PHRASES:
             list(vocabulary.words.phrases(part, {NAME: Part("name"), MAKER: Part("maker")}))

@@ -14,9 +14,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
@@ -157,6 +157,12 @@ class ModelWorker:
         if not self.breaker.keeps(request) and not self._enqueue(request):
             raise RuntimeError(CLOSED)
         return request
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Requests that are submitted within wait for each other, and can share a batch."""
+        with self._changed:
+            yield
 
     def _send(self, request: Request) -> None:
         """Have a request answered that was held back."""
@@ -296,7 +302,7 @@ class ModelWorker:
                 words, joining = 0, [] if thread.replaced else self._take(thread, self.max_batch)
             if not under_way and not joining:
                 return
-            under_way |= dict.fromkeys(self._joined(stream, joining))
+            under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
             words += 1
             for request in self._advance(stream, under_way, speaker):
                 del under_way[request]
@@ -311,16 +317,16 @@ class ModelWorker:
                 return []
             return self._take_up(thread, self.max_batch - beside, beside)
 
-    def _joined(self, stream: Stream, joining: Sequence[Request]) -> Sequence[Request]:
-        """Those of the requests that the stream has taken; the others got their errors."""
+    def _joined(self, stream: Stream, joining: Sequence[Request], speaker: Agent) -> Sequence[Request]:
+        """Those of the requests that the stream has taken; what cannot join others is asked for alone."""
         if not joining:
             return []
         try:
             stream.join({request: request.observation for request in joining})
-        except Exception as error:  # noqa: BLE001 - as in _settle
+        except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
-                return [request for each in joining for request in self._joined(stream, [each])]
-            _fail(joining[0], error)
+                return [request for each in joining for request in self._joined(stream, [each], speaker)]
+            self._settle(joining, speaker)
             return []
         return joining
 
@@ -347,14 +353,21 @@ class ModelWorker:
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
-            if not self.breaker.holds(batch[0], error):
-                _fail(batch[0], error)
+            self._refuse(batch[0], error)
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
+            if message.get(ERROR_FIELD):
+                self._refuse(request, message[ERROR_FIELD])
+                continue
             self.breaker.answered(request)
             self._hand_over(request, message, now)
         return True
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        """The error is the answer, unless the request is to wait until the model is there."""
+        if not self.breaker.holds(request, error):
+            _fail(request, error)
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
         text, info = self._text(message), _info(message, request.wait)

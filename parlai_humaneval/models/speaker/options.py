@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from parlai_humaneval.models.dialogue_agent import add_use_reply
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
+from parlai_humaneval.models.remote.placed import PlacedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.protocol.several_models import History, Order
@@ -18,6 +19,7 @@ from parlai_humaneval.showing.appearance import Appearance, Emoji
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import Filtering, ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
+from parlai_humaneval.showing.vocabulary import VocabularyError
 
 
 def add_speaker_args(parser: ParlaiParser) -> ParlaiParser:
@@ -68,7 +70,7 @@ def _add_reply_args(parser: ParlaiParser) -> None:
     group.add_argument(
         _option("ask_again"), type=int, default=0, help="How often a model is asked again whose reply gives it away"
     )
-    for name in ("disclosure_classifier", "filter_words_file", "filter_classifier"):
+    for name in ("disclosures_file", "disclosure_classifier", "filter_words_file", "filter_classifier"):
         group.add_argument(_option(name), type=str, default="", help=_what(name))
     for name in ("disclosure_threshold", "filter_threshold"):
         group.add_argument(_option(name), type=float, default=0.5, help=_what(name))
@@ -100,7 +102,7 @@ def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
         problem = error.errors()[0]
         place = "".join(_option(str(part)) + ": " for part in problem["loc"])
         raise ZooError(f"{place}{in_words(problem)}") from error
-    except FilterError as error:
+    except (FilterError, VocabularyError) as error:
         raise ZooError(str(error)) from error
 
 
@@ -114,7 +116,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
     if not names:
         raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
-    pool = LoadedModels(
+    pool = PlacedModels(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),
         retries=int(opt.get("model_retries", 2)),

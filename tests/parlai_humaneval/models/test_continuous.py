@@ -14,6 +14,7 @@ from parlai.core.message import Message
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
+from parlai_humaneval.models.local.causal_lm import CausalLmAgent
 from parlai_humaneval.models.pool import worker as worker_module
 from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.worker import ModelWorker
@@ -81,6 +82,20 @@ def test_a_reply_leaves_as_soon_as_it_is_over() -> None:
 def test_other_models_and_searches_answer_whole_batches(kind: str, options: dict[str, Any]) -> None:
     """Guards beams, models that mind padding, and encoder–decoders: they are answered as before."""
     assert agent_of(kind, **options).continuous() is None
+
+
+def test_agents_of_ones_own_keep_their_way() -> None:
+    """Guards a subclass that does something to replies in ``batch_act``: it would be passed over."""
+
+    class Shouting(CausalLmAgent):
+        def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+            return [
+                Message({**message, "text": message["text"].upper()}) for message in super().batch_act(observations)
+            ]
+
+    agent = agent_of("gpt2")
+    assert agent.continuous() is not None
+    assert Shouting(agent.opt, agent.share()).continuous() is None
 
 
 def test_a_cache_of_another_shape_is_found_out() -> None:
@@ -160,7 +175,7 @@ class CountingAgent(DialogueAgent):
         return CountingStream(self.root)
 
     def reply(self, dialogue: Any, rng: Any) -> str:
-        if dialogue[-1][1].endswith("breaks"):
+        if dialogue[-1][1].endswith(("breaks", "unread")):
             raise ValueError("alone, too")
         return f"alone: {dialogue[-1][1]}"
 
@@ -234,11 +249,12 @@ def behind_a_gate(agent: CountingAgent, pool: ModelPool, first: str, others: Seq
     return asked
 
 
-def test_what_cannot_join_fails_alone(counting: Any) -> None:
+def test_what_cannot_join_is_asked_for_alone(counting: Any) -> None:
     """Guards the conversations that happened to come at the same moment as a message that cannot be read."""
-    *answered, unread = behind_a_gate(*counting(), "1 word", ("3 a", "2 b", "nothing to count"))
-    assert [future.result() for future in answered] == ["grown: 1 word", "grown: 3 a", "grown: 2 b"]
-    with pytest.raises(ModelFailed, match="invalid literal"):
+    others = ("3 a", "2 b", "no number", "number unread")
+    *answered, unread = behind_a_gate(*counting(), "1 word", others)
+    assert [future.result() for future in answered] == ["grown: 1 word", "grown: 3 a", "grown: 2 b", "alone: no number"]
+    with pytest.raises(ModelFailed, match="alone, too"):
         unread.result()
 
 

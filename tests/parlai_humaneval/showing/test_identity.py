@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.showing.identity import disclosure, giveaways, mask_identity
+from parlai_humaneval.showing.identity import mask_identity
 
 ZOO = ("eliza", "retrieval", "tiny_generator", "blender_3B", "blender_3B-M0", "gpt2")
 
@@ -93,18 +93,3 @@ def test_what_anybody_calls_themselves_is_no_name(text: str) -> None:
     """A person among the candidates is called “human” in the zoo; masking their “I am human” would give them away."""
     assert mask_identity(text, ["human", "bot", "eliza"]) == (text, [])
     assert mask_identity("I am Eliza.", ["human", "eliza"])[0] == "I am [name]."
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("As an AI, I like tea.", "says that a program speaks (“As an AI”)"),
-        ("I am ChatGPT by OpenAI.", "names the maker of models (“OpenAI”); names a model (“ChatGPT”)"),
-        ("I like tea.", None),
-    ],
-)
-def test_why_a_text_gives_the_speaker_away_in_words(text: str, reason: str | None) -> None:
-    """Guards the record's reason for asking a model again: it says what was found, and nothing where nothing is masked."""
-    said = disclosure(text, ZOO)
-    assert (said and sorted(said.split("; "))) == (reason and sorted(reason.split("; ")))
-    assert (said is None) == (giveaways(text, ZOO) == [])

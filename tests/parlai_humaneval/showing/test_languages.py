@@ -1,0 +1,110 @@
+"""How much of what programs say of themselves is found in each language, and how much of what people say.
+
+A line of ``data/dev_LANGUAGE.txt`` is one reply; the phrases were fitted to these. Those of ``data/heldout_LANGUAGE.jsonl``
+were written by somebody else, and never seen by who wrote the phrases. The table of both:
+
+    python tests/parlai_humaneval/showing/test_languages.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from parlai_humaneval.showing.identity import giveaways
+from parlai_humaneval.showing.vocabulary import packaged
+
+DATA = Path(__file__).parent / "data"
+LANGUAGES = ("de", "fr", "es", "it", "pt", "ru", "tr", "ja", "ko", "zh")
+HELD_OUT = ("en", *LANGUAGES)
+NAMES = ("eliza", "retrieval", "my_bot", "blender_3B")
+LEAST_RECALL, MOST_FALSE_ALARMS = 0.9, 0.02
+
+
+class Figures(NamedTuple):
+    """What was missed of the disclosures, and found though it is none."""
+
+    disclosures: int
+    missed: list[str]
+    innocent: int
+    false_alarms: list[str]
+
+    @property
+    def recall(self) -> float:
+        return 1 - len(self.missed) / self.disclosures
+
+    @property
+    def false_alarm_rate(self) -> float:
+        return len(self.false_alarms) / self.innocent
+
+
+def fitted(language: str) -> list[tuple[str, bool]]:
+    """Sentences that the phrases were fitted to, and whether they give a program away."""
+    lines = (DATA / f"dev_{language}.txt").read_text(encoding="utf-8").splitlines()
+    return [(line[2:], line.startswith("+ ")) for line in lines if line.startswith(("+ ", "- "))]
+
+
+def held_out_file(language: str) -> Path:
+    return DATA / f"heldout_{language}.jsonl"
+
+
+def held_out(language: str) -> list[tuple[str, bool]]:
+    """The same of sentences that nobody fitted phrases to."""
+    lines = held_out_file(language).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return [(row["text"], row["discloses"]) for row in rows]
+
+
+def figures(sentences: Sequence[tuple[str, bool]]) -> Figures:
+    disclosures = [text for text, discloses in sentences if discloses]
+    innocent = [text for text, discloses in sentences if not discloses]
+    missed = [text for text in disclosures if not giveaways(text, NAMES)]
+    return Figures(len(disclosures), missed, len(innocent), [text for text in innocent if giveaways(text, NAMES)])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_programs_say_of_themselves_is_found_and_what_people_say_is_not(language: str) -> None:
+    """Guards the phrases of each language against a change that loses what they were fitted to."""
+    found = figures(fitted(language))
+    assert found.disclosures >= 25
+    assert found.innocent >= 40
+    assert found.recall >= 0.97, found.missed
+    assert found.false_alarm_rate <= MOST_FALSE_ALARMS, found.false_alarms
+
+
+@pytest.mark.parametrize("language", HELD_OUT)
+def test_sentences_that_nobody_fitted_phrases_to(language: str) -> None:
+    """Guards what was asked for: nine of ten disclosures are found, and two of a hundred innocent sentences at most."""
+    found = figures(held_out(language))
+    assert found.recall >= LEAST_RECALL, found.missed
+    assert found.false_alarm_rate <= MOST_FALSE_ALARMS, found.false_alarms
+
+
+def test_there_are_phrases_for_every_language() -> None:
+    assert set(LANGUAGES) <= set(packaged().words.languages)
+
+
+def table() -> str:
+    """The figures of each language."""
+    rows = [f"{'':4}{'':9}{'found':>16}{'false alarms':>20}"]
+    for language in HELD_OUT:
+        for name, read in (("fitted", fitted), ("held out", held_out)):
+            if read is fitted and language not in LANGUAGES:
+                continue
+            found = figures(read(language))
+            hits = found.disclosures - len(found.missed)
+            rows.append(
+                f"{language:4}{name:9}{hits:4} of {found.disclosures:3} {found.recall:5.0%}"
+                f"{len(found.false_alarms):9} of {found.innocent:3} {found.false_alarm_rate:5.1%}"
+            )
+            rows += [f"      missed: {text}" for text in found.missed]
+            rows += [f"      false alarm: {text}" for text in found.false_alarms]
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,0 +1,94 @@
+"""The data file of names and phrases, and a file of one's own besides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parlai_humaneval.showing.identity import mask_identity
+from parlai_humaneval.showing.identity_names import name_part, name_phrases, talk_phrases
+from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
+from parlai_humaneval.showing.vocabulary import PHRASES, VocabularyError, packaged, vocabulary_with
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "disclosures.yaml"
+
+
+def own(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "disclosures.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_packaged_phrase_can_be_read_and_compiled() -> None:
+    """Guards the data file as a whole: patterns are made only when a text may hold them."""
+    words = packaged().words
+    parts = {"name": name_part(["Foo"]), "maker": name_part(["Bar"])}
+    phrases = [phrase for part in PHRASES for phrase in words.phrases(part, parts)]
+    assert len(words.languages) >= 11
+    assert all(phrase.pattern.groupindex["hidden"] == 1 for phrase in phrases)
+    assert talk_phrases(packaged())
+    assert set(name_phrases((), packaged())) == {"name", "maker"}
+
+
+def test_names_and_phrases_of_ones_own_come_on_top(tmp_path: Path) -> None:
+    """Guards who rates in a language that is not packaged, or knows of a name that is not."""
+    path = own(
+        tmp_path,
+        """
+names: [SuperBot]
+languages:
+  nl:
+    lists: {kind: [taalmodel, ai]}
+    talk: ["als {kind} <heb ik|,>"]
+  de:
+    lists: {program: [plaudertasche]}
+""",
+    )
+    vocabulary = vocabulary_with(path)
+    for text, shown in (
+        ("Als taalmodel heb ik geen gevoelens.", "[…] heb ik geen gevoelens."),
+        ("I am SuperBot 2.", "I am [name]."),
+        ("Ich bin eine Plaudertasche, mehr nicht.", "[…], mehr nicht."),
+        ("Ich bin ein Chatbot, mehr nicht.", "[…], mehr nicht."),
+    ):
+        assert mask_identity(text, (), ai_talk=True, vocabulary=vocabulary)[0] == shown
+    assert mask_identity("Als taalmodel heb ik geen gevoelens.", (), ai_talk=True)[1] == []
+
+
+def test_the_setting_names_the_file(tmp_path: Path) -> None:
+    looks = ReplyLooks(disclosures_file=str(own(tmp_path, "languages: {nl: {labels: [Hulpje]}}")))
+    presented = presenter_of(looks, [], compared=True).present("Hulpje: hallo", ())
+    assert (presented.text, presented.changes) == ("hallo", ["speaker_labels"])
+
+
+def test_the_example_can_be_used() -> None:
+    presented = presenter_of(ReplyLooks(disclosures_file=str(EXAMPLE)), [], compared=True)
+    assert "taalmodel" not in presented.present("Als taalmodel heb ik geen mening. Jij wel?", ()).text
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("names: ChatGPT", "names: must be a list"),
+        ("nam: [x]", "nam: is not known here; is it misspelt?"),
+        ("languages: {nl: {talk: ['als (een']}}", "languages.nl.talk: “als (een”: “)” is missing"),
+        ("languages: {nl: {talk: ['als {kind}']}}", "there is no list {kind}; there are: {name}, {maker}"),
+        ("languages: {nl: {introductions: ['<ik ben>']}}", "<…> must be closed"),
+        ("languages: {nl: {tlk: []}}", "languages.nl.tlk: is not known here"),
+        ("a: [", "cannot be read"),
+        ("", "holds no words; expected some of names, ordinary_names"),
+        ("[a]", "the file: must be an object of names and values"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, problem: str) -> None:
+    path = own(tmp_path, text)
+    with pytest.raises(VocabularyError) as raised:
+        vocabulary_with(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert problem in str(raised.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match="cannot be read"):
+        vocabulary_with(tmp_path / "none.yaml")

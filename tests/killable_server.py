@@ -1,7 +1,7 @@
 """A server as a process that can be killed and started again at its address: chat completions, and the JSON contract.
 
 What it says depends on all that it was asked, and on nothing else; what it was asked is in a file that outlives it. Run as
-``python killable_server.py PORT FILE SECONDS``, it answers after so many seconds, and not as long as the file ``hold`` stands
+``python killable_server.py PORT FILE SECONDS``, it answers after so many seconds, and not as long as a file ``hold`` is
 beside FILE.
 """
 
@@ -16,7 +16,6 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-
 
 HOLD = "hold"
 

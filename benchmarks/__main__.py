@@ -13,7 +13,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import Figure
+from benchmarks import results
+from benchmarks.figures import Figure, number
+from benchmarks.processes import BenchmarkError, NothingToMeasure
 
 BENCHMARKS = {
     "bundle": ("benchmarks.bundle", "what a rater's browser loads"),
@@ -21,6 +23,12 @@ BENCHMARKS = {
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
     "serving": ("benchmarks.serving", "replies a second by kind of model, at 1 to 32 conversations"),
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
+    "engines": ("benchmarks.engines", "self-chats in one process and two, on one Ray node and two"),
+    "limits": ("benchmarks.limits", "the pool beside the bare call of the model; one conversation beside ParlAI's way"),
+    "waits": ("benchmarks.waits", "p50 and p99 of a reply at 32 conversations with replies of mixed lengths"),
+    "loading": ("benchmarks.loading", "most memory that loading a model takes"),
+    "capacity": ("benchmarks.capacity", "how many raters one launching process serves"),
+    "gpu": ("benchmarks.gpu", "replies a second on a GPU, where there is one"),
     "latency": ("benchmarks.latency", "from a message to both replies"),
     "raters": ("benchmarks.raters", "20 raters at once: what is stored, their wait, the server's memory"),
     "analysis": ("benchmarks.analysis_speed", "statistics beside packages and the obvious way"),
@@ -31,12 +39,16 @@ BENCHMARKS = {
 }
 """Name → module with ``run(quick) -> list[Figure]``, and one line on it."""
 
+RESULTS = "results"
+"""Measures what stands in ``benchmarks/RESULTS.md`` and writes that file."""
+
 EPILOG = (
     """\b
 Benchmarks:
 """
     + "\n".join(f"  {name:15s} {line}" for name, (_, line) in BENCHMARKS.items())
-    + """
+    + f"""
+  {RESULTS:15s} what stands in benchmarks/RESULTS.md, and writes it (some seven minutes)
 
 \b
 Examples:
@@ -44,6 +56,7 @@ Examples:
   python -m benchmarks bundle reading
   python -m benchmarks latency --json > latency.json
   python -m benchmarks --quick
+  python -m benchmarks results
 """
 )
 
@@ -64,26 +77,43 @@ def machine() -> dict[str, object]:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)), metavar="[NAMES]...")
+@click.argument("names", nargs=-1, type=click.Choice([*BENCHMARKS, RESULTS]), metavar="[NAMES]...")
 @click.option("--quick", is_flag=True, help="Tiny sizes, to see that all of it runs. Not figures to report.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of a table.")
 def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     """Measure speed beside ParlAI's and Mephisto's own way, in the same run.
 
-    A ratio above 1 is in our favour. Everything takes about half an hour; launch needs npm and its registry.
+    A ratio above 1 is in our favour; a benchmark that fails is an error.
+    Everything takes about half an hour; launch needs npm and its registry.
     """
     logging.disable(logging.WARNING)
     status = Console(stderr=True)
-    figures: list[Figure] = []
+    figures: dict[str, list[Figure]] = {}
+    skipped: dict[str, str] = {}
+    failed: dict[str, str] = {}
     before = machine()
-    for name in dict.fromkeys(names) or BENCHMARKS:
+    asked = [each for name in names for each in (results.NAMES if name == RESULTS else (name,))]
+    for name in dict.fromkeys(asked) or BENCHMARKS:
         with status.status(f"{name}: {BENCHMARKS[name][1]}"):
-            figures += load(name)(quick)
+            try:
+                figures[name] = load(name)(quick)
+            except NothingToMeasure as lack:
+                skipped[name] = str(lack)
+                status.print(f"{name}: {lack}", highlight=False, soft_wrap=True)
+            except BenchmarkError as error:  # no figure rests on what did not work
+                failed[name] = f"it failed: {error}"
+    measurements = [figure for each in figures.values() for figure in each]
+    if RESULTS in names and not quick:
+        text = results.document(figures, skipped | failed, float(str(before["load"])), os.getloadavg()[0])
+        results.FILE.write_text(text, encoding="utf-8")
+        status.print(f"{results.FILE} was written", highlight=False)
+    if failed:
+        raise click.ClickException("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
     if as_json:
-        shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in figures]}
+        shown = {"machine": before, "quick": quick, "figures": [figure.model_dump() for figure in measurements]}
         click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
-    else:
-        show(figures, Console())
+    elif measurements:
+        show(measurements, Console())
 
 
 def show(figures: list[Figure], console: Console) -> None:
@@ -104,13 +134,6 @@ def show(figures: list[Figure], console: Console) -> None:
     console.print(table)
     for index, note in enumerate(notes, start=1):
         console.print(f"{index}  {note}", style="dim", highlight=False)
-
-
-def number(value: float | None) -> str:
-    """Three significant digits; a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -58,3 +58,10 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The value below which ``share`` (0 to 1) of ``values`` lie, by the nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

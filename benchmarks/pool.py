@@ -17,13 +17,15 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from parlai_humaneval.models.pool.pool import ModelPool
+from benchmarks.processes import BenchmarkError
+from benchmarks.serving_models import generator
+from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai
-from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LINES = (
@@ -35,30 +37,12 @@ LINES = (
     "It was nice to talk to you.",
 )
 CORES = os.cpu_count() or 1
+PAIR = ("a", "b")
 
 
 def specs(folder: Path) -> list[ModelSpec]:
-    """Two generators of 4 + 4 layers and width 256, made in a moment if they are not there.
-
-    They speak greedily, 12 to 24 tokens a reply. What they say is nonsense, how long they take is not.
-    """
-    result = []
-    for name, seed in (("a", 1), ("b", 2)):
-        model = folder / name / "model"
-        if not model.exists():
-            train_tiny(folder / name, size=TinySize(layers=4, width=256, seed=seed, max_steps=3))
-        options = {
-            "model_file": str(model),
-            "skip_generation": False,
-            "inference": "greedy",
-            "beam_min_length": 12,
-            "label_truncate": 24,
-        }
-        result.append(ModelSpec(name=name, options=options))
-    return result
-
-
-PAIR = ("a", "b")
+    """Two generators of 4 + 4 layers and width 256, made in a moment if they are not there."""
+    return [generator(folder, name=name, seed=seed) for seed, name in enumerate(PAIR, start=1)]
 
 
 class OurConversation:
@@ -92,7 +76,8 @@ class ParlaiConversation:
         for agent in self.agents:
             agent.observe({"id": "human", "text": line, "episode_done": False})
         for agent in self.agents:
-            agent.act()
+            if not agent.act()["text"].strip():
+                raise BenchmarkError("a model of the benchmark gave ParlAI's task an empty reply")
 
     def reset(self) -> None:
         for agent in self.agents:
@@ -100,26 +85,42 @@ class ParlaiConversation:
 
 
 def talk_for(conversations: Sequence[Any], seconds: float) -> tuple[int, float, float]:
-    """All conversations at once for ``seconds``: replies given, seconds by the clock, and of processor."""
-    stop = time.monotonic() + seconds
-    counts = [0] * len(conversations)
+    """All conversations at once for ``seconds``: replies given, seconds by the clock, and of processor.
 
-    def talk(number: int) -> None:
-        conversation, turn = conversations[number], 0
+    Raises:
+        BenchmarkError: when a reply failed: no figure rests on what is left.
+    """
+    stop = time.monotonic() + seconds
+
+    def talk(conversation: Any) -> int:
+        turn = 0
         while time.monotonic() < stop:
             if turn % len(LINES) == 0:
                 conversation.reset()
             conversation.turn(LINES[turn % len(LINES)])
-            counts[number] += conversation.replies
             turn += 1
+        return turn * int(conversation.replies)
 
     started, processor = time.monotonic(), time.process_time()
-    threads = [threading.Thread(target=talk, args=[number]) for number in range(len(conversations))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts), time.monotonic() - started, time.process_time() - processor
+    replies = sum(at_once(talk, conversations))
+    return replies, time.monotonic() - started, time.process_time() - processor
+
+
+Kind = TypeVar("Kind")
+
+
+def at_once(talk: Callable[[Any], Kind], conversations: Sequence[Any]) -> list[Kind]:
+    """What ``talk`` gives for each conversation, each in a thread of its own.
+
+    Raises:
+        BenchmarkError: when one of them failed.
+    """
+    with ThreadPoolExecutor(len(conversations)) as threads:
+        talks = [threads.submit(talk, conversation) for conversation in conversations]
+    try:
+        return [each.result() for each in talks]
+    except ModelFailed as error:
+        raise BenchmarkError(f"a reply failed, so that there is no figure: {error}") from error
 
 
 def compare(pool: ModelPool, number: int, seconds: float, rounds: int) -> dict[str, float]:
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     logging.disable(logging.INFO)
-    with quiet_parlai(), ModelPool(specs(args.models)) as pool:
+    with quiet_parlai(), ModelPool(specs(args.models), retries=0) as pool:
         talk_for([OurConversation(pool, 0)], 1.0)  # warm up
         rows = [compare(pool, number, args.seconds, args.rounds) for number in args.conversations]
     if args.json:

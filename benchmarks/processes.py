@@ -21,6 +21,10 @@ class BenchmarkError(RuntimeError):
     """A measured program did not start or ended early; the message holds the end of what it printed."""
 
 
+class NothingToMeasure(RuntimeError):
+    """This machine lacks what a benchmark measures; the message says what."""
+
+
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody listens on at this moment."""
     with socket.socket() as probe:

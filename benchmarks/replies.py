@@ -15,7 +15,7 @@ CONVERSATIONS = (1, 4, 8, 16)
 SECONDS = 4.0
 ROUNDS = 3
 MODELS = Path(tempfile.gettempdir()) / "parlai-humaneval-bench"
-"""Where the two generators are kept once they are trained (some 15 seconds each)."""
+"""Where the two generators are kept once they are made."""
 NOTE = (
     "two tiny generators on this machine, every turn asks both. Peer: ParlAI's TurkLikeAgent, each conversation with its "
     "own clones, all under one semaphore, batch size 1; the two sides take turns, and the best round of each counts"
@@ -25,7 +25,7 @@ NOTE = (
 def run(quick: bool) -> list[Figure]:
     """Each number of conversations for some seconds; with ``quick`` two conversations for a moment."""
     numbers, seconds, rounds = ((2,), 0.5, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
-    with quiet_parlai(), ModelPool(specs(MODELS)) as pool:
+    with quiet_parlai(), ModelPool(specs(MODELS), retries=0) as pool:
         talk_for([OurConversation(pool, 0)], 1.0)  # warm up
         return [figure for number in numbers for figure in _figures(compare(pool, number, seconds, rounds), rounds)]
 

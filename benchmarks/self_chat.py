@@ -7,20 +7,20 @@ other; of ours, the dialogues until the last of them is on the disk. Neither sid
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure
-from benchmarks.pool import specs
+from benchmarks.processes import BenchmarkError
 from benchmarks.replies import MODELS
-from benchmarks.serving_models import endpoint
+from benchmarks.serving_models import endpoint, generator
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_parlai, silent_parlai
-from parlai_humaneval.models.trained.tiny import TinySize, train_tiny
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import SelfChatSettings
@@ -31,8 +31,6 @@ BATCHES = (1, 8, 32)
 EXCHANGES = 6
 PEER_DIALOGUES = 3
 ROUNDS = 3
-TOKENS = 24
-"""Of every reply."""
 ONE_THREAD = 1
 """Of both sides, for the figures that are about batching alone. With more, ParlAI's batches of one lose much of their time
 to threads that wait for each other, the more so on a machine with other work."""
@@ -92,22 +90,13 @@ def servers(threads: Sequence[int], latency_s: float) -> list[Figure]:
 
 
 def tiny() -> ModelSpec:
-    """The size of the zoo's ``tiny_generator`` (2 + 2 layers, width 128), made in a moment; it searches as :func:`specs`."""
-    model = MODELS / "tiny" / "model"
-    if not model.exists():
-        train_tiny(model.parent, size=TinySize(max_steps=3))
-    return _equally_long(specs(MODELS)[0], name="tiny", model_file=str(model))
+    """The size of the zoo's ``tiny_generator``: 2 + 2 layers, width 128."""
+    return generator(MODELS, "small", name="tiny")
 
 
 def large() -> ModelSpec:
     """The generator of the pool's benchmark: 4 + 4 layers, width 256."""
-    return _equally_long(specs(MODELS)[0], name="large")
-
-
-def _equally_long(spec: ModelSpec, name: str, **options: object) -> ModelSpec:
-    """The same model, each of whose replies takes the most tokens it may, so that a reply is the same work on both sides."""
-    options |= {"beam_min_length": TOKENS, "label_truncate": TOKENS}
-    return spec.model_copy(update={"name": name, "options": {**spec.options, **options}})
+    return generator(MODELS, name="large")
 
 
 def compare(
@@ -146,17 +135,39 @@ def _threads(number: int | None) -> str:
 
 
 def our_rate(spec: ModelSpec, batch: int, dialogues: int, seed: int, threads: int | None = ONE_THREAD) -> float:
-    """Replies a second of ``dialogues`` self-chats, ``batch`` at once."""
+    """Replies a second of ``dialogues`` self-chats, ``batch`` at once.
+
+    Raises:
+        BenchmarkError: when one of their replies failed.
+    """
     settings = SelfChatSettings(num_dialogues=dialogues, exchanges=EXCHANGES, start="openers", seed=seed)
-    pool = ModelPool([spec], max_batch=batch, timeout_s=600.0, torch_threads=threads)
+    pool = ModelPool([spec], max_batch=batch, timeout_s=600.0, retries=0, torch_threads=threads)
     with tempfile.TemporaryDirectory() as folder, locked(Path(folder)), quiet_parlai(), pool:
         file = DialogueFile(Path(folder), (spec.name, spec.name), settings, {spec.name: spec}, "")
         file.begin(force=False)
         starts = load_starts(settings)
         started = time.perf_counter()
-        talk_in(pool, [file], starts, settings, lambda _: None)
+        failed = talk_in(pool, [file], starts, settings, lambda _: None)
         seconds = time.perf_counter() - started
+        must_have_spoken(file.path.read_text(encoding="utf-8"), failed)
     return dialogues * (2 * EXCHANGES - 1) / seconds
+
+
+def must_have_spoken(lines: str, failed: Mapping[str, str] | None = None) -> None:
+    """Refuse dialogues (in ParlAI's conversations format) in which somebody said nothing.
+
+    Raises:
+        BenchmarkError: when a model ``failed``, or when an act holds no text.
+    """
+    if failed:
+        raise BenchmarkError(f"a reply failed, so that there is no figure: {'; '.join(failed.values())}")
+    dialogues = [json.loads(line)["dialog"] for line in lines.splitlines()]
+    acts = [act for dialogue in dialogues for exchange in dialogue for act in exchange]
+    silent = sum(not act["text"].strip() or bool(act.get("empty")) for act in acts)
+    if silent or not acts:
+        raise BenchmarkError(
+            f"{silent} of {len(acts)} replies of the self-chats were empty, so that there is no figure"
+        )
 
 
 def peer_rate(spec: ModelSpec, dialogues: int, threads: int | None = ONE_THREAD) -> float:
@@ -173,6 +184,7 @@ def peer_rate(spec: ModelSpec, dialogues: int, threads: int | None = ONE_THREAD)
             display_examples=False,
             outfile=str(Path(folder) / "chats"),
         )
+        must_have_spoken("".join(file.read_text(encoding="utf-8") for file in Path(folder).glob("*.jsonl")))
     return 2 * (EXCHANGES - 1) * dialogues / sum(seconds)
 
 

@@ -37,8 +37,8 @@ PEERS = {
     "alone": "our pool held to one request at a time",
 }
 MODELS_IN_WORDS = {
-    "generator": "a ParlAI transformer/generator of 4 + 4 layers and width 256, 20 to 24 tokens a reply",
-    "causal_lm": "a GPT-2 of 4 layers and width 256 (transformers), 20 to 24 tokens a reply",
+    "generator": "a ParlAI transformer/generator of 4 + 4 layers and width 256, 24 tokens a reply",
+    "causal_lm": "a GPT-2 of 4 layers and width 256 (transformers), 24 tokens a reply",
     "endpoint": f"an OpenAI-compatible server that takes {LATENCY_S:g} s for each reply, 32 requests at once",
 }
 
@@ -69,7 +69,7 @@ def compare(spec: ModelSpec, numbers: Sequence[int], seconds: float, rounds: int
     """Replies a second of each way at each number of conversations; the better round of each way counts."""
     alone = spec.model_copy(update={"running": Running(threads=1, max_batch=1)})
     with quiet_parlai(), ExitStack() as stack:
-        ours, one = (stack.enter_context(ModelPool([each])) for each in (spec, alone))
+        ours, one = (stack.enter_context(ModelPool([each], retries=0)) for each in (spec, alone))
         talk_for([OurConversation(ours, 0, [MODEL])], 1.0)  # warm up
         rows = []
         for number in numbers:

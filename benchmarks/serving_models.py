@@ -1,4 +1,8 @@
-"""Models of real shapes with random weights: what they say is nonsense, how long they take is not."""
+"""Models of real shapes with random weights: what they say is nonsense, how long they take is not.
+
+Every reply has :data:`TOKENS` words by construction, on any machine: no training has to go well, and no token that ends a
+reply, or is no word, can be the likeliest one.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,17 @@ from parlai_humaneval.models.zoo.entries import ModelSpec
 
 LATENCY_S = 0.1
 """How long the server of the endpoint thinks about each reply, however many it is asked for at once."""
+TOKENS = 24
+"""Of every reply."""
+LONGEST = 64
+"""Words of the longest replies of :func:`mixed_lengths`."""
 MODEL = "m"
 """Every pool here holds one model, under this name."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a ParlAI transformer/generator, and how it searches for a reply of about 20 tokens."""
+    """The size of a ParlAI transformer/generator, and how it searches for a reply."""
 
     encoder_layers: int
     decoder_layers: int
@@ -33,6 +41,7 @@ class Shape:
 
 
 SHAPES = {
+    "small": Shape(2, 2, 128, 512, 4, 4_000, 256, "xlm"),
     "tiny": Shape(4, 4, 256, 1024, 4, 8_000, 256, "xlm"),
     # Roller et al. 2021, Table 2, and the settings saved with ParlAI's models; they speak with ten beams.
     "blenderbot_90M": Shape(8, 8, 512, 2048, 16, 54_944, 512, "xlm", beams=10),
@@ -40,18 +49,29 @@ SHAPES = {
 }
 
 
-def generator(folder: Path, shape: str = "tiny", device: str | None = None) -> ModelSpec:
-    """A transformer/generator of this shape, made once."""
-    file = folder / f"generator_{shape}" / "model"
+def generator(
+    folder: Path,
+    shape: str = "tiny",
+    device: str | None = None,
+    *,
+    name: str = MODEL,
+    seed: int = 0,
+    half: bool = False,
+) -> ModelSpec:
+    """A transformer/generator of this shape, made once; ``half``: in float16."""
+    file = folder / f"generator_{shape}_{seed}" / "model"
     if not file.exists():
-        _make_generator(file, SHAPES[shape])
+        _make_generator(file, SHAPES[shape], seed)
     beams = SHAPES[shape].beams
-    search: dict[str, Any] = {"inference": "topk", "topk": 1} if beams == 1 else {"inference": "beam"}
-    lengths = {"beam_size": beams, "beam_min_length": 20, "label_truncate": 24, "skip_generation": False}
-    return ModelSpec(name=MODEL, options={"model_file": str(file), **search, **lengths}, device=device)
+    search: dict[str, Any] = {"inference": "greedy"} if beams == 1 else {"inference": "beam", "beam_size": beams}
+    steps = TOKENS + 1  # ParlAI leaves out the last one's word
+    lengths = {"beam_min_length": steps, "label_truncate": steps, "skip_generation": False}
+    numbers = {"fp16": True, "fp16_impl": "mem_efficient"} if half else {}
+    return ModelSpec(name=name, options={"model_file": str(file), **search, **lengths, **numbers}, device=device)
 
 
-def _make_generator(file: Path, shape: Shape) -> None:
+def _make_generator(file: Path, shape: Shape, seed: int) -> None:
+    import torch
     from parlai.core.agents import create_agent
     from parlai.core.params import ParlaiParser
 
@@ -74,42 +94,65 @@ def _make_generator(file: Path, shape: Shape) -> None:
         "variant": shape.variant,
         "activation": "gelu",
         "text_truncate": 96,
-        "label_truncate": 24,
+        "label_truncate": TOKENS,
         "datatype": "valid",
         "no_cuda": True,
     }
-    with silent_parlai():
+    with silent_parlai(), torch.random.fork_rng():
+        torch.manual_seed(seed)
         agent = create_agent(ParlaiParser(True, True).parse_kwargs(**options))
+        with torch.no_grad():  # these get a score of 0, and of thousands of words some always have more
+            agent.model.embeddings.weight[: len(special)] = 0.0
         agent.save(str(file))
 
 
-def causal_lm(folder: Path, device: str | None = None) -> ModelSpec:
-    """A GPT-2 of 4 layers and width 256 with a vocabulary of its own; it speaks greedily, 20 to 24 tokens."""
-    home = folder / "causal_lm"
+CAUSAL_AGENTS = "benchmarks.causal_agents"
+
+
+def causal_lm(folder: Path, device: str | None = None, *, large: bool = False, half: bool = False) -> ModelSpec:
+    """A GPT-2 of 4 layers and width 256 that speaks greedily; ``large``: of GPT-2's own size (124 million weights)."""
+    options = {"model": f"{CAUSAL_AGENTS}:FixedLengthAgent", "hf_model": str(_causal_home(folder, large))}
+    options |= {"dtype": "float16"} if half else {}
+    lengths = {"min_new_tokens": TOKENS, "max_new_tokens": TOKENS}
+    return ModelSpec(name=MODEL, options={**options, **lengths}, device=device)
+
+
+def mixed_lengths(folder: Path, *, joining: bool) -> ModelSpec:
+    """The same model, drawing its words: most replies are short, some are long. ``joining``: whether replies join others."""
+    agent = "MixedLengthsAgent" if joining else "WholeBatchesAgent"
+    options = {"model": f"{CAUSAL_AGENTS}:{agent}", "hf_model": str(_causal_home(folder, large=False))}
+    search = {"do_sample": True, "min_new_tokens": LONGEST, "max_new_tokens": LONGEST}
+    return ModelSpec(name=MODEL, options={**options, **search})
+
+
+def _causal_home(folder: Path, large: bool) -> Path:
+    """Where the model is, made once."""
+    home = folder / ("gpt2_shape" if large else "causal_lm_4_256")
     if not (home / "config.json").exists():
-        _make_causal_lm(home)
-    options = {
-        "model": "parlai_humaneval.agents.causal_lm:CausalLmAgent",
-        "hf_model": str(home),
-        "min_new_tokens": 20,
-        "max_new_tokens": 24,
-    }
-    return ModelSpec(name=MODEL, options=options, device=device)
+        layers, width, heads, words = (12, 768, 12, 50_257) if large else (4, 256, 4, 8_002)
+        make_causal_lm(home, layers=layers, width=width, heads=heads, words=words)
+    return home
 
 
-def _make_causal_lm(home: Path) -> None:
+def make_causal_lm(home: Path, *, layers: int, width: int, heads: int, words: int, files: str = "safetensors") -> None:
+    """A GPT-2 with random weights and a vocabulary of its own; ``files``: safetensors, bin, or shards of safetensors."""
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-    words = {word: number for number, word in enumerate(["<eos>", "<unk>", *(f"w{n}" for n in range(8_000))])}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    vocabulary = {word: number for number, word in enumerate(["<eos>", "<unk>", *(f"w{n}" for n in range(words - 2))])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>", unk_token="<unk>", pad_token="<eos>")
     config = GPT2Config(
-        vocab_size=len(words), n_embd=256, n_layer=4, n_head=4, n_positions=512, bos_token_id=0, eos_token_id=0
+        vocab_size=words, n_embd=width, n_layer=layers, n_head=heads, n_positions=512, bos_token_id=0, eos_token_id=0
     )
     fast.save_pretrained(home)
-    GPT2LMHeadModel(config).save_pretrained(home)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(config)
+    most = 4 * sum(each.numel() for each in model.parameters()) // 10 if files == "shards" else "10GB"
+    model.save_pretrained(home, safe_serialization=files != "bin", max_shard_size=most)
 
 
 @contextmanager

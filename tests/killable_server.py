@@ -1,7 +1,8 @@
 """A server as a process that can be killed and started again at its address: chat completions, and the JSON contract.
 
 What it says depends on all that it was asked, and on nothing else; what it was asked is in a file that outlives it. Run as
-``python killable_server.py PORT FILE SECONDS``, it answers after so many seconds.
+``python killable_server.py PORT FILE SECONDS``, it answers after so many seconds, and not as long as a file ``hold`` is
+beside FILE.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+HOLD = "hold"
+
 
 class _Handler(BaseHTTPRequestHandler):
     log: Path
@@ -26,6 +29,8 @@ class _Handler(BaseHTTPRequestHandler):
         with self.log.open("a") as file:
             file.write(json.dumps(asked, sort_keys=True) + "\n")
         time.sleep(self.seconds)
+        while (self.log.parent / HOLD).exists():
+            time.sleep(0.01)
         text = "I say " + hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         body = json.dumps({"text": text, "choices": [choice], "model": "m"}).encode()
@@ -60,6 +65,7 @@ class KillableServer:
 
     def start(self) -> None:
         """Come (back); it can be asked when this returns."""
+        (self._log.parent / HOLD).unlink(missing_ok=True)
         self._process = subprocess.Popen(
             [sys.executable, __file__, str(self.port), str(self._log), str(self._seconds)], stdout=subprocess.PIPE
         )
@@ -72,6 +78,10 @@ class KillableServer:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+    def hold(self) -> None:
+        """Answer nobody until it is killed and started again."""
+        (self._log.parent / HOLD).touch()
 
     @property
     def asked(self) -> list[dict[str, Any]]:

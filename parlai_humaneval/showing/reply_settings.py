@@ -36,7 +36,7 @@ class ReplyLooks(BaseModel):
     disclosure_classifier: str = ""
     """module:function (text → score): finds talk of being a program besides the packaged lists. Sentences that it scores at
     disclosure_threshold or more are masked."""
-    disclosure_threshold: float = 0.5
+    disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
     """From this score on the classifier takes a text for talk of being a program."""
     filter: Filtering = "none"
     """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out)."""
@@ -44,7 +44,7 @@ class ReplyLooks(BaseModel):
     """Words that the filter finds besides its own list: a text file with one a line."""
     filter_classifier: str = ""
     """module:function (text → score), asked by the filter as well; needs filter=block."""
-    filter_threshold: float = 0.5
+    filter_threshold: float = Field(default=0.5, allow_inf_nan=False)
     """From this score on the classifier's reply is blocked."""
 
     @model_validator(mode="after")

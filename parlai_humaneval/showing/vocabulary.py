@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.showing.phrases import Part, Phrase, PhraseError, read_phrase
@@ -29,6 +29,16 @@ class VocabularyError(ValueError):
     """A file of disclosures cannot be used; the message says what was expected."""
 
 
+def _not_blank(entry: str) -> str:
+    if not entry.strip():
+        raise ValueError("must not be blank")
+    return entry
+
+
+Entry = Annotated[str, AfterValidator(_not_blank)]
+"""A name or phrase: a blank one would be found in every text."""
+
+
 class LanguageWords(BaseModel):
     """The words of one language."""
 
@@ -38,15 +48,15 @@ class LanguageWords(BaseModel):
     """Characters that stand for the same, in groups: “为為 个個”."""
     lists: dict[str, list[str]] = Field(default_factory=dict)
     """Parts of phrases, which others take in as ``{name}``."""
-    talk: list[str] = Field(default_factory=list)
+    talk: list[Entry] = Field(default_factory=list)
     """What only a program says of itself."""
-    introductions: list[str] = Field(default_factory=list)
+    introductions: list[Entry] = Field(default_factory=list)
     """How a speaker gives its ``{name}``."""
-    origins: list[str] = Field(default_factory=list)
+    origins: list[Entry] = Field(default_factory=list)
     """How a speaker gives its ``{maker}``."""
-    labels: list[str] = Field(default_factory=list)
+    labels: list[Entry] = Field(default_factory=list)
     """What stands before a line that a program wrote: “Assistant”."""
-    human_labels: list[str] = Field(default_factory=list)
+    human_labels: list[Entry] = Field(default_factory=list)
     """What stands before a line of the person who talks to it: “User”."""
 
     def letters(self) -> dict[str, str]:
@@ -59,15 +69,15 @@ class Words(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    names: list[str] = Field(default_factory=list)
+    names: list[Entry] = Field(default_factory=list)
     """Models that no chat means otherwise: hidden wherever they stand. A version behind them goes along."""
-    ordinary_names: list[str] = Field(default_factory=list)
+    ordinary_names: list[Entry] = Field(default_factory=list)
     """Models whose names are also words or people's names: hidden where the speaker is introduced by them."""
-    versioned: list[str] = Field(default_factory=list)
+    versioned: list[Entry] = Field(default_factory=list)
     """Ordinary names that no chat means otherwise with a version: “Llama 3.1”."""
-    makers: list[str] = Field(default_factory=list)
+    makers: list[Entry] = Field(default_factory=list)
     """Makers that are known for nothing but models."""
-    ordinary_makers: list[str] = Field(default_factory=list)
+    ordinary_makers: list[Entry] = Field(default_factory=list)
     """Makers of other things, too: hidden where the speaker is said to be made by them."""
     languages: dict[str, LanguageWords] = Field(default_factory=dict)
     """Language → its words."""

@@ -33,7 +33,7 @@ def test_every_benchmark_can_be_loaded(name: str) -> None:
         "analysis",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("latency", "self_chat", "serving", "report", "startup")
+            for name in ("latency", "self_chat", "serving", "limits", "waits", "report", "startup")
         ),
     ],
 )

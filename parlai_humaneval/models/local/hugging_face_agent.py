@@ -85,7 +85,8 @@ class HuggingFaceAgent(DialogueAgent):
 
     def continuous(self) -> GrowingReplies | None:
         """Replies that requests can join between two words; None: this model, or its search, answers whole batches."""
-        if not can_grow(self.pretrained, self._config):
+        has_own_way = type(self).batch_act is not HuggingFaceAgent.batch_act
+        if has_own_way or not can_grow(self.pretrained, self._config):
             return None
         return GrowingReplies(self.pretrained, self._config, self._is_over, self._asked, self._message)
 

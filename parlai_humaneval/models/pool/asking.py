@@ -258,8 +258,9 @@ class _Question:
         if stuck and not all(stuck):
             self._try()
             return
-        # After words that could not be shown, the same chance would choose the same again; after a late try it may.
-        self.child.renew(attempt=self._attempt)
+        # After words that could not be shown, the same chance would choose the same again; after a late try it may. That of
+        # an earlier line may be the clone's already.
+        self.child.renew(attempt=self._attempt, line=len(self._dialogue))
         self._ask()
 
     def look(self) -> bool:

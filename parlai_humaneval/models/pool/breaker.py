@@ -271,6 +271,7 @@ class Breaker(Generic[R]):
     def _give_up(self, outage: _Outage) -> None:
         outage.given_up = True
         probe = [] if self._probe is None else [self._probe]
+        self._probe = None  # one that hangs keeps nobody from looking again
         left = [*probe, *self._let_go()]
         logger.error(
             "%s has not come back within %g s (%s). Conversations that waited and end now: %d. It goes on being tried.",

@@ -62,11 +62,14 @@ class Child:
         """The model's name in the zoo."""
         return self.worker.name
 
-    def renew(self, attempt: int = 0) -> None:
-        """Start again with a fresh clone that has heard nothing; an ``attempt`` over 0 has a chance of its own."""
+    def renew(self, attempt: int = 0, line: int = 0) -> None:
+        """Start again with a fresh clone that has heard nothing.
+
+        Each ``attempt`` over 0 at each ``line`` of the dialogue has a chance of its own.
+        """
         self.agent: Agent = self.worker.clone()
         if hasattr(self.agent, "set_seed"):
-            chance = random.Random(f"attempt|{self._seed}|{attempt}")
+            chance = random.Random(f"attempt|{self._seed}|{line}|{attempt}")
             self.agent.set_seed(chance.getrandbits(31) if attempt else self._seed)
         if hasattr(
             self.agent, "set_conversation"

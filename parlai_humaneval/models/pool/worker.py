@@ -14,17 +14,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
@@ -41,6 +42,8 @@ cost little more than one."""
 CLOSE_S = 2.0
 """Seconds that closing waits for batches under way."""
 CLOSED = "the model pool was closed"
+
+K = TypeVar("K")
 
 
 class NoReply(RuntimeError):
@@ -138,6 +141,7 @@ class ModelWorker:
         self._changed = threading.Condition()
         self._closed = False
         self._cut_off = False  # closed, and what was under way got its time
+        self._asked: WeakSet[Request] = WeakSet()  # all that somebody, or a thread, still knows of
         self._asked_last: list[Future[Reply]] = []
         self._meet = False  # whether conversations asked at the same time of late: then the next may, too
         self._threads: list[threading.Thread] = []
@@ -158,6 +162,12 @@ class ModelWorker:
             raise RuntimeError(CLOSED)
         return request
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Requests that are submitted within wait for each other, and can share a batch."""
+        with self._changed:
+            yield
+
     def _send(self, request: Request) -> None:
         """Have a request answered that was held back."""
         if not self._enqueue(request):
@@ -168,6 +178,7 @@ class ModelWorker:
         with self._changed:
             if not self._closed:
                 request.taken_by = None
+                self._asked.add(request)
                 self._meet |= bool(self._queue) or any(not future.done() for future in self._asked_last)
                 self._queue.append(request)
                 self._changed.notify_all()
@@ -191,16 +202,16 @@ class ModelWorker:
             return True
 
     def close(self) -> None:
-        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits gets an error.
+        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits then gets an error.
 
         An agent that asks elsewhere is shut down: what it waits for is ended, and its connections are closed.
         """
         with self._changed:
             self._closed = True
-            waiting = list(self._queue)
+            queued, asked = list(self._queue), list(self._asked)
             self._queue.clear()
             self._changed.notify_all()
-        for request in waiting:
+        for request in queued:
             _fail(request, RuntimeError(CLOSED))
         self.breaker.close()
         if isinstance(self.agent, OutsideAgent):
@@ -212,6 +223,8 @@ class ModelWorker:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._cut_off = True
+        for request in asked:  # those with a thread that hangs
+            _fail(request, RuntimeError(CLOSED))
 
     def _start_thread(self) -> None:
         # Daemons, lest a hanging model keep the process alive.
@@ -296,13 +309,11 @@ class ModelWorker:
                 words, joining = 0, [] if thread.replaced else self._take(thread, self.max_batch)
             if not under_way and not joining:
                 return
-            under_way |= dict.fromkeys(self._joined(stream, joining))
+            under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
             words += 1
             for request in self._advance(stream, under_way, speaker):
                 del under_way[request]
             if self._cut_off:
-                for request in under_way:
-                    _fail(request, RuntimeError(CLOSED))
                 return
 
     def _companions(self, thread: _Thread, beside: int) -> list[Request]:
@@ -311,16 +322,16 @@ class ModelWorker:
                 return []
             return self._take_up(thread, self.max_batch - beside, beside)
 
-    def _joined(self, stream: Stream, joining: Sequence[Request]) -> Sequence[Request]:
-        """Those of the requests that the stream has taken; the others got their errors."""
+    def _joined(self, stream: Stream, joining: Sequence[Request], speaker: Agent) -> Sequence[Request]:
+        """Those of the requests that the stream has taken; what cannot join others is asked for alone."""
         if not joining:
             return []
         try:
             stream.join({request: request.observation for request in joining})
-        except Exception as error:  # noqa: BLE001 - as in _settle
+        except Exception:  # noqa: BLE001 - as in _settle
             if len(joining) > 1:
-                return [request for each in joining for request in self._joined(stream, [each])]
-            _fail(joining[0], error)
+                return [request for each in joining for request in self._joined(stream, [each], speaker)]
+            self._settle(joining, speaker)
             return []
         return joining
 
@@ -329,7 +340,7 @@ class ModelWorker:
         if not under_way:
             return []
         try:
-            messages = stream.step()
+            messages = _checked(stream.step())
         except Exception:
             logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
             stream.clear()
@@ -347,14 +358,21 @@ class ModelWorker:
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
-            if not self.breaker.holds(batch[0], error):
-                _fail(batch[0], error)
+            self._refuse(batch[0], error)
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
+            if message.get(ERROR_FIELD):
+                self._refuse(request, message[ERROR_FIELD])
+                continue
             self.breaker.answered(request)
             self._hand_over(request, message, now)
         return True
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        """The error is the answer, unless the request is to wait until the model is there."""
+        if not self.breaker.holds(request, error):
+            _fail(request, error)
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
         text, info = self._text(message), _info(message, request.wait)
@@ -366,9 +384,12 @@ class ModelWorker:
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         if self._batches:
             with self._lightly():
-                replies: Sequence[Mapping[str, Any]] = speaker.batch_act([request.observation for request in batch])
-            return replies
-        return [request.agent.act() for request in batch]
+                replies = speaker.batch_act([request.observation for request in batch])
+        else:
+            replies = [request.agent.act() for request in batch]
+        if len(replies) != len(batch):
+            raise RuntimeError(f"the model gave {len(replies)} replies where {len(batch)} were asked for")
+        return list(_checked(dict(enumerate(replies))).values())
 
     def _lightly(self) -> AbstractContextManager[object]:
         """ParlAI's own agents are spared what torch notes of each result for gradients: a tenth of a small model's time."""
@@ -387,6 +408,14 @@ class ModelWorker:
         text = str(message.get("text") or "").strip()
         text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
         return str(normalize_reply(text)) if text and self._lowercase else text
+
+
+def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
+    """What agents of one's own gave for messages, if they are any: what is none must not end the thread later."""
+    for message in messages.values():
+        if not isinstance(message, Mapping):
+            raise TypeError(f"the model gave no message but {message!r:.80}")
+    return messages
 
 
 def _info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:

@@ -162,6 +162,11 @@ async def test_a_wait_ends_when_the_rater_has_left(start: Launch) -> None:
         ),
         ("pw_turn", "replies.apearance=plain", "Did you mean mephisto.blueprint.replies.appearance=…?"),
         ("pw_turn", "replies.filter_classifier=a:b", "do nothing with filter=none"),
+        (
+            "pw_turn",
+            "replies.disclosure_threshold=nan",
+            "replies.disclosure_threshold: Input should be a finite number",
+        ),
         ("pw_dialog", "replies.typing=natural", "there is no setting 'mephisto.blueprint.replies.typing'"),
         ("pw_dialog", "replies.filter=block dialogues=[x.jsonl]", "say mephisto.blueprint.replies.filter=mask"),
     ],

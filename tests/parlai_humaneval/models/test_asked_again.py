@@ -109,13 +109,19 @@ def test_nobody_is_asked_again_where_the_setting_says_so(candidate: Any) -> None
 
 
 def test_the_chance_is_another_one(scripted_pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guards seeded models: with the chance of before, they would say the same again."""
-    pool = scripted_pool({"m": saying(AWAY, "I like tea."), "other": str.upper})
+    """Guards seeded models: with the chance of before, they would say the same again, in later turns as well as in the
+    first."""
+    pool = scripted_pool({"m": saying(AWAY, "I like tea.", AWAY, "I do."), "other": str.upper})
     seeds: list[int] = []
     kind = type(pool.worker("m").agent)
     monkeypatch.setattr(kind, "set_seed", lambda self, seed: seeds.append(seed), raising=False)
-    asked(pool, BLIND)
-    assert len(set(seeds)) == 2
+    speaker = pool.speaker(["m", "other"], seed=0, presenter=BLIND)
+    begun = list(seeds)
+    for turn in ("Tea?", "Really?"):
+        speaker.observe({"id": "human", "text": turn, "episode_done": False})
+        speaker.act()
+    assert len(seeds) == len(begun) + 2
+    assert len(set(seeds)) == len(set(begun)) + 2
 
 
 def robot(text: str) -> float:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from typing import Any
 
 import pytest
+from own_models import eventually
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
 from parlai_humaneval.models.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
+from parlai_humaneval.models.local.causal_lm import CausalLmAgent
 from parlai_humaneval.models.pool import worker as worker_module
 from parlai_humaneval.models.pool.pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.worker import ModelWorker
@@ -81,6 +85,20 @@ def test_a_reply_leaves_as_soon_as_it_is_over() -> None:
 def test_other_models_and_searches_answer_whole_batches(kind: str, options: dict[str, Any]) -> None:
     """Guards beams, models that mind padding, and encoder–decoders: they are answered as before."""
     assert agent_of(kind, **options).continuous() is None
+
+
+def test_agents_of_ones_own_keep_their_way() -> None:
+    """Guards a subclass that does something to replies in ``batch_act``: it would be passed over."""
+
+    class Shouting(CausalLmAgent):
+        def batch_act(self, observations: Sequence[Message]) -> list[Message]:
+            return [
+                Message({**message, "text": message["text"].upper()}) for message in super().batch_act(observations)
+            ]
+
+    agent = agent_of("gpt2")
+    assert agent.continuous() is not None
+    assert Shouting(agent.opt, agent.share()).continuous() is None
 
 
 def test_a_cache_of_another_shape_is_found_out() -> None:
@@ -160,17 +178,17 @@ class CountingAgent(DialogueAgent):
         return CountingStream(self.root)
 
     def reply(self, dialogue: Any, rng: Any) -> str:
-        if dialogue[-1][1].endswith("breaks"):
+        if dialogue[-1][1].endswith(("breaks", "unread")):
             raise ValueError("alone, too")
         return f"alone: {dialogue[-1][1]}"
 
 
 @pytest.fixture
 def counting(agent_pool: Any) -> Callable[..., tuple[CountingAgent, ModelPool]]:
-    """``counting(**pool_arguments)``: an agent that counts words, and its pool."""
+    """``counting(kind, **pool_arguments)``: an agent that counts words, and its pool."""
 
-    def make(**arguments: Any) -> tuple[CountingAgent, ModelPool]:
-        agent = CountingAgent({})
+    def make(kind: type[CountingAgent] = CountingAgent, **arguments: Any) -> tuple[CountingAgent, ModelPool]:
+        agent = kind({})
         return agent, agent_pool({"m": agent}, retries=0, **arguments)
 
     return make
@@ -234,11 +252,12 @@ def behind_a_gate(agent: CountingAgent, pool: ModelPool, first: str, others: Seq
     return asked
 
 
-def test_what_cannot_join_fails_alone(counting: Any) -> None:
+def test_what_cannot_join_is_asked_for_alone(counting: Any) -> None:
     """Guards the conversations that happened to come at the same moment as a message that cannot be read."""
-    *answered, unread = behind_a_gate(*counting(), "1 word", ("3 a", "2 b", "nothing to count"))
-    assert [future.result() for future in answered] == ["grown: 1 word", "grown: 3 a", "grown: 2 b"]
-    with pytest.raises(ModelFailed, match="invalid literal"):
+    others = ("3 a", "2 b", "no number", "number unread")
+    *answered, unread = behind_a_gate(*counting(), "1 word", others)
+    assert [future.result() for future in answered] == ["grown: 1 word", "grown: 3 a", "grown: 2 b", "alone: no number"]
+    with pytest.raises(ModelFailed, match="alone, too"):
         unread.result()
 
 
@@ -284,3 +303,119 @@ def test_another_thread_takes_over_from_one_that_hangs(counting: Any) -> None:
     while len([thread for thread in threading.enumerate() if thread.name == "model-m"]) > 1:
         assert time.monotonic() < stop
         time.sleep(0.01)
+
+
+class UnlikelyStream(CountingStream):
+    """Breaks, falls silent and cannot be read at times, by what the messages say."""
+
+    def join(self, asked: Mapping[Any, Any]) -> None:
+        if any(observation[DIALOGUE_FIELD][-1][1].endswith("unreadable") for observation in asked.values()):
+            raise ValueError("cannot be read")
+        super().join(asked)
+
+    def step(self) -> dict[Any, Message]:
+        return {
+            key: Message({"text": ""}) if message["text"].endswith("empty") else message
+            for key, message in super().step().items()
+        }
+
+
+class UnlikelyAgent(CountingAgent):
+    """Of such a stream; asked alone, it is silent or raises at the same messages."""
+
+    def continuous(self) -> CountingStream:
+        return UnlikelyStream(self.root)
+
+    def reply(self, dialogue: Any, rng: Any) -> str:
+        said = super().reply(dialogue, rng)
+        return "" if said.endswith("empty") else said
+
+
+KINDS = ("fine", "breaks", "unreadable", "empty", "unread")
+CONVERSATIONS, STRESS_TURNS = 24, 6
+
+
+def _stressed(worker: ModelWorker, number: int) -> list[tuple[str, Future[Any]]]:
+    """What one conversation asks, for replies of unlike lengths and mostly without trouble, and its futures."""
+    chance = random.Random(number)
+    futures: list[tuple[str, Future[Any]]] = []
+    for _ in range(STRESS_TURNS):
+        agent = worker.clone()
+        kind = chance.choice(KINDS) if chance.random() < 0.3 else "fine"
+        text = f"{chance.choice((1, 2, 3, 40))} words of {number} {kind}"
+        observation = agent.observe(Message({"text": text, "episode_done": False}))
+        try:
+            request = worker.submit(agent, observation)
+        except RuntimeError:  # it is closed
+            break
+        futures.append((text, request.future))
+        if chance.random() < 0.2:
+            worker.relieve(request, after_s=0.0, max_stuck=2)
+        wait_for([request.future], timeout=chance.choice((0.0, 0.01, 5.0)))
+    return futures
+
+
+@pytest.mark.parametrize("closed_early", [False, True])
+def test_every_request_is_answered_whatever_happens(
+    counting: Any, monkeypatch: pytest.MonkeyPatch, closed_early: bool
+) -> None:
+    """Guards conversations against a request that nobody answers: many at once, of mixed lengths, among them such as break a
+    step, cannot be read or get no text, while threads are replaced, and while the pool closes in the middle."""
+    monkeypatch.setattr(worker_module, "CLOSE_S", 0.2)
+    agent, pool = counting(UnlikelyAgent, max_batch=5)
+    agent.beat = lambda word: time.sleep(0.0005)
+    worker = pool.worker("m")
+    with ThreadPoolExecutor(CONVERSATIONS) as threads:
+        conversations = [threads.submit(_stressed, worker, number) for number in range(CONVERSATIONS)]
+        if closed_early:
+            stop_after = CONVERSATIONS * STRESS_TURNS // 4
+            eventually(lambda: sum(worker.batch_sizes) > stop_after)
+            pool.close()
+        asked = [pair for conversation in conversations for pair in conversation.result()]
+    assert not wait_for([future for _, future in asked], timeout=30).not_done
+    errors = [future.exception() for _, future in asked if future.exception() is not None]
+    said = [(text, future.result().text) for text, future in asked if future.exception() is None]
+    assert all(reply in (f"grown: {text}", f"alone: {text}") for text, reply in said)
+    assert {type(error).__name__ for error in errors} <= {"NoReply", "ValueError", "RuntimeError"}
+    assert any("closed" in str(error) for error in errors) == closed_early
+    if not closed_early:
+        assert len(asked) == CONVERSATIONS * STRESS_TURNS
+        assert len(said) > len(errors) > 0
+
+
+def test_who_waits_for_a_thread_that_hangs_is_told_when_the_pool_closes(
+    counting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards the end of a launch beside a model that never answers: nobody waits on for a time-out."""
+    monkeypatch.setattr(worker_module, "CLOSE_S", 0.1)
+    agent, pool = counting(timeout_s=60)
+    gate = Gate(agent)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(_one_turn, pool, "m", "2 words")
+        assert gate.begun.wait(20)
+        pool.close()
+        with pytest.raises(ModelFailed, match="closed"):
+            waiting.result(20)
+        gate.released.set()
+
+
+class MiscountingAgent(DialogueAgent):
+    """Somebody's own: loses a reply of each batch, and takes a text for a message."""
+
+    def batch_act(self, observations: Sequence[Any]) -> list[Any]:
+        lines = [observation[DIALOGUE_FIELD][-1][1] for observation in observations]
+        answers: list[Any] = [Message({"text": line}) if line != "text" else line for line in lines]
+        return answers[1:] if len(lines) > 1 or lines == ["lost"] else answers
+
+
+def test_a_batch_with_too_few_replies_ends_no_thread(agent_pool: Any) -> None:
+    """Guards the conversations that come after it: the model goes on, and only what has no reply by itself fails."""
+    pool = agent_pool({"m": MiscountingAgent({})}, retries=0)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda n: _one_turn(pool, "m", f"line {n}"), range(8))) == [
+            f"line {n}" for n in range(8)
+        ]
+    for line, told in (("lost", "0 replies where 1"), ("text", "no message but 'text'")):
+        with pytest.raises(ModelFailed, match=told):
+            _one_turn(pool, "m", line)
+    assert _one_turn(pool, "m", "still here") == "still here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from pathlib import Path
@@ -31,6 +31,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, lo
 from parlai_humaneval.showing.presentation import SettledPresenter
 
 PEOPLE, TURNS = 8, 4
+Before = Callable[[int, int], object]
 GONE = answers({"error": {"message": "starting"}}, 503)
 
 
@@ -52,21 +53,22 @@ def spec_of(base_url: str, **options: Any) -> ModelSpec:
     return ModelSpec(name="m", options={"model": AGENT, **given, **options})
 
 
-def talk(pool: ModelPool, seed: int, told: list[str]) -> list[dict[str, Any]]:
-    """The candidates of a whole conversation."""
+def talk(pool: ModelPool, seed: int, told: list[str], before: Before) -> list[dict[str, Any]]:
+    """The candidates of a whole conversation; ``before`` is called with the person and the turn."""
     speaker = pool.speaker(["m"], seed=seed)
     candidates = []
     for turn in range(TURNS):
+        before(seed, turn)
         speaker.observe({"text": f"person {seed} in turn {turn}", "episode_done": False})
         candidates.append(dict(speaker.act(on_delay=told.append)["candidates"][0]))
     return candidates
 
 
-def talk_all(pool: ModelPool) -> tuple[list[list[dict[str, Any]]], list[str]]:
+def talk_all(pool: ModelPool, before: Before = lambda seed, turn: None) -> tuple[list[list[dict[str, Any]]], list[str]]:
     """The conversations of all people at once, and what they were told of delays."""
     told: list[str] = []
     with ThreadPoolExecutor(PEOPLE) as people:
-        return list(people.map(lambda seed: talk(pool, seed, told), range(PEOPLE))), told
+        return list(people.map(lambda seed: talk(pool, seed, told, before), range(PEOPLE))), told
 
 
 def texts(conversations: Sequence[Sequence[dict[str, Any]]]) -> list[list[str]]:
@@ -85,21 +87,31 @@ def test_eight_conversations_go_on_when_their_killed_server_is_back(
     killable: KillableServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Guards a study against a restart: no conversation fails, each says what it would have said, the prompts are the
-    same, the operator reads two lines, the people one sentence, and the records tell how long it took."""
+    same, the operator reads two lines, the people one sentence, and the records tell how long it took. Half of them have
+    asked when it is killed in the middle of its answers, the others ask while it is gone."""
     with ModelPool([spec_of(killable.base_url)], retries=0) as pool:
         undisturbed, told = talk_all(pool)
         wanted = prompts(killable)
         assert told == []
 
+        together, gone = threading.Barrier(PEOPLE, killable.hold), threading.Event()
+
+        def before(seed: int, turn: int) -> None:
+            if turn == TURNS // 2:
+                together.wait(20)
+                assert seed < PEOPLE // 2 or gone.wait(20)
+
         def restart() -> None:
-            eventually(lambda: len(killable.asked) > len(wanted) * 1.5)
+            in_time = len(wanted) * 3 // 2
+            eventually(lambda: len(killable.asked) == in_time + PEOPLE // 2)
             killable.kill()
+            gone.set()
             time.sleep(2.0)
             killable.start()
 
         restarting = threading.Thread(target=restart)
         restarting.start()
-        disturbed, told = talk_all(pool)
+        disturbed, told = talk_all(pool, before)
         restarting.join()
     assert texts(disturbed) == texts(undisturbed)
     assert prompts(killable) == wanted
@@ -247,6 +259,20 @@ def test_a_patient_wait_is_longer_than_the_time_in_which_a_model_is_late(server:
     got = say(chat(outage_s=30, request_retries=0, running=Running(timeout_s=0.4, retries=0)).speaker(["m"]))
     assert got["text"] == "Fine."
     assert got["latency_s"] > got["info"]["outage_s"] > 1.0
+
+
+def test_a_look_that_hangs_is_not_the_last(server: FaultyServer, chat: MakePool) -> None:
+    """Guards those who come later: a server hung at the question that was to show whether it is back, and is well again
+    long before that question's own time is over."""
+    server.otherwise = server.silent
+    server.plan.append(GONE)
+    pool = chat(outage_s=1.0, request_retries=0, request_timeout_s=120, running=Running(timeout_s=120))
+    with pytest.raises(ModelFailed, match="out for more than 1 s"):
+        say(pool.speaker(["m"]))
+    assert pool.out(for_good=True) == {"m"}
+    server.otherwise = answers()
+    eventually(lambda: not pool.out())
+    assert say(pool.speaker(["m"]))["text"] == "Fine."
 
 
 def test_closing_the_pool_ends_those_who_wait(server: FaultyServer, chat: MakePool) -> None:

@@ -1,0 +1,121 @@
+"""Replies a second of the pool beside the limit: the same batches by one bare call each, with nobody to wait for.
+
+The limit reads the same dialogues of so many conversations, turn by turn. Of a ParlAI model it is ``batch_act``; of a
+model of Hugging Face, transformers' own ``generate`` of prompts that are tokens already.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.figures import Figure
+from benchmarks.pool import LINES, OurConversation, ParlaiConversation, talk_for
+from benchmarks.replies import MODELS
+from benchmarks.serving_models import MODEL, TOKENS, causal_lm, generator
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.models.zoo.entries import ModelSpec
+
+CONVERSATIONS = (8, 32)
+SECONDS = 2.5
+ROUNDS = 3
+KINDS: dict[str, tuple[Callable[[], ModelSpec], str]] = {
+    "generator": (lambda: generator(MODELS), "a ParlAI generator of 4 + 4 layers and width 256"),
+    "causal_lm": (lambda: causal_lm(MODELS), "a GPT-2 of 4 layers and width 256 (transformers)"),
+}
+LIMIT = "the bare call for the same dialogues in batches of as many, with nothing before, between or after"
+ALONE = "ParlAI's TurkLikeAgent, as its crowd tasks hold one conversation"
+
+
+def run(quick: bool) -> list[Figure]:
+    """Both kinds of models against their limits, and one conversation beside ParlAI's way."""
+    numbers, seconds, rounds = ((2,), 0.5, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
+    figures = []
+    for kind, (make, words) in KINDS.items():
+        with quiet_parlai(), ModelPool([make()], retries=0) as pool:
+            talk_for([OurConversation(pool, 0, [MODEL])], seconds / 3)  # warm up
+            figures += [beside_limit(pool, kind, words, number, seconds, rounds) for number in numbers]
+            figures.append(alone(pool, kind, words, seconds, rounds))
+    return figures
+
+
+def beside_limit(pool: ModelPool, kind: str, words: str, number: int, seconds: float, rounds: int) -> Figure:
+    """``number`` conversations. The two sides take turns; the better round of each counts."""
+    bare = bare_calls(pool, number)
+    ours, limit = [], []
+    for _ in range(rounds):
+        limit.append(calls_for(bare, number, seconds))
+        said, wall, _ = talk_for([OurConversation(pool, seed, [MODEL]) for seed in range(number)], seconds)
+        ours.append(said / wall)
+    return _figure(f"{number} conversations beside the limit", kind, words, max(ours), max(limit), LIMIT, rounds)
+
+
+def alone(pool: ModelPool, kind: str, words: str, seconds: float, rounds: int) -> Figure:
+    """One conversation, as many processor threads on both sides."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(rounds):
+        for conversation, rates in (
+            (ParlaiConversation(pool, threading.Semaphore(1), [MODEL]), theirs),
+            (OurConversation(pool, 0, [MODEL]), ours),
+        ):
+            said, wall, _ = talk_for([conversation], seconds)
+            rates.append(said / wall)
+    return _figure("1 conversation beside ParlAI's way", kind, words, max(ours), max(theirs), ALONE, rounds)
+
+
+def _figure(what: str, kind: str, words: str, ours: float, peer: float, peer_words: str, rounds: int) -> Figure:
+    return Figure(
+        name=f"replies a second, {kind}, {what}",
+        unit="1/s",
+        ours=ours,
+        peer=peer,
+        better="more",
+        peer_source="same run",
+        note=f"{words}, {TOKENS} tokens a reply. Peer: {peer_words}; the sides take turns, the best round of each counts",
+        repeats=rounds,
+    )
+
+
+def calls_for(calls: Sequence[Callable[[], object]], batch: int, seconds: float) -> float:
+    """Replies a second of the calls, one after the other and again from the first."""
+    started, done = time.monotonic(), 0
+    while time.monotonic() - started < seconds or done % len(calls):
+        calls[done % len(calls)]()
+        done += 1
+    return done * batch / (time.monotonic() - started)
+
+
+def bare_calls(pool: ModelPool, number: int) -> list[Callable[[], object]]:
+    """A call for each turn of ``number`` conversations that hold the dialogue of :class:`OurConversation`."""
+    return [_bare_call(pool, batch) for batch in _turns(pool, number)]
+
+
+def _turns(pool: ModelPool, number: int) -> list[list[Any]]:
+    """What the agents of all conversations have observed when their turns come."""
+    agents = [pool.worker(MODEL).clone() for _ in range(number)]
+    turns = []
+    for line in LINES:
+        turns.append([agent.observe({"id": "human", "text": line, "episode_done": False}) for agent in agents])
+        replies = pool.worker(MODEL).agent.batch_act(turns[-1])
+        for agent, reply in zip(agents, replies, strict=True):
+            agent.self_observe(reply)
+    return turns
+
+
+def _bare_call(pool: ModelPool, batch: Sequence[Any]) -> Callable[[], object]:
+    agent = pool.worker(MODEL).agent
+    if not hasattr(agent, "pretrained"):
+        return lambda: agent.batch_act(batch)
+    import torch
+
+    prompts = [agent._prompt(observation) for observation in batch]
+    longest = max(map(len, prompts))
+    ids = torch.tensor([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
+    mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    ids, mask = ids.to(agent.pretrained.device), mask.to(agent.pretrained.device)
+    lengths = {"min_new_tokens": TOKENS, "max_new_tokens": TOKENS, "do_sample": False, "pad_token_id": 0}
+    return lambda: agent.model.generate(ids, attention_mask=mask, **lengths)

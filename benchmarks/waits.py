@@ -1,0 +1,70 @@
+"""How long 32 people wait for replies of mixed lengths: joined between two words, and in whole batches.
+
+Both sides give the same replies; of whole batches each is there when the longest of its batch is.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from benchmarks.figures import Figure, percentile
+from benchmarks.pool import LINES, OurConversation, at_once, talk_for
+from benchmarks.replies import MODELS
+from benchmarks.serving_models import LONGEST, MODEL, mixed_lengths
+from parlai_humaneval.models.pool.pool import ModelPool
+from parlai_humaneval.models.quiet import quiet_parlai
+
+CONVERSATIONS = 32
+TURNS = 15
+TIMEOUT_S = 600.0
+THINK_S = 2.0
+"""Mean pause before each message."""
+ROUNDS = 1
+NOTE = (
+    f"a GPT-2 of 4 layers and width 256, four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
+    "in the mean before each message. Peer: whole batches, each over with its longest reply; the sides take turns"
+)
+
+
+def run(quick: bool) -> list[Figure]:
+    """Seconds from a message to its reply, of all messages of all rounds."""
+    number, turns, rounds = (3, 2, 1) if quick else (CONVERSATIONS, TURNS, ROUNDS)
+    waits: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(rounds):
+        for joining, measured in waits.items():
+            with (
+                quiet_parlai(),
+                ModelPool([mixed_lengths(MODELS, joining=joining)], retries=0, timeout_s=TIMEOUT_S) as pool,
+            ):
+                talk_for([OurConversation(pool, 0, [MODEL])], 0.5)  # warm up
+                measured += waits_of(pool, number, turns)
+    return [
+        Figure(
+            name=f"wait for a reply, {number} conversations, mixed lengths, {name}",
+            unit="ms",
+            ours=1000 * percentile(waits[True], share),
+            peer=1000 * percentile(waits[False], share),
+            peer_source="same run",
+            note=NOTE,
+            repeats=len(waits[True]),
+        )
+        for name, share in (("p50", 0.5), ("p99", 0.99))
+    ]
+
+
+def waits_of(pool: ModelPool, number: int, turns: int) -> list[float]:
+    """Seconds of each turn of ``number`` conversations, which pause before each message."""
+
+    def talk(numbered: tuple[int, OurConversation]) -> list[float]:
+        seed, conversation = numbered
+        rng, waits = random.Random(seed), []
+        for turn in range(turns):
+            time.sleep(rng.uniform(0, 2 * THINK_S))
+            started = time.monotonic()
+            conversation.turn(LINES[turn % len(LINES)])
+            waits.append(time.monotonic() - started)
+        return waits
+
+    conversations = [(seed, OurConversation(pool, seed, [MODEL])) for seed in range(number)]
+    return [wait for waits in at_once(talk, conversations) for wait in waits]

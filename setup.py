@@ -90,6 +90,8 @@ setup(
         "hydra-core>=1.3,<1.4",
     ],
     extras_require={
+        # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.
+        "ray": ["ray>=2.50,<3"],
         "slurm": ["hydra-submitit-launcher>=1.2,<1.3"],
         "dev": [
             "pytest>=8",
@@ -109,6 +111,7 @@ setup(
             "choix>=0.4",
             "krippendorff>=0.7",
             "trueskill>=0.4.5",
+            "ray>=2.50,<3",
             "pytorch-pretrained-bert>=0.6.2,<0.7",  # ParlAI's bert_ranker, whose training commands are tested
             "pandas-stubs",
             "types-PyYAML",

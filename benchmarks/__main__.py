@@ -23,6 +23,7 @@ BENCHMARKS = {
     "pool": ("benchmarks.replies", "replies a second of the model pool"),
     "serving": ("benchmarks.serving", "replies a second by kind of model, at 1 to 32 conversations"),
     "self_chat": ("benchmarks.self_chat", "self-chats, many at once"),
+    "engines": ("benchmarks.engines", "self-chats in one process and two, on one Ray node and two"),
     "limits": ("benchmarks.limits", "the pool beside the bare call of the model; one conversation beside ParlAI's way"),
     "waits": ("benchmarks.waits", "p50 and p99 of a reply at 32 conversations with replies of mixed lengths"),
     "loading": ("benchmarks.loading", "most memory that loading a model takes"),

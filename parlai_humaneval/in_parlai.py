@@ -16,6 +16,8 @@ SCRIPTS = ("parlai_humaneval.self_chat.script",)
 """Modules that register commands of ``parlai``."""
 UNRECOGNISED = "unrecognized arguments: "
 """How ``argparse`` begins to tell of options that there are not."""
+NOT_IN_OPT = "does not exist: "
+"""After this, ParlAI names an option of a preset that there is not."""
 
 
 class _Agents(dict[str, type]):
@@ -54,27 +56,33 @@ def find_presets(opt: Any) -> None:
     def with_ours(cls: Any, optfile: str) -> Any:
         try:
             return load_init(cls, optfile)
-        except FileNotFoundError:
-            from parlai_humaneval.models.zoo.presets import preset_file  # it takes a while
+        except FileNotFoundError as error:
+            from parlai_humaneval.models.zoo.presets import preset_file, preset_names  # it takes a while
 
             if (ours := preset_file(optfile)) is None:
-                raise
+                raise FileNotFoundError(f"{error}{did_you_mean([optfile], preset_names())}") from error
             return cls.load(str(ours))
 
     opt.Opt.load_init = classmethod(with_ours)
 
 
 def suggest_options(params: Any) -> None:
-    """Have the command line say, of an option that there is not, which one may have been meant."""
-    error = params.ParlaiParser.error
+    """Have the command line say, of an option that there is not, there or in a preset, which one may have been meant."""
+    error, load_opts = params.ParlaiParser.error, params.ParlaiParser._load_opts
 
     def with_suggestions(self: Any, message: str) -> None:
         _, unknown, words = message.partition(UNRECOGNISED)
-        command = (
-            getattr(self, "_help_subparser", None) or self
-        )  # that of `parlai COMMAND` has the options of its agent
+        # That of `parlai COMMAND` has the options of its agent.
+        command = getattr(self, "_help_subparser", None) or self
         options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
         known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
         error(self, message + did_you_mean(options, known))
 
-    params.ParlaiParser.error = with_suggestions
+    def of_preset(self: Any, opt: dict[str, Any]) -> None:
+        try:
+            load_opts(self, opt)
+        except RuntimeError as refused:
+            name = str(refused).rpartition(NOT_IN_OPT)[2]
+            raise RuntimeError(f"{refused}{did_you_mean([name], opt)}") from refused
+
+    params.ParlaiParser.error, params.ParlaiParser._load_opts = with_suggestions, of_preset

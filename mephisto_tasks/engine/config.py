@@ -39,6 +39,12 @@ class TaskConfig(BaseModel):
     """The pairs (groups) to rate, such as [[a,b],[a,c]]; empty: all of ``models``."""
     zoo_files: list[str] = Field(default_factory=list)
     """Model files (YAML) besides the packaged ``zoo_configs``."""
+    engine: Literal["", "here", "processes", "ray"] = ""
+    """Where models compute: in the launch, in processes of their own, on a Ray cluster; empty: as their entries say."""
+    replicas: int | None = Field(default=None, ge=1)
+    """With ``engine``: copies of each model, in a process each."""
+    ray_address: str = ""
+    """With ``engine=ray``: of the cluster, HOST:PORT; empty: $RAY_ADDRESS, or the one that this machine belongs to."""
     reason_required: bool = True
     """Whether raters say why they chose."""
     min_reason_words: int = Field(default=3, ge=0, le=200)

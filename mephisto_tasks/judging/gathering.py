@@ -12,6 +12,7 @@ from typing import Any
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.judging.config import StaticConfig
 from mephisto_tasks.stored.results import raters_of_dialogues, read_dialogues
+from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.dialogues.dialogue import HUMAN, Dialogue
@@ -97,6 +98,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     )
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
+    specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
     pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
     folder = (
         data_dir

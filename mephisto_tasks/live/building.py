@@ -22,6 +22,7 @@ from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
 from mephisto_tasks.live.study import Study, restore_allocation
 from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
+from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
@@ -46,6 +47,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     allocator = restore_allocation(config, past_dialogues(data_dir, task_name), seed=seed)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
+    specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
     practice = _practice(config, task_config)
     planner = _planner(config, seed)
     person = any(is_person(spec) for spec in specs)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
 import click
 from rich.console import Console
 
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
 
+F = TypeVar("F", bound=Callable[..., Any])
 zoo_option = click.option(
     "--zoo",
     "--zoo-file",
@@ -20,6 +22,37 @@ zoo_option = click.option(
 )
 PIPE_WIDTH = 200
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+
+
+def engine_options(command: F) -> F:
+    """``--engine``, ``--replicas`` and ``--ray-address``, for commands whose models may run in other processes."""
+    for option in (
+        click.option("--ray-address", help="Of the Ray cluster, HOST:PORT; else $RAY_ADDRESS, or this machine's."),
+        click.option("--replicas", type=click.IntRange(min=1), help="Copies of each model, in a process each."),
+        click.option(
+            "--engine",
+            type=click.Choice(get_args(Engine)),
+            help="Where models compute: in this process, in processes of their own (on a GPU each, where there are some), "
+            "or on a Ray cluster; else as their zoo entries say. Servers and programs are asked from here.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def placed(
+    specs: Sequence[ModelSpec], engine: Engine | None, replicas: int | None, address: str | None
+) -> list[ModelSpec]:
+    """The models as :func:`engine_options` want them run.
+
+    Raises:
+        ZooError: for options that do not go together.
+    """
+    if engine is None and replicas is None and address is None:
+        return list(specs)
+    from parlai_humaneval.models.remote.placed import with_engine  # ParlAI, which it needs, takes seconds
+
+    return with_engine(specs, engine, replicas=replicas, address=address)
 
 
 def table_console() -> Console:

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from parlai_humaneval.models.options import json_option, zoo_option
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
+from parlai_humaneval.models.options import engine_options, json_option, placed, zoo_option
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import MaterialError
 from parlai_humaneval.self_chat import (
     GeneratedFile,
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     help="Make a part of the dialogues only, such as 2/8, in a folder of its own within --out: on another machine, say. "
     "`parlai-humaneval self-chat-merge` puts them together.",
 )
+@engine_options
 @zoo_option
 @click.option("--force", is_flag=True, help="Throw away what the folder has of these models, and begin anew.")
 @json_option
@@ -104,6 +105,9 @@ def self_chat(
     context_kind: str,
     batch_size: int,
     seed: int,
+    engine: Engine | None,
+    replicas: int | None,
+    ray_address: str | None,
     shard: str | None,
     zoo_files: Sequence[str],
     force: bool,
@@ -122,6 +126,8 @@ def self_chat(
       parlai-humaneval self-chat --models blender_3B,blender_90M --num-dialogues 100 --out chats
       parlai-humaneval self-chat --models eliza,retrieval,dull --pairs --num-dialogues 45 \\
           --exchanges 5 --start first_exchange --start-file test_set.txt --out tournament
+      parlai-humaneval self-chat --models my_bot --zoo my_models.yaml --num-dialogues 500 --out chats \\
+          --engine processes --replicas 2
       parlai-humaneval self-chat --models blender_3B --num-dialogues 100 --out chats --shard 1/4
     """
     try:
@@ -136,6 +142,7 @@ def self_chat(
         meetings = pairs_of([name.strip() for name in names.split(",") if name.strip()], pairs=pairs)
         zoo = load_zoo(more=zoo_files)
         specs = resolve(list(dict.fromkeys(name for pair in meetings for name in pair)), zoo)
+        specs = placed(specs, engine, replicas, ray_address)
         began = time.monotonic()
         part = shard_of(shard) if shard is not None else None
         files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force, shard=part)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,38 @@ def test_without_the_path_file_an_import_of_the_package_does_the_same(place: Pla
     paths = [str(REPOSITORY), sysconfig.get_path("purelib")]
     done = place.run("-S", code=LATE.replace("{paths}", repr(paths)))
     assert done.stdout == "ElizaAgent ReduceLROnPlateau\n", done.stderr[-2000:]
+
+
+IN_AN_ARCHIVE = """
+import sys
+sys.path.insert(0, "parlai.zip")
+import parlai.core.loader, parlai.core.innocent, parlai.core.opt
+told = type(parlai.core.loader.AGENT_REGISTRY).__name__, parlai.core.opt.Opt.load_init.__name__
+print(parlai.core.innocent.__file__, *told)
+"""
+
+
+def test_parlai_in_an_archive(place: Place) -> None:
+    """Guards environments of one file: all modules of an archive have one loader, and few of them are watched."""
+    modules = {
+        "parlai/__init__.py": "",
+        "parlai/core/__init__.py": "",
+        "parlai/core/loader.py": "AGENT_REGISTRY = {}",
+        "parlai/core/innocent.py": "",
+        "parlai/core/opt.py": "class Opt(dict):\n    @classmethod\n    def load_init(cls, optfile):\n        return cls()",
+    }
+    with zipfile.ZipFile(place.folder / "parlai.zip", "w") as archive:
+        for name, text in modules.items():
+            archive.writestr(name, text)
+    done = place.run(code=IN_AN_ARCHIVE)
+    assert done.stdout.split()[1:] == ["_Agents", "with_ours"], done.stderr[-2000:]
+    assert "parlai.zip" in done.stdout
+
+
+def test_a_broken_package_stops_no_parlai(place: Place) -> None:
+    """Guards ParlAI's users against what is left of this package, or another of its versions: they are told, and go on."""
+    (place.folder / "parlai_humaneval").mkdir()
+    (place.folder / "parlai_humaneval" / "__init__.py").write_text("import lost_dependency\n")
+    done = place.run("display_data", "-t", "fromfile:parlaiformat", "--fromfile-datapath", str(place.folder / "d.txt"))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "No module named 'lost_dependency'" in done.stderr

@@ -29,6 +29,8 @@ LONGEST_GUESS_S = 30.0
 TOO_MANY = 429
 INFO_FIELD = "reply_info"
 """Where a message carries its :class:`~parlai_humaneval.protocol.records.dialogue.ReplyInfo`."""
+ERROR_FIELD = "reply_error"
+"""Where a message of a batch carries the exception that there is in place of its reply."""
 CONCURRENCY = 16
 
 

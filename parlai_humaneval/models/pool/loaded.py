@@ -35,7 +35,8 @@ class LoadedModels:
         seed: the chance of conversations that are given no seed of their own.
         threads: worker threads of a model, for all or by name. Leave it at 1 for one that computes on this machine.
         torch_threads: processor threads that torch may use for one operation. By default the machine's
-            processors are shared out evenly among the models. The setting is the process's.
+            processors are shared out evenly among the models, and the processes of those that have some of their
+            own. The setting is the process's.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class LoadedModels:
         self.max_batch = max_batch
         self.seed = seed
         self._threads = threads
-        self.torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, len(specs)))
+        self.torch_threads = torch_threads or max(1, (os.cpu_count() or 1) // max(1, _computing(specs)))
         self._workers: dict[str, ModelWorker] = {}
 
     def load(self, progress: Callable[[str], None] | None = None) -> Self:
@@ -76,9 +77,12 @@ class LoadedModels:
                 continue
             if progress:
                 progress(name)
-            there = {name: (self.specs[name], worker.agent) for name, worker in self._workers.items()}
-            self._workers[name] = self._worker(spec, twin_of(spec, there) or load_agent(spec))
+            self._workers[name] = self._worker(spec, self._start(spec))
         return self
+
+    def _start(self, spec: ModelSpec) -> Agent:
+        there = {name: (self.specs[name], worker.agent) for name, worker in self._workers.items()}
+        return twin_of(spec, there) or load_agent(spec)
 
     def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
         """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
@@ -150,3 +154,8 @@ class LoadedModels:
         if strangers:
             raise ZooError(f"a persona is given for {', '.join(strangers)}, but only {', '.join(models)} speak")
         return [Child(self.worker(name), seed, given.get(name, ())) for name in models]
+
+
+def _computing(specs: Sequence[ModelSpec]) -> int:
+    """How many copies of models compute on this machine."""
+    return sum(spec.running.copies for spec in specs if spec.running.engine != "ray")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from parlai_humaneval.models.pool.asking import ModelFailed
-from parlai_humaneval.models.pool.loaded import LoadedModels
+from parlai_humaneval.models.remote.placed import PlacedModels
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.protocol.several_models import History, Order
 from parlai_humaneval.showing.presentation import AS_SAID, Presenter
@@ -13,8 +13,10 @@ from parlai_humaneval.showing.presentation import AS_SAID, Presenter
 __all__ = ["History", "ModelFailed", "ModelPool", "Order"]
 
 
-class ModelPool(LoadedModels):
-    """Loads each model once and lets any number of conversations speak with it; its arguments are :class:`LoadedModels`'.
+class ModelPool(PlacedModels):
+    """Loads each model once, or as often as its entry says, and lets any number of conversations speak with it.
+
+    Its arguments are those of :class:`~parlai_humaneval.models.pool.loaded.LoadedModels`.
 
     Example:
         >>> with ModelPool(resolve(["eliza", "retrieval"], load_zoo())) as pool:

@@ -14,9 +14,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -25,7 +25,7 @@ from weakref import WeakSet
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.models.outside.base import GREETING, INFO_FIELD, OutsideAgent
+from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
@@ -161,6 +161,12 @@ class ModelWorker:
         if not self.breaker.keeps(request) and not self._enqueue(request):
             raise RuntimeError(CLOSED)
         return request
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Requests that are submitted within wait for each other, and can share a batch."""
+        with self._changed:
+            yield
 
     def _send(self, request: Request) -> None:
         """Have a request answered that was held back."""
@@ -352,14 +358,21 @@ class ModelWorker:
         except Exception as error:  # noqa: BLE001 - a model may raise anything; it must not end the thread
             if len(batch) > 1:
                 return False
-            if not self.breaker.holds(batch[0], error):
-                _fail(batch[0], error)
+            self._refuse(batch[0], error)
             return True
         now = time.monotonic()
         for request, message in zip(batch, messages, strict=True):
+            if message.get(ERROR_FIELD):
+                self._refuse(request, message[ERROR_FIELD])
+                continue
             self.breaker.answered(request)
             self._hand_over(request, message, now)
         return True
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        """The error is the answer, unless the request is to wait until the model is there."""
+        if not self.breaker.holds(request, error):
+            _fail(request, error)
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
         text, info = self._text(message), _info(message, request.wait)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from parlai_humaneval.models.dialogue_agent import add_use_reply
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loaded import LoadedModels
+from parlai_humaneval.models.remote.placed import PlacedModels
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.protocol.several_models import History, Order
@@ -115,7 +116,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
     if not names:
         raise ZooError(f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}")
-    pool = LoadedModels(
+    pool = PlacedModels(
         resolve(list(dict.fromkeys(names)), zoo),
         timeout_s=float(opt.get("model_timeout") or 60.0),
         retries=int(opt.get("model_retries", 2)),

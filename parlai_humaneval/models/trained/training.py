@@ -149,7 +149,7 @@ def train(
     from parlai_humaneval.models.trained.training_data import read_folds, write_folds
 
     folds = read_folds(plan.data) if plan.data is not None else None
-    options = plan.options()
+    options = {**_scheduler_begun_with(plan), **plan.options()}
     _there(plan, options)
     opt = parsed(plan.spec, options)
     resumed = _prepare(plan, options)
@@ -216,13 +216,27 @@ def checkpoint_of(plan: Plan) -> str | None:
         return "its last step"
 
 
+def _interrupted(plan: Plan) -> dict[str, Any]:
+    """The settings of a training that can be gone on with; empty where there is none."""
+    noted = plan.work / SETTINGS
+    if not ((plan.work / f"model{CHECKPOINT}").exists() and noted.exists()):
+        return {}
+    settings: dict[str, Any] = json.loads(noted.read_text(encoding="utf-8"))
+    return settings
+
+
+def _scheduler_begun_with(plan: Plan) -> dict[str, Any]:
+    """An interrupted training keeps its scheduler where none is named: the default was not always ParlAI's."""
+    return {key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}
+
+
 def _prepare(plan: Plan, options: Mapping[str, Any]) -> bool:
     """Make the folder of the training; whether an interrupted one is there to go on with."""
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS
-    if (plan.work / f"model{CHECKPOINT}").exists() and noted.exists():
-        if json.loads(noted.read_text(encoding="utf-8")) != settings:
+    if begun_with := _interrupted(plan):
+        if begun_with != settings:
             raise TrainingError(
                 f"an interrupted training of {plan.spec.name} with other options is in {plan.work}: give the same ones to "
                 "go on with it, or remove that folder to begin anew"

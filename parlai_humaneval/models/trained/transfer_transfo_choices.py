@@ -57,7 +57,8 @@ def replies_for_evaluation(opt: Opt) -> OtherReplies:
         texts = _first_replies(opt, task, "valid")
     except Exception as error:  # noqa: BLE001 - a task may raise anything, and some have no such fold
         logging.warning(f"{task} gives no validation data to draw wrong replies from ({error}); fold: {fold}")
-        texts = _first_replies(opt, task, fold)
+        # Without :evalmode, ParlAI's training data have no end.
+        texts = _first_replies(opt, task, "train:evalmode" if fold == "train" else fold)
     for text in texts:
         others.add(text)
     return others

@@ -22,10 +22,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from yaml.composer import ComposerError
 
 from parlai_humaneval.models.zoo.keys import key_trouble
@@ -45,11 +45,26 @@ Origin = Literal["packaged", "download", "training", "endpoint", "yours"]
 ``training``; a server has it; or it is the user's own."""
 
 
+Engine = Literal["here", "processes", "ray"]
+"""Where a model is loaded: in the process that asks it, in processes of their own on this machine, on a Ray cluster."""
+ENGINE_KEYS: Mapping[Engine, frozenset[str]] = {
+    "here": frozenset(),
+    "processes": frozenset({"replicas", "devices", "cpus"}),
+    "ray": frozenset({"replicas", "gpus", "cpus", "address"}),
+}
+"""What may be said of each engine."""
+
+
 class Running(BaseModel):
     """How the pool runs a model; None: as the pool does, or the agent wants.
 
     ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
     asked again. ``retries``: how often. ``outage_s``: for how long conversations wait for a server that is not there.
+
+    ``engine``: where it is loaded. ``replicas``: how many copies, each in a process that answers a batch. ``devices``: of
+    those processes, one after the other and round again; one that is named twice is shared. ``cpus``: processors of each
+    copy. ``gpus``: GPUs of each on Ray, or a share of one (0.5). ``address``: of the Ray cluster; else ``$RAY_ADDRESS``, or
+    the one that this machine belongs to.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,6 +74,32 @@ class Running(BaseModel):
     timeout_s: float | None = Field(default=None, gt=0)
     retries: int | None = Field(default=None, ge=0)
     outage_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    engine: Engine | None = None
+    replicas: int | None = Field(default=None, ge=1)
+    devices: list[Annotated[str, Field(pattern=DEVICE)]] | None = Field(default=None, min_length=1)
+    cpus: float | None = Field(default=None, gt=0)
+    gpus: float | None = Field(default=None, ge=0)
+    address: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _of_one_engine(self) -> Running:
+        if self.engine is None:  # which one is still to be said
+            return self
+        said = {name for keys in ENGINE_KEYS.values() for name in keys if getattr(self, name) is not None}
+        if strange := sorted(said - ENGINE_KEYS[self.engine]):
+            engines = [engine for engine, keys in ENGINE_KEYS.items() if strange[0] in keys]
+            raise ValueError(f"{strange[0]} goes with engine: {' or '.join(engines)}, not with {self.engine}")
+        return self
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is loaded in other processes than the one that asks it."""
+        return self.engine not in (None, "here")
+
+    @property
+    def copies(self) -> int:
+        """How many copies of it are loaded."""
+        return (self.replicas or len(self.devices or [0])) if self.elsewhere else 1
 
 
 class Training(BaseModel):
@@ -211,7 +252,7 @@ def _say(file: Path, problem: Any) -> str:
         return f"{where}: expected a mapping, got {got!r}"
     if kind == "string_pattern_mismatch":
         return f"{where}: expected cpu, or cuda:0, cuda:1 …, got {got!r}"
-    return f"{where}: {problem['msg']}, got {got!r}"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}, got {got!r}"
 
 
 def _allowed(place: Sequence[int | str]) -> list[str]:
@@ -240,7 +281,11 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
     for block in ("options", "training"):
         if trouble := key_trouble(merged.get(block) or {}):
             raise ZooError(f"{where}.{block}.{trouble}")
-    return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
+    try:
+        return ModelSpec(name=name, folder=origin[name].parent.resolve(), **merged)
+    except ValidationError as error:  # each entry is right, but not what one makes of the other
+        problem = error.errors()[0]
+        raise ZooError(_say(origin[name], {**problem, "loc": ("models", name, *problem["loc"])})) from error
 
 
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:

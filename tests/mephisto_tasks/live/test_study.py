@@ -54,6 +54,12 @@ def test_the_allocation_knows_how_often_a_worker_may_come(tmp_path: Path) -> Non
     assert (made.allocator.per_worker, made.allocator.per_unit) == (3, 1)
 
 
+def test_models_are_put_where_the_settings_say(tmp_path: Path) -> None:
+    """Guards a launch whose models are to compute in other processes: its own stays one."""
+    made = study(tmp_path, 5, engine="processes", replicas=2)
+    assert {(spec.running.engine, spec.running.copies) for spec in made.pool.specs.values()} == {("processes", 2)}
+
+
 def test_who_comes_gets_models_that_are_there_and_nobody_those_that_were_waited_for_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,10 +56,17 @@ def test_blenderbots_preset_is_that_of_the_zoo() -> None:
 
 
 def test_lists_of_presets_and_names_that_there_are_not() -> None:
-    """Guards that only what ParlAI does not find is looked for here, and that its own error stays."""
+    """Guards that only what ParlAI does not find is looked for here, and that its own error stays, with a suggestion."""
     assert set(Opt.load_init("gen/meena,gen/blenderbot")) > set(Opt.load_init("gen/blenderbot"))
-    with pytest.raises(FileNotFoundError, match=r"opt preset 'gen/blenderbo\.opt'"):
+    with pytest.raises(FileNotFoundError, match=r"opt preset 'gen/blenderbo\.opt'.* did you mean gen/blenderbot\?"):
         Opt.load_init("gen/blenderbo")
+
+
+def test_an_option_that_an_agent_does_not_have(tmp_path: Path) -> None:
+    """Guards presets of one's own: ParlAI's error names the option, and now also the one that may have been meant."""
+    (tmp_path / "mine.opt").write_text('{"beam_sise": 3}', encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"does not exist: beam_sise; did you mean beam_size"):
+        ParlaiParser(True, True).parse_kwargs(model="transformer/generator", init_opt=str(tmp_path / "mine.opt"))
 
 
 def test_the_users_own_preset_wins(tmp_path: Path) -> None:

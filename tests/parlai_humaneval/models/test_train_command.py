@@ -86,13 +86,16 @@ def test_an_entry_is_trained_and_ready(name: str, home: Path) -> None:
 
 
 def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
-    """Guards resumption: Ctrl-C leaves a checkpoint and no model that looks ready; the next run goes on from its step."""
+    """Guards resumption: Ctrl-C leaves a checkpoint and no model that looks ready; the next run goes on from its step.
+
+    It does so with the scheduler that it was begun with, whichever is the default by now.
+    """
     shop = Shop(
         home, "kv_memnn", {**KV_MEMNN, "num_epochs": 100_000, "save_every_n_secs": 1, "validation_every_n_epochs": -1}
     )
     work = shop.model_file.with_name("model.unfinished")
     process = subprocess.Popen(
-        [str(Path(sys.executable).parent / "parlai-humaneval"), "models", *shop.args()],
+        [str(Path(sys.executable).parent / "parlai-humaneval"), "models", *shop.args("--set", "lr_scheduler=fixed")],
         env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     patience = time.monotonic() + 120
@@ -114,6 +117,7 @@ def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
     assert told["resumed"]
     assert f"An interrupted training of mine goes on from its checkpoint: step {steps}, epoch " in done.stderr
     assert told["valid"]["total_train_updates"] == steps + 5
+    assert json.loads(Path(f"{shop.model_file}.opt").read_text(encoding="utf-8"))["lr_scheduler"] == "fixed"
     assert "checkpoint" not in Path(f"{shop.model_file}.opt").read_text(encoding="utf-8").replace(
         "load_from_checkpoint", ""
     )

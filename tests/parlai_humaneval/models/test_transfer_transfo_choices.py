@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from parlai.core.opt import Opt
 
-from parlai_humaneval.models.trained.transfer_transfo_choices import OtherReplies, offered, wrong_replies
+from parlai_humaneval.models.trained.transfer_transfo_choices import (
+    OtherReplies,
+    offered,
+    replies_for_evaluation,
+    wrong_replies,
+)
 
 TEXTS = st.text("abc", min_size=1, max_size=3)
 
@@ -59,3 +66,13 @@ def test_the_tasks_own_candidates_come_first_when_they_are_replies() -> None:
     assert set(wrong_replies(own, "true", 3, others, rng)) == {"a", "b", "c"}
     assert set(wrong_replies(own, "true", 5, others, rng)) == set("vwxyz")
     assert set(wrong_replies({"label_candidates": ["a", "b", "c"]}, "true", 3, others, rng)) < set("vwxyz")
+
+
+def test_a_task_of_training_data_alone_gives_the_replies_of_one_epoch(tmp_path: Path) -> None:
+    """Guards evaluation on few training data without validation data: ParlAI goes round in those for ever."""
+    lines = (f"text:Hi!\tlabels:reply {number}\tepisode_done:True" for number in range(5))
+    (tmp_path / "data_train.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    task = {"task": "fromfile:parlaiformat", "fromfile_datapath": str(tmp_path / "data"), "datatype": "train:evalmode"}
+    others = replies_for_evaluation(Opt({**task, "fromfile_datatype_extension": True}))
+    drawn = others.draw(4, true="reply 0", heard="Hi!", rng=random.Random(1))
+    assert set(drawn) == {f"reply {number}" for number in range(1, 5)}

@@ -1,0 +1,246 @@
+"""Hosts as actors of a Ray cluster that runs already."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from parlai_humaneval.models.remote.host import Host
+from parlai_humaneval.models.remote.questions import HostGone
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+
+REACH_S = 3.0
+"""Seconds until a cluster that does not answer is taken for one that is not there; Ray itself takes minutes."""
+HTTP2_SETTINGS = b"\x04"
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0" * 5
+"""What a client says first, and the kind of frame that a server answers at once (RFC 9113, 3.4)."""
+PLACE_S = 120.0
+"""Seconds until a copy that the cluster has no room for is given up."""
+PAUSE_S = 2.0
+"""Seconds after which an actor whose node has ended is put on another."""
+PACKAGE = "parlai-humaneval"
+
+
+class RayHost(Host):
+    """A host that can say where it is."""
+
+    def node(self) -> tuple[str, dict[str, str]]:
+        """The node in words, and the versions there that must be those of the launch."""
+        import ray
+
+        return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})", versions()
+
+
+def versions() -> dict[str, str]:
+    """What has to be the same on all nodes."""
+    try:
+        ours = version(PACKAGE)
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        ours = "not installed"
+    return {PACKAGE: ours, "Python": ".".join(platform.python_version_tuple()[:2])}
+
+
+def connect(address: str | None) -> Callable[[], None]:
+    """Join the cluster at ``address``; what is returned leaves it. A connection that there is already is used and kept.
+
+    Raises:
+        ZooError: when Ray is not installed, the cluster is not there, or it does not want us.
+    """
+    # Ray reads them when it is imported: it tells its makers nothing, and starts no cluster that nobody asked for.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError as error:
+        raise ZooError(f"Ray is not installed here: pip install '{PACKAGE}[ray]'") from error
+    wanted = address or os.environ.get("RAY_ADDRESS") or "auto"
+    if ray.is_initialized():
+        joined = ray.get_runtime_context().gcs_address
+        if wanted not in ("auto", joined):
+            raise ZooError(f"this process uses the Ray cluster at {joined} already, and can use no other: not {wanted}")
+        return lambda: None
+    _check_reachable(wanted)
+    try:
+        with _own_signals():
+            ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+    except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
+        raise ZooError(_refused(wanted, error)) from error
+    return lambda: ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Whether somebody who speaks Ray's protocol (gRPC) listens there; ``auto`` is looked up by Ray, which knows at once."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise ZooError(f"{address} is no address of a Ray cluster: expected HOST:PORT, such as 127.0.0.1:6379")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as connection:
+            connection.sendall(HTTP2_GREETING)
+            greeted = connection.recv(9)[3:4] == HTTP2_SETTINGS
+        trouble = "what listens there is something else"
+    except OSError as error:
+        greeted, trouble = False, error.strerror or str(error)
+    if not greeted:
+        raise ZooError(
+            f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --port=6379`, or "
+            "name the address of one that runs (`ray status` shows it)"
+        )
+
+
+def _refused(address: str, error: Exception) -> str:
+    said = " ".join(str(error).split())
+    if isinstance(error, ConnectionError) and address == "auto":
+        return (
+            "no Ray cluster runs on this machine. Start one with `ray start --head`, join one "
+            "with `ray start --address=HOST:PORT --num-cpus=0`, or say where it is (--ray-address, or running.address)"
+        )
+    if "version mismatch" in said.lower():
+        return f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
+    return (
+        f"the Ray cluster at {address} cannot be joined: {said}. This machine has to be a node of it: `ray start "
+        f"--address={address} --num-cpus=0` makes it one that models are not put on"
+    )
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; within, whoever had it before gets it back."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM) if main else None
+    try:
+        yield
+    finally:
+        if main and before is not None:  # None: not set from Python
+            signal.signal(signal.SIGTERM, before)
+
+
+class RayActor:
+    """A host as an actor, on whichever node has room; as far as that goes, each on another.
+
+    Args:
+        spec: the model: what it takes of a node is reserved there.
+        max_batch: as of :class:`~parlai_humaneval.models.remote.host.Host`.
+
+    Raises:
+        ZooError: when no node could ever hold it.
+    """
+
+    def __init__(self, spec: ModelSpec, max_batch: int) -> None:
+        import ray
+
+        self._ray = ray
+        running = spec.running
+        gpus = float((spec.device or "").startswith("cuda")) if running.gpus is None else running.gpus
+        self._model = spec.name
+        self._takes = {"CPU": running.cpus or 1.0, "GPU": gpus, "memory": (spec.memory_gb or 0) * 1e9}
+        self._max_batch = max_batch
+        self._ended = threading.Event()
+        self.where = ""
+        """The node, once it is there."""
+        self._check_room()
+        self._actor = self._actor_somewhere()
+
+    def _actor_somewhere(self) -> Any:
+        takes = self._takes
+        options = {"num_cpus": takes["CPU"], "num_gpus": takes["GPU"], "memory": int(takes["memory"]) or None}
+        actor = self._ray.remote(RayHost).options(**options, scheduling_strategy="SPREAD")
+        return actor.remote(self._max_batch, max(1, int(takes["CPU"])))
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What the host's method returns, or raises; a ZooError says on which node. The first call waits for a place.
+
+        Raises:
+            ZooError: also when it gets no place in time, or its node lacks this package.
+            HostGone: when the actor is no more, or its node.
+        """
+        if not self.where:
+            self._settle()
+        try:
+            went_well, result = self._ray.get(self._actor.call.remote(method, arguments))
+        except self._ray.exceptions.RayError as error:
+            raise self._gone(error) from error
+        if went_well:
+            return result
+        raise (
+            ZooError(f"on {self.where}, a node of the Ray cluster: {result}")
+            if isinstance(result, ZooError)
+            else result
+        )
+
+    def end(self) -> None:
+        """End the actor."""
+        self._ended.set()
+        with suppress(Exception):  # it may have ended, the cluster with it
+            self._ray.kill(self._actor)
+
+    def _settle(self) -> None:
+        """Wait until the actor is on a node, and see that it fits there."""
+        until = time.monotonic() + PLACE_S
+        while not self.where:
+            try:
+                where, there = self._ray.get(self._actor.node.remote(), timeout=max(0.0, until - time.monotonic()))
+            except self._ray.exceptions.GetTimeoutError as error:
+                raise ZooError(
+                    f"{self._model} cannot be loaded: the Ray cluster has had no room for another copy for {PLACE_S:g} s "
+                    f"({_in_words(self._takes)}); free are {_in_words(self._ray.available_resources())}. Ask for fewer "
+                    "replicas or less for each, or add a node"
+                ) from error
+            except self._ray.exceptions.RayError as error:
+                self._place_anew(error)
+            else:
+                self._check_versions(where, there)
+                self.where = where
+
+    def _place_anew(self, error: Exception) -> None:
+        """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
+        said = str(error)
+        if "No module named" in said:
+            raise ZooError(
+                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)}). "
+                f"Install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node"
+            ) from error
+        if "creation task" in said or self._ended.wait(PAUSE_S):
+            raise self._gone(error) from error
+        self._actor = self._actor_somewhere()
+
+    def _check_versions(self, where: str, there: dict[str, str]) -> None:
+        if differing := [
+            f"{name} {there[name]} there, {here} here" for name, here in versions().items() if there[name] != here
+        ]:
+            raise ZooError(
+                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}; all nodes need the same versions"
+            )
+
+    def _check_room(self) -> None:
+        """Whether any node could ever hold a copy: Ray would wait for one to join."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
+            have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
+            raise ZooError(
+                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there are "
+                f"{have}). Change running.cpus, running.gpus or memory_gb, or add a node"
+            )
+
+    def _gone(self, error: Exception) -> HostGone:
+        return HostGone(f"its Ray actor on {self.where or 'a node'} is gone ({_last_line(error)})")
+
+
+def _in_words(resources: dict[str, float]) -> str:
+    cpus, gpus, memory = (resources.get(name, 0) for name in ("CPU", "GPU", "memory"))
+    return f"{cpus:g} CPU(s), {gpus:g} GPU(s)" + (f", {memory / 1e9:.1f} GB" if memory else "")
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

@@ -129,7 +129,9 @@ class Asking:
         self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
 
     def forget(self, children: Collection[Child]) -> None:
-        """Wait no longer for the replies of ``children``."""
+        """Wait no longer for the replies of ``children``, whose dialogues are over."""
+        for child in children:
+            child.leave()
         self._questions = [question for question in self._questions if question.child not in children]
 
     def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:

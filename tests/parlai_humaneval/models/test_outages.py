@@ -24,7 +24,8 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.models.checking import load_and_ask
 from parlai_humaneval.models.outside.base import Absence, absence_of
 from parlai_humaneval.models.pool import breaker
-from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, ModelFailed
+from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, Answer, Asking, ModelFailed
+from parlai_humaneval.models.pool.child import Child, Utterance
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.quiet import quiet_tries
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
@@ -305,6 +306,24 @@ def test_who_leaves_is_not_waited_for(server: FaultyServer, chat: MakePool) -> N
         server.otherwise = answers()
         assert stays.result(20)["text"] == "Fine."
     assert all(request["messages"][-1]["content"] != "I leave" for request in server.requests)
+
+
+def test_dialogues_that_are_dropped_are_not_waited_for(server: FaultyServer, chat: MakePool) -> None:
+    """Guards a server that comes back against the self-chats whose other model has failed meanwhile."""
+    server.otherwise = GONE
+    pool = chat(outage_s=300, request_retries=0)
+    stays, dropped = (Child(pool.worker("m"), seed) for seed in range(2))
+    asking = Asking(timeout_s=20, retries=0)
+    asking.ask(stays, [Utterance("human", "I stay")])
+    eventually(lambda: pool.out() == {"m"})
+    asking.ask(dropped, [Utterance("human", "I am dropped")])
+    asking.forget([dropped])
+    server.otherwise = answers()
+    ((child, answer),) = asking.answered()
+    assert child is stays
+    assert isinstance(answer, Answer)
+    assert say(pool.speaker(["m"]), "last")["text"] == "Fine."
+    assert all(request["messages"][-1]["content"] != "I am dropped" for request in server.requests)
 
 
 def test_words_that_are_there_are_taken_rather_than_waited_for(server: FaultyServer, chat: MakePool) -> None:

@@ -23,7 +23,7 @@ LISTS_ALL = """
 
     def reply(history, *, persona, seed=0):
         assert all(isinstance(turn, Turn) for turn in history)
-        lines = "; ".join(f"{turn.speaker}: {turn.text}" for turn in history)
+        lines = "; ".join(f"{turn.speaker} said {turn.text}" for turn in history)
         return f"{lines} / {', '.join(persona)} / {seed}"
 """
 
@@ -40,8 +40,8 @@ def test_it_gets_the_whole_dialogue_and_what_it_declares(tmp_path: Path) -> None
     written(tmp_path / "bot.py", LISTS_ALL)
     with ModelPool([own("callable", tmp_path, function="bot.py:reply")]) as pool:
         first, second = said(pool, "Hi!", "And you?", personas={"mine": ["I cook."]})
-    assert first == "human: Hi! / I cook. / 7"
-    assert second == f"human: Hi!; bot: {first}; human: And you? / I cook. / 7"
+    assert first == "human said Hi! / I cook. / 7"
+    assert second == f"human said Hi!; bot said {first}; human said And you? / I cook. / 7"
 
 
 def test_it_may_have_the_first_word(tmp_path: Path) -> None:

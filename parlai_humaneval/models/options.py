@@ -33,7 +33,8 @@ def engine_options(command: F) -> F:
             "--engine",
             type=click.Choice(get_args(Engine)),
             help="Where models compute: in this process, in processes of their own (on a GPU each, where there are some), "
-            "or on a Ray cluster; else as their zoo entries say. Servers and programs are asked from here.",
+            "or on a Ray cluster; else as their zoo entries say. Python functions go along; "
+            "servers and programs are asked from here.",
         ),
     ):
         command = option(command)
@@ -43,7 +44,7 @@ def engine_options(command: F) -> F:
 def placed(
     specs: Sequence[ModelSpec], engine: Engine | None, replicas: int | None, address: str | None
 ) -> list[ModelSpec]:
-    """The models as :func:`engine_options` want them run.
+    """The models as :func:`engine_options` want them run; the terminal is told which of them stay here.
 
     Raises:
         ZooError: for options that do not go together.
@@ -52,7 +53,14 @@ def placed(
         return list(specs)
     from parlai_humaneval.models.remote.placed import with_engine  # ParlAI, which it needs, takes seconds
 
-    return with_engine(specs, engine, replicas=replicas, address=address)
+    there = with_engine(specs, engine, replicas=replicas, address=address)
+    stay = [spec.name for spec, new in zip(specs, there, strict=True) if new is spec]
+    if stay and engine != "here":
+        names = ", ".join(stay)
+        click.echo(
+            f"Asked from this process, as servers, programs and people are, not put on {engine}: {names}", err=True
+        )
+    return there
 
 
 def table_console() -> Console:

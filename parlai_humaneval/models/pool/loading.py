@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing
 from parlai_humaneval.models.zoo.home import expand_home
 from parlai_humaneval.models.zoo.keys import key_trouble
 from parlai_humaneval.models.zoo.own_code import FOLDER_OPTION, make_importable
+
+logger = logging.getLogger(__name__)
 
 DEFAULTS: Mapping[str, Any] = {
     # 'train' would build an optimiser, that is up to three times the memory.
@@ -119,6 +122,7 @@ def load_agent(spec: ModelSpec) -> Agent:
         raise ZooError(f"{spec.name} cannot be loaded: {' '.join(lacking)}")
     check_memory(spec)
     opt = parlai_opt(spec)
+    _let_through(opt, spec)
     try:
         with default_gpu_kept(spec):
             return _with_own_chances(create_agent(opt, requireModelExists=True))
@@ -127,6 +131,23 @@ def load_agent(spec: ModelSpec) -> Agent:
             raise out_of_memory(spec) from error
         said = str(error) if isinstance(error, OutsideError) else f"{type(error).__name__}: {error}"
         raise ZooError(f"{spec.name} cannot be loaded: {said}") from error
+
+
+def _let_through(opt: Opt, spec: ModelSpec) -> None:
+    """Have an agent's own limit of requests at once, where the entry leaves it open, follow ``running.threads``."""
+    threads = spec.running.threads
+    if threads is None or "concurrency" not in opt:
+        return
+    if "concurrency" not in spec.options:
+        opt["concurrency"] = opt["override"]["concurrency"] = threads
+    elif spec.options["concurrency"] != threads:
+        logger.warning(
+            "%s: running.threads is %s and options.concurrency %s: the lower of them is how many requests it gets at once. "
+            "running.threads alone is enough",
+            spec.name,
+            threads,
+            spec.options["concurrency"],
+        )
 
 
 def _with_own_chances(agent: Agent) -> Agent:

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 MOST_CONVERSATIONS = 1000
 """Histories that are kept; the conversation that was silent for longest is forgotten, and heard anew if it goes on."""
-TOLD_OPTIONS = ("add_special_tokens", "batchsize")
+TOLD_OPTIONS = ("add_special_tokens", "batchsize", "concurrency")
 """Options of the loaded agent that the launch goes by."""
 
 

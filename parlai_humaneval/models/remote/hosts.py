@@ -18,7 +18,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 logger = logging.getLogger(__name__)
 
 DEADLY = 3
-"""Processes that may end at the same question before it is held to be the reason."""
+"""Processes that may end at the same question, or while they load, before that is held to be the reason."""
 RESTARTS = 5
 """How often a process is started anew, one that answered something in between not counted."""
 LONGEST_PAUSE_S = 30.0
@@ -86,7 +86,7 @@ class Hosts:
         """Start the processes and load the model in each; what the host tells of it is returned.
 
         The first one goes ahead: what it downloads need not be downloaded by the others at the same time, and a model
-        that cannot be loaded fails once.
+        that cannot be loaded fails once. A process that ends at it is replaced, :data:`DEADLY` of a place at most.
 
         Raises:
             ZooError: when it cannot be loaded.
@@ -170,9 +170,19 @@ class Hosts:
 
     def _settle(self, index: int) -> Mapping[str, Any]:
         """Start the process of a place, and have it load what is to be answered there."""
-        replica, told = self._begin(index)
+        replica, told = self._begun(index)
         self._open(_Place(index, replica))
         return told
+
+    def _begun(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
+        for _ in range(1, DEADLY):
+            try:
+                return self._begin(index)
+            except HostGone as error:
+                if self._closed.is_set():
+                    raise
+                logger.error("%s: %s while it was loaded; another is started in its place", self._specs[0].name, error)
+        return self._begin(index)
 
     def _begin(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
         replica = self._start(index)

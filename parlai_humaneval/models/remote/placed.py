@@ -12,6 +12,7 @@ from parlai.core.loader import load_agent_module
 from pydantic import ValidationError
 
 from parlai_humaneval.models.outside.base import OutsideAgent
+from parlai_humaneval.models.outside.callable import CallableAgent
 from parlai_humaneval.models.outside.human import is_person
 from parlai_humaneval.models.pool.loaded import LoadedModels
 from parlai_humaneval.models.pool.worker import ModelWorker
@@ -43,7 +44,8 @@ class PlacedModels(LoadedModels):
         return ModelWorker(
             spec.name,
             agent,
-            max_batch=spec.running.max_batch or self.max_batch,
+            # A function is called as often at once as it allows: what waits there is nothing for a process that is free.
+            max_batch=spec.running.max_batch or agent.opt.get("concurrency") or self.max_batch,
             threads=agent.hosts.number,
             timeout_s=spec.running.timeout_s,
             retries=spec.running.retries,
@@ -130,10 +132,11 @@ def with_engine(
 ) -> list[ModelSpec]:
     """The models on another engine than their entries say; None leaves all as they are.
 
-    Those that ask elsewhere (a server, a program, a person) compute nothing here: they stay as they are.
+    Those that ask elsewhere (a server, a program, a person) compute nothing here: they stay as they are. A function of
+    the user's may compute, and goes along.
 
     Raises:
-        ZooError: for what does not go with the engine.
+        ZooError: for what does not go with the engine, and where it would change nothing.
     """
     if engine is None:
         if replicas is not None or address is not None:
@@ -145,7 +148,13 @@ def with_engine(
         Running.model_validate(given)
     except ValidationError as error:
         raise ZooError(f"{error.errors()[0]['msg'].removeprefix('Value error, ')}") from error
-    return [spec if _asks_elsewhere(spec) else _on_engine(spec, engine, given) for spec in specs]
+    there = [spec if _asks_elsewhere(spec) else _on_engine(spec, engine, given) for spec in specs]
+    if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):
+        raise ZooError(
+            f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): servers, programs "
+            "and people are asked from this process. Leave the engine out"
+        )
+    return there
 
 
 def _on_engine(spec: ModelSpec, engine: Engine, given: Mapping[str, object]) -> ModelSpec:
@@ -159,5 +168,6 @@ def _asks_elsewhere(spec: ModelSpec) -> bool:
     model = str(spec.options.get("model"))
     with suppress(Exception):  # a module may raise anything when it is imported
         make_importable(spec.folder)
-        return issubclass(load_agent_module(model), OutsideAgent)
+        agent = load_agent_module(model)
+        return issubclass(agent, OutsideAgent) and not issubclass(agent, CallableAgent)
     return False

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import platform
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +31,15 @@ PLACE_S = 120.0
 PAUSE_S = 2.0
 """Seconds after which an actor whose node has ended is put on another."""
 PACKAGE = "parlai-humaneval"
+TOKEN_S = 20.0
+"""Seconds that a process may take to import Ray and greet the cluster."""
+NO_TOKEN = ("InvalidAuthToken", "AuthenticationError", "AuthenticationTokenLoader", "RAY_AUTH_TOKEN")
+"""What Ray says, as an exception or as it aborts, where the token is missing or wrong."""
+_GREET_CLUSTER = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from ray._private.services import canonicalize_bootstrap_address; from ray._raylet import GcsClient; "
+    "GcsClient(address=canonicalize_bootstrap_address(sys.argv[2]))"
+)
 
 
 class RayHost(Host):
@@ -69,6 +81,7 @@ def connect(address: str | None) -> Callable[[], None]:
             raise ZooError(f"this process uses the Ray cluster at {joined} already, and can use no other: not {wanted}")
         return lambda: None
     _check_reachable(wanted)
+    _check_token(wanted)
     try:
         with _own_signals():
             ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
@@ -96,6 +109,36 @@ def _check_reachable(address: str) -> None:
             f"no Ray cluster answers at {address} ({trouble}). Start one with `ray start --head --port=6379`, or "
             "name the address of one that runs (`ray status` shows it)"
         )
+
+
+def _check_token(address: str) -> None:
+    """Whether the cluster lets us in. Ray itself tries for most of a minute, and ends the process where there is no token:
+    so another process asks."""
+    if address.startswith("ray://"):  # another protocol, which says so at once
+        return
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", _GREET_CLUSTER, json.dumps(sys.path), address],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TOKEN_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return  # it is for Ray to say what is wrong
+    if asked.returncode == 0 or not any(word in asked.stderr for word in NO_TOKEN):
+        return
+    cluster = "this machine's Ray cluster" if address == "auto" else f"the Ray cluster at {address}"
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        trouble = "wants a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token that its nodes have"
+    elif os.environ.get("RAY_AUTH_TOKEN"):
+        trouble = "refuses the token in RAY_AUTH_TOKEN: set it to the one that its nodes have"
+    else:
+        trouble = (
+            "has got no token, or a wrong one: set RAY_AUTH_TOKEN (or a file, RAY_AUTH_TOKEN_PATH) to that of its nodes"
+        )
+    raise ZooError(f"{cluster} {trouble}")
 
 
 def _refused(address: str, error: Exception) -> str:

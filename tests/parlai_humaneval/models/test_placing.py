@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.outside.base import OutsideError
 from parlai_humaneval.models.pool.child import Utterance
 from parlai_humaneval.models.remote import hosts as hosts_module
@@ -71,6 +72,22 @@ def test_a_command_puts_models_on_another_engine_and_leaves_those_that_ask_elsew
             with_engine([retrieval], wrong.pop("engine"), **wrong)
 
 
+def test_a_function_goes_along_and_an_engine_that_changes_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Guards ``--engine`` against being ignored without a word: a function may compute, a server does not."""
+    function = ModelSpec(
+        name="own", options={"model": "parlai_humaneval/callable", "function": "a.py:f"}, folder=tmp_path
+    )
+    human = resolve(["human"], load_zoo())[0]
+    assert placed([function, human], "processes", 2, None)[0].running == Running(engine="processes", replicas=2)
+    assert "not put on processes: human\n" in capsys.readouterr().err
+    with pytest.raises(ZooError, match=r"engine processes: none of the models computes \(human\)"):
+        placed([human], "processes", 2, None)
+    assert placed([human], "here", None, None) == [human]
+    assert capsys.readouterr().err == ""
+
+
 def test_a_person_answers_at_the_launch_alone() -> None:
     """Guards the partners' page: another process has none."""
     person = resolve(["human"], load_zoo())[0].model_copy(update={"running": Running(engine="processes")})
@@ -108,6 +125,7 @@ class Cluster:
         self.replicas: list[InThisProcess] = []
         self.asked: list[Sequence[Question]] = []
         self.dead_on_arrival = False
+        self.lost_while_loading = 0
         self.hosts = Hosts(resolve(["eliza"], load_zoo())[0], self._start, number)
 
     def wait_for_all(self) -> None:
@@ -117,7 +135,7 @@ class Cluster:
 
     def _start(self, index: int) -> Replica:
         self.replicas.append(InThisProcess(self.asked))
-        self.replicas[-1].ended = self.dead_on_arrival
+        self.replicas[-1].ended = self.dead_on_arrival or len(self.replicas) <= self.lost_while_loading
         return self.replicas[-1]
 
 
@@ -146,6 +164,20 @@ def test_another_host_gives_the_same_answer_from_the_question_alone() -> None:
     assert [cluster.hosts.ask("eliza", [asked]) for _ in range(3)] == [[second]] * 3
     assert len(cluster.replicas) == 3, "another took its place"
     cluster.hosts.close()
+
+
+def test_a_host_that_ends_while_it_loads_is_replaced_a_few_times() -> None:
+    """Guards a launch against the loss of one process at its start, and against a model that takes each along."""
+    cluster = Cluster(number=1)
+    cluster.lost_while_loading = hosts_module.DEADLY - 1
+    cluster.hosts.load()
+    assert cluster.hosts.ask("eliza", [question("Hi!")])[0].text
+    cluster.hosts.close()
+    hopeless = Cluster(number=1)
+    hopeless.dead_on_arrival = True
+    with pytest.raises(ZooError, match="eliza cannot be loaded: process 1 was ended by the test"):
+        hopeless.hosts.load()
+    assert len(hopeless.replicas) == hosts_module.DEADLY
 
 
 def test_hosts_that_end_again_and_again_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

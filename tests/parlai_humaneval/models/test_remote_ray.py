@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,6 +169,44 @@ def test_other_versions_on_a_node_are_told(
     monkeypatch.setattr(ray_actor, "versions", lambda: {"parlai-humaneval": "9.9", "Python": "3.10"})
     with pytest.raises(ZooError, match=r"\(127\.0\.0\.1\): parlai-humaneval \S+ there, 9\.9 here, .*the same versions"):
         load([on_ray(cluster, specs[0])])
+
+
+def test_a_cluster_that_wants_another_token_says_so(
+    network: None, specs: list[ModelSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards a wrong token, and none at all, against Ray's own minute of warnings, and its abort."""
+    monkeypatch.setenv("HOME", str(tmp_path))  # where Ray looks for a file of it
+    program = Path(sys.executable).with_name("ray")
+    words = ["start", "--head", "--block", "--node-ip-address=127.0.0.4", "--port=6399", "--include-dashboard=false"]
+    words += [f"--object-store-memory={OBJECT_STORE}", "--num-cpus=1", f"--temp-dir=/tmp/ray-{os.getpid()}"]
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "the-right-token-of-this-test"}
+    with subprocess.Popen([program, *words], env={**os.environ, **token}, stdout=subprocess.DEVNULL) as head:
+        try:
+            until = time.monotonic() + 60
+            while not answers("127.0.0.4", 6399):
+                assert time.monotonic() < until, "the cluster did not start"
+                time.sleep(0.1)
+            for mode, ours, told in (
+                ("token", "a-wrong-one", "refuses the token in RAY_AUTH_TOKEN"),
+                ("token", "", "has got no token"),
+                ("disabled", "", "wants a token: set RAY_AUTH_MODE=token"),
+            ):
+                monkeypatch.setenv("RAY_AUTH_MODE", mode)
+                monkeypatch.setenv("RAY_AUTH_TOKEN", ours)
+                with pytest.raises(ZooError, match=rf"the Ray cluster at 127\.0\.0\.4:6399 {told}"):
+                    ray_actor._check_token("127.0.0.4:6399")
+            monkeypatch.setenv("RAY_AUTH_MODE", "token")
+            monkeypatch.setenv("RAY_AUTH_TOKEN", token["RAY_AUTH_TOKEN"])
+            ray_actor._check_token("127.0.0.4:6399")
+        finally:
+            head.terminate()
+            shutil.rmtree(f"/tmp/ray-{os.getpid()}", ignore_errors=True)
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
 
 
 def test_a_cluster_that_is_not_there_is_told_within_seconds(network: None, specs: list[ModelSpec]) -> None:

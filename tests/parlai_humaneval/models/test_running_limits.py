@@ -53,6 +53,17 @@ def test_threads_of_the_entry_go_before_the_agents_and_the_pools() -> None:
         assert threads_of("three") == 3
 
 
+def test_an_agents_own_limit_follows_the_threads_of_the_entry(caplog: pytest.LogCaptureFixture) -> None:
+    """Guards ``running: {threads: 32}`` against a limit of 16 that nobody set, and tells of one that somebody did."""
+    with ModelPool([spec(threads=32)]) as pool:
+        assert pool.worker("m").agent.concurrency == 32
+    assert not caplog.messages
+    limited = spec(threads=32)
+    with ModelPool([limited.model_copy(update={"options": {**limited.options, "concurrency": 4}})]) as pool:
+        assert pool.worker("m").agent.concurrency == 4
+    assert "running.threads is 32 and options.concurrency 4: the lower" in caplog.text
+
+
 def test_time_and_tries_of_the_entry_go_before_the_pools() -> None:
     """Guards a slow model among quick ones, and the other way round."""
     with ModelPool([spec(timeout_s=0.1, retries=0)], timeout_s=30, retries=5) as pool:

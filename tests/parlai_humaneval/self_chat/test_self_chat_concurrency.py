@@ -17,6 +17,8 @@ from parlai_humaneval.self_chat import SelfChatSettings, generate
 
 AGENT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"
 THREADS = 6
+MANY = 24
+"""More than an agent asks at once by itself."""
 HOPELESS_S = 60.0
 """After which a server that waits in vain answers all the same, so that a wrong program fails and does not hang."""
 
@@ -101,6 +103,17 @@ def test_as_many_are_asked_at_once_as_the_model_has_threads(server: CountingServ
     assert (file.dialogues, file.replies) == (2 * THREADS, 3 * 2 * THREADS)
     assert not server.in_vain, f"{server.most} requests were under way at most, of {THREADS}"
     assert server.most == THREADS
+
+
+def test_more_are_asked_at_once_than_by_default_where_the_entry_says_so(server: CountingServer, tmp_path: Path) -> None:
+    """Guards the entry's word against limits further in: of the agent, of its connections, of dialogues under way."""
+    server.hold = lambda number: server.wait_until(  # type: ignore[method-assign]  # as above
+        lambda: server.most >= MANY
+    )
+    settings = SelfChatSettings(num_dialogues=2 * MANY, exchanges=1)
+    generate([server.spec(threads=MANY)], [("served", "served")], settings, tmp_path)
+    assert not server.in_vain, f"{server.most} requests were under way at most, of {MANY}"
+    assert server.most == MANY
 
 
 def test_each_model_of_a_pair_is_kept_busy(server: CountingServer, tmp_path: Path) -> None:

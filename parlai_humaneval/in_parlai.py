@@ -1,4 +1,4 @@
-"""What ParlAI is told of this package: its agents, its script and its presets; and what its parser says of misspelt options.
+"""What ParlAI is told of this package: its agents, its script and its presets; and what it says of misspelt names.
 
 ``parlai_humaneval_hook`` calls these functions with ParlAI's modules once they are imported. Nothing of this package is
 registered before it is used.
@@ -6,14 +6,22 @@ registered before it is used.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
+import click
+
+from parlai_humaneval.command_errors import is_one_of
 from parlai_humaneval.models.names import SHORT_PREFIX, module_of
 from parlai_humaneval.models.option_names import did_you_mean
 
 SCRIPTS = ("parlai_humaneval.self_chat.script",)
 """Modules that register commands of ``parlai``."""
+EXPECTED = ("ZooError", "MaterialError", "ModelFailed", "SelfChatError", "NoSuchAgent")
+"""Errors of this package that users make; their messages say all."""
 UNRECOGNISED = "unrecognized arguments: "
 """How ``argparse`` begins to tell of options that there are not."""
 NOT_IN_OPT = "does not exist: "
@@ -47,6 +55,23 @@ def register_scripts(script: Any) -> None:
                 logging.warning(f"parlai-humaneval: {module} cannot be imported: {error}")
 
     script.setup_script_registry = setup_script_registry
+    script.superscript_main = _told_on_the_command_line(script.superscript_main)
+
+
+def _told_on_the_command_line(superscript_main: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function; called as the command ``parlai``, it tells this package's expected errors in a sentence."""
+
+    def main(args: Sequence[str] | None = None) -> Any:
+        if args is not None:  # a program calls it, and may want to catch them
+            return superscript_main(args)
+        try:
+            return superscript_main()
+        except Exception as error:
+            if is_one_of(error, EXPECTED):
+                sys.exit(f"Error: {error}")
+            raise
+
+    return main
 
 
 def find_presets(opt: Any) -> None:
@@ -71,12 +96,7 @@ def suggest_options(params: Any) -> None:
     error, load_opts = params.ParlaiParser.error, params.ParlaiParser._load_opts
 
     def with_suggestions(self: Any, message: str) -> None:
-        _, unknown, words = message.partition(UNRECOGNISED)
-        # That of `parlai COMMAND` has the options of its agent.
-        command = getattr(self, "_help_subparser", None) or self
-        options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
-        known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
-        error(self, message + did_you_mean(options, known))
+        error(self, _suggesting(self, message))
 
     def of_preset(self: Any, opt: dict[str, Any]) -> None:
         try:
@@ -86,3 +106,30 @@ def suggest_options(params: Any) -> None:
             raise RuntimeError(f"{refused}{did_you_mean([name], opt)}") from refused
 
     params.ParlaiParser.error, params.ParlaiParser._load_opts = with_suggestions, of_preset
+
+
+def _suggesting(parser: Any, message: str) -> str:
+    """A message of the parser; where it tells of options that there are not, with those that may have been meant."""
+    _, unknown, words = message.partition(UNRECOGNISED)
+    # That of `parlai COMMAND` has the options of its agent.
+    command = getattr(parser, "_help_subparser", None) or parser
+    options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
+    known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
+    return message + did_you_mean(options, known)
+
+
+@contextmanager
+def parser_errors_without_usage() -> Iterator[None]:
+    """What ParlAI's parser refuses is one message with exit code 2, without the hundreds of lines of its usage."""
+    from parlai.core.params import ParlaiParser
+
+    def refuse(self: Any, message: str) -> NoReturn:
+        error = click.ClickException(_suggesting(self, message))
+        error.exit_code = 2  # click's own for wrong usage, of which it would print ours
+        raise error
+
+    before, ParlaiParser.error = ParlaiParser.error, refuse
+    try:
+        yield
+    finally:
+        ParlaiParser.error = before

@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from parlai_humaneval.command_errors import told_plainly
-
-EXPECTED = ("ZooError", "MaterialError", "ModelFailed", "SelfChatError", "NoSuchAgent")
-"""What users do wrong; their messages say all."""
+from parlai_humaneval.in_parlai import EXPECTED, parser_errors_without_usage
 
 
 @click.command(
@@ -59,5 +57,5 @@ def parlai(ctx: click.Context, args: tuple[str, ...]) -> None:
     # Imported here: ParlAI takes seconds, and `parlai-humaneval --help` needs none of it.
     from parlai.core.script import superscript_main
 
-    with told_plainly(EXPECTED):
+    with told_plainly(EXPECTED), parser_errors_without_usage():
         superscript_main(list(args))

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.requirements import Requirement
 
+from parlai_humaneval.statistics.wording import counted
+
 if TYPE_CHECKING:
     from parlai_humaneval.models.checking import State
     from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -168,7 +170,7 @@ def data_directory(data_dir: Path) -> Finding:
         return Finding(
             "Data directory", "error", str(error), "restore database.db from a copy, or use another --data-dir"
         )
-    return Finding("Data directory", "ok", f"{data_dir} ({len(names)} tasks)")
+    return Finding("Data directory", "ok", f"{data_dir} ({counted(len(names), 'task')})")
 
 
 def providers(data_dir: Path) -> list[Finding]:

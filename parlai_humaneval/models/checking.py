@@ -97,7 +97,7 @@ def check(spec: ModelSpec) -> Checked:
         return Checked(
             spec, "to download", "ParlAI" if "ParlAI" in downloads[0] else "Hugging Face", [], downloads, asks
         )
-    if spec.origin == "endpoint":
+    if _is_served(spec):
         return Checked(spec, "to serve", _address(spec), [], [], asks)
     return Checked(spec, "ready", "", [], [], asks)
 
@@ -163,7 +163,12 @@ def _first(options: Sequence[str], spec: ModelSpec) -> str:
 
 
 def _asks(spec: ModelSpec) -> list[str]:
-    return list(_asked(spec)) if spec.origin == "endpoint" else []
+    return list(_asked(spec)) if _is_served(spec) else []
+
+
+def _is_served(spec: ModelSpec) -> bool:
+    """Whether a server gives its replies, which may be one of the user's own."""
+    return spec.origin == "endpoint" or bool(_address(spec))
 
 
 def _asked(spec: ModelSpec) -> Iterator[str]:

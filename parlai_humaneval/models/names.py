@@ -41,5 +41,6 @@ def module_of(name: str) -> str:
     if bare in AGENT_MODULES:
         return AGENT_MODULES[bare]
     near = difflib.get_close_matches(bare, AGENT_MODULES, n=2, cutoff=0.6)
-    known = ", ".join(f"{SHORT_PREFIX}{agent}" for agent in near or AGENT_MODULES)
-    raise NoSuchAgent(f"no agent is called {name}; {'did you mean' if near else 'there are'} {known}")
+    known = [f"{SHORT_PREFIX}{agent}" for agent in near or AGENT_MODULES]
+    meant = f"did you mean {' or '.join(known)}?" if near else f"there are {', '.join(known)}"
+    raise NoSuchAgent(f"no agent is called {name}; {meant}")

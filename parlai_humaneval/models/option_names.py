@@ -37,3 +37,8 @@ def did_you_mean(names: Iterable[str], known: Iterable[str]) -> str:
     choices = sorted(set(known))
     near = dict.fromkeys(like for name in names for like in difflib.get_close_matches(name, choices, n=2, cutoff=0.7))
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def as_sentence(message: str) -> str:
+    """The message with a full stop, unless it ends in one, or in the question mark of a suggestion."""
+    return message if message.endswith((".", "?", "!")) else f"{message}."

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.options import engine_options, json_option, placed, zoo_option
 from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.protocol.materials.files import MaterialError
@@ -199,7 +200,7 @@ def run_with_bar(
             bar.update(task, completed=made, total=total, description=" – ".join(dict.fromkeys(step.models)))
 
         try:
-            return generate(
+            files = generate(
                 specs,
                 pairs,
                 settings,
@@ -212,14 +213,16 @@ def run_with_bar(
             )
         except ModelsFailed as error:
             raise SelfChatError(_told(error, out)) from error
+        bar.update(task, description=", ".join(spec.name for spec in specs) if len(specs) <= 3 else "All models")
+        return files
 
 
 def _told(error: ModelsFailed, out: Path) -> str:
     """Which models failed and why, and what is kept of them and of the others."""
     files = [f"{file.path.name} {file.dialogues}" for file in error.files]
     return (
-        f"{error}. Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that {', '.join(error.models)} left "
-        "unfinished are not, and the same command begins those again. All others are made."
+        f"{as_sentence(str(error))} Complete dialogues are kept in {out} ({', '.join(files)}); dialogues that "
+        f"{', '.join(error.models)} left unfinished are not, and the same command begins those again. All others are made."
     )
 
 

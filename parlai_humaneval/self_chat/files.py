@@ -19,7 +19,7 @@ from typing import Any
 
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.naming import file_stem, speaker_ids
-from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard
+from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard, shard_of
 
 logger = logging.getLogger(__name__)
 
@@ -96,9 +96,11 @@ class DialogueFile:
         """Find out what is there already; nothing is changed.
 
         Raises:
-            SelfChatError: it was made otherwise, is not known how, or has a line that is no dialogue of ours.
+            SelfChatError: it was made otherwise, is not known how, or has a line that is no dialogue of ours; or it is
+                a new shard that does not fit with those beside it.
         """
         if not self.path.exists():
+            self._check_beside()
             return
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
@@ -112,6 +114,25 @@ class DialogueFile:
                 f"{self.path}: was made in another way ({'; '.join(differing)}); ask for the same as then, {ANEW}"
             )
         self.numbers = numbers_in(self.path)
+
+    def _check_beside(self) -> None:
+        """A new shard has to fit with those of the same pair that stand beside it, or it could not be merged with them."""
+        if SHARD not in self._identity:
+            return
+        for path in sorted(self.path.parent.parent.glob(f"*/{self.metadata_path.name}")):
+            identity = dict((read_metadata(path) or {}).get("identity", {}))
+            if SHARD not in identity:
+                continue
+            other = shard_of(identity.pop(SHARD))
+            differing = differences(identity, {key: value for key, value in self._identity.items() if key != SHARD})
+            if other.of != self._shard.of:
+                differing = [f"shards: {other.of} there, {self._shard.of} now", *differing]
+            if differing:
+                raise SelfChatError(
+                    f"{path.parent}: is shard {other} of dialogues that were made in another way ({'; '.join(differing)}), "
+                    f"and shard {self._shard} could not be merged with it; ask for the same as then, "
+                    "or choose another folder"
+                )
 
     def begin(self, *, force: bool) -> None:
         """Make the file ready to be added to: without what ``force`` throws away, and without half a line at its end."""

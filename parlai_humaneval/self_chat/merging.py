@@ -60,7 +60,8 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
         folders: shards, or folders that hold shards.
         out: where the files go. It may be the folder that holds the shards.
         allow_missing: write what there is, though dialogues are missing.
-        force: replace files that are there already and differ.
+        force: replace files that are there already and differ. An earlier merge of some of these dialogues is added
+            to without it.
 
     Raises:
         SelfChatError: shards that do not belong together, are there twice, are missing or unfinished; or files that
@@ -86,7 +87,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
         held.enter_context(locked(out))
         if not force:
             for pair, of_pair in pairs.items():
-                _check_free(out / f"{file_stem(pair)}.jsonl", _joined(of_pair))
+                _check_free(out / f"{file_stem(pair)}.jsonl", of_pair)
         files = [_write(out, of_pair) for of_pair in pairs.values()]
     return Merged(files, {f"{file_stem(pair)}.jsonl": holes for pair, holes in missing.items()})
 
@@ -230,9 +231,20 @@ def _joined(parts: Iterable[_Part]) -> str:
     return "".join(lines[number].decode() for number in sorted(lines))
 
 
-def _check_free(path: Path, text: str) -> None:
-    if path.exists() and path.read_bytes() != text.encode():
+def _check_free(path: Path, parts: Sequence[_Part]) -> None:
+    if path.exists() and path.read_bytes() != _joined(parts).encode() and not _is_earlier_merge(path, parts):
         raise SelfChatError(f"{path}: is there already and differs; choose another --out, or replace it with --force")
+
+
+def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
+    """Whether a merge made the file of some of these dialogues: nothing is lost where the others are added."""
+    metadata = read_metadata(path.with_name(f"{path.stem}.metadata"))
+    if metadata is None or differences(metadata["identity"], parts[0].identity):
+        return False
+    lines = {line for part in parts for line in part.lines.values()}
+    return all(SHARD in run for run in metadata["runs"]) and lines.issuperset(
+        path.read_bytes().splitlines(keepends=True)
+    )
 
 
 def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:

@@ -60,6 +60,10 @@ class Part(NamedTuple):
     optional: bool = False
 
 
+ListsRead = dict[tuple[bool, str, str], Part]
+"""Of the lists of a language, by whether the phrase is unspaced, the name, and what stands before each item."""
+
+
 @dataclass(frozen=True)
 class Phrase:
     """A pattern whose group ``hidden`` is to be hidden, and what a text must hold to be looked at.
@@ -122,6 +126,7 @@ def read_phrase(
     lists: Mapping[str, Sequence[str]],
     names: Mapping[str, Part] | None = None,
     variants: Mapping[str, str] | None = None,
+    lists_read: ListsRead | None = None,
 ) -> Phrase:
     """The phrase of a ``notation``.
 
@@ -130,6 +135,7 @@ def read_phrase(
         lists: name → phrases that ``{name}`` stands for.
         names: the same for what is no phrase, such as the names of models.
         variants: a character → all that stand for the same, as 为 and 為.
+        lists_read: what phrases of the same lists, names and variants have read of them; more is added.
 
     Raises:
         PhraseError: it cannot be read.
@@ -138,7 +144,7 @@ def read_phrase(
     if parts is None:
         raise PhraseError("<…> must be closed, and be its first or its last part")
     unspaced = is_unspaced(notation)
-    words = _Words(lists, names or {}, variants or {}, unspaced)
+    words = _Words(lists, names or {}, variants or {}, unspaced, {} if lists_read is None else lists_read)
     hidden = words.read(parts["hidden"])
     expression, triggers = f"(?P<hidden>{hidden.expression})", hidden.needed
     if parts["before"]:
@@ -157,12 +163,18 @@ class _Words:
     """Reads parts of phrases by the lists and letters of a language."""
 
     def __init__(
-        self, lists: Mapping[str, Sequence[str]], names: Mapping[str, Part], variants: Mapping[str, str], unspaced: bool
+        self,
+        lists: Mapping[str, Sequence[str]],
+        names: Mapping[str, Part],
+        variants: Mapping[str, str],
+        unspaced: bool,
+        lists_read: ListsRead,
     ) -> None:
         self._lists = lists
         self._names = names
         self._variants = variants
         self._unspaced = unspaced
+        self._lists_read = lists_read
         self.space = r"\s?" if unspaced else r"(?:\s{1,3}|(?<='))"
 
     def read(self, text: str, before: str = "") -> Part:
@@ -256,8 +268,13 @@ class _Words:
         if name not in self._lists:
             known = ", ".join("{" + known + "}" for known in (*self._lists, *self._names)) or "none"
             raise PhraseError(f"there is no list {{{name}}}; there are: {known}")
+        if (key := (self._unspaced, name, before)) not in self._lists_read:
+            self._lists_read[key] = self._read_list(name, before)
+        return self._lists_read[key]
+
+    def _read_list(self, name: str, before: str) -> Part:
         others = {other: items for other, items in self._lists.items() if other != name}
-        words = _Words(others, self._names, self._variants, self._unspaced)
+        words = _Words(others, self._names, self._variants, self._unspaced, self._lists_read)
         either = _either([words.read(folded(item), before) for item in self._lists[name]])
         return Part(either.expression + ("" if self._unspaced else r"(?!-\w)"), either.needed)
 

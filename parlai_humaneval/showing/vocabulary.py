@@ -17,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from parlai_humaneval.protocol.materials.files import in_words
-from parlai_humaneval.showing.phrases import Part, Phrase, PhraseError, read_phrase
+from parlai_humaneval.showing.phrases import ListsRead, Part, Phrase, PhraseError, read_phrase
 
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
@@ -97,10 +97,10 @@ class Words(BaseModel):
             VocabularyError: one cannot be read.
         """
         for code, language in self.languages.items():
-            letters = language.letters()
+            letters, lists_read = language.letters(), ListsRead()
             for notation in getattr(language, part):
                 try:
-                    yield read_phrase(notation, language.lists, names, letters)
+                    yield read_phrase(notation, language.lists, names, letters, lists_read)
                 except PhraseError as error:
                     raise VocabularyError(f"languages.{code}.{part}: “{notation}”: {error}") from error
 

@@ -113,6 +113,23 @@ def test_presets_and_misspelt_options(place: Place) -> None:
     assert wrong.stderr.endswith("unrecognized arguments: --beam-sise 3; did you mean --beam-size?\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-m", "parlai_humaneval/retreival"), "did you mean parlai_humaneval/retrieval?"),
+        (("-m", "parlai_humaneval/bot_speaker", "--models", "elizza"), "did you mean eliza?"),
+    ],
+)
+def test_a_misspelt_agent_or_model_is_a_sentence(place: Place, words: tuple[str, ...], told: str) -> None:
+    """Guards against a traceback for a typing mistake in what is ours."""
+    wrong = place.on_dialogue("eval_model", *words)
+    assert wrong.returncode == 1
+    assert "Traceback" not in wrong.stderr
+    last = wrong.stderr.splitlines()[-1]
+    assert last.startswith("Error: no ")
+    assert told in last
+
+
 def test_our_script_is_a_command_of_parlais(place: Place) -> None:
     """Guards `parlai batched_self_chat`."""
     out = place.folder / "chats"

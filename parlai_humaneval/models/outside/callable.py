@@ -174,7 +174,9 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
             '`if __name__ == "__main__":`'
         ) from error
     except AttributeError as error:
-        raise ValueError(f"function: {place} has no {name}: {error}") from error
+        # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.
+        lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]
+        raise ValueError(f"function: {place} has no {name}" + ("" if lacking else f": {error}")) from error
     if not callable(function):
         raise ValueError(f"function: {name} in {place} is no function, but {type(function).__name__}")
     return function  # type: ignore[no-any-return]  # attrgetter does not know

@@ -10,6 +10,7 @@ from pathlib import Path
 from parlai.core.loader import load_agent_module
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.option_names import as_sentence
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.home import HOME_PREFIX, expand_home
 from parlai_humaneval.models.zoo.own_code import Lacks, make_importable, mistaken
@@ -118,7 +119,7 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
             make_importable(spec.folder)
             agent = load_agent_module(model)
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
-        return [f"The agent {model} cannot be imported: {_first_line(error)}."]
+        return [as_sentence(f"The agent {model} cannot be imported: {_first_line(error)}")]
     lacks: Lacks | None = getattr(agent, "lacks", None)
     return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
 

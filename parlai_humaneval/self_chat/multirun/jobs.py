@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf
 
 if TYPE_CHECKING:
@@ -18,6 +20,18 @@ sys.modules.setdefault("hydra_plugins.mephisto_path_plugin", None)  # type: igno
 
 CONF = Path(__file__).parent / "conf"
 OmegaConf.register_new_resolver("up_to", lambda last: ",".join(str(n) for n in range(1, int(last) + 1)), replace=True)
+
+
+class SchedulerThere(Callback):  # type: ignore[misc]  # Hydra is not typed
+    """Looks for Slurm before jobs are handed to it: without it, submitit ends in a traceback."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """End with a sentence where Slurm is asked for and is not there."""
+        if config.hydra.launcher._target_.endswith(".SlurmLauncher") and shutil.which("srun") is None:
+            sys.exit(
+                "Error: this machine has no Slurm (no srun on its PATH); start the command where jobs are submitted, or "
+                "run the jobs here with --config-name self_chat, alone or with hydra/launcher=submitit_local"
+            )
 
 
 def make_shard(config: DictConfig) -> None:

@@ -83,6 +83,14 @@ def test_a_server_is_named_with_the_variable_of_its_key(monkeypatch: pytest.Monk
     assert "secret-123" not in str(found.as_json())
 
 
+def test_a_server_of_ones_own_is_not_called_ready_before_it_is_asked() -> None:
+    """Guards against “ready” for an address that nobody has tried, whatever the zoo entry says of its origin."""
+    own = served(base_url="http://no.such.host:8000/v1").model_copy(update={"origin": "yours"})
+    found = check(own)
+    assert (found.state, found.ok) == ("to serve", True)
+    assert "is not tried here; --load does" in found.asks[0]
+
+
 def test_an_untrained_model_names_its_command_and_what_goes_before(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from click.testing import CliRunner
+from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.parlai_commands import parlai
 
@@ -80,3 +81,16 @@ def test_a_wrong_model_name_is_one_clear_line() -> None:
     )
     assert result.exit_code == 1
     assert "did you mean eliza" in result.output
+
+
+def test_a_misspelt_option_is_one_line() -> None:
+    """Guards against hundreds of lines of usage before the one that helps; ParlAI's parser is as before afterwards."""
+    before = ParlaiParser.error
+    result = CliRunner(mix_stderr=False).invoke(
+        parlai, ["eval_model", "-m", "parlai_humaneval/bot_speaker", "--modles", "a", "-t", "fromfile:parlaiformat"]
+    )
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: unrecognized arguments: --modles a; did you mean --models")
+    assert ParlaiParser.error is before

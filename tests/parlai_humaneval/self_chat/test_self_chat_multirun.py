@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,18 @@ def test_a_job_that_fails_fails_the_command_with_its_sentence(tmp_path: Path) ->
     assert failed.returncode != 0
     assert "did you mean dull" in failed.stderr
     assert not (tmp_path / "chats" / "shard-01-of-01").exists()
+
+
+def test_without_slurm_a_sentence_says_so(tmp_path: Path) -> None:
+    """Guards whoever starts the jobs elsewhere than on the cluster: no traceback of submitit's, and no jobs."""
+    if shutil.which("srun"):
+        pytest.skip("Slurm is here")
+    asked = ["models=[dull]", "num_dialogues=1", "out=chats", "shards=2"]
+    failed = multirun(tmp_path, "--config-name", "slurm", *asked, check=False)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("Error: this machine has no Slurm")
+    assert "Traceback" not in failed.stderr
+    assert not (tmp_path / "chats").exists()
 
 
 def test_slurm_gets_what_the_recipe_and_the_command_say() -> None:

@@ -231,6 +231,49 @@ def test_another_shard_in_its_folder_is_refused(shards: Path, specs: list[ModelS
         generate(specs, PAIRS, SETTINGS, shards, shard=Shard(1, 3))
 
 
+@pytest.mark.parametrize(
+    ("changes", "shard", "told"),
+    [
+        ({}, Shard(2, 4), r"is shard 1/3 of .* \(shards: 3 there, 4 now\)"),
+        ({"seed": 5}, Shard(2, 3), r"is shard 1/3 of .* \(seed: 3 there, 5 now\)"),
+    ],
+)
+def test_a_shard_that_does_not_fit_with_those_beside_it_is_refused_at_the_start(
+    specs: list[ModelSpec], tmp_path: Path, changes: dict[str, int], shard: Shard, told: str
+) -> None:
+    """Guards hours of a GPU for dialogues that no merge takes; another pair may be shared out otherwise."""
+    generate(specs, PAIRS[:1], SETTINGS, tmp_path, shard=Shard(1, 3))
+    settings = SETTINGS.model_copy(update=changes)
+    with pytest.raises(SelfChatError, match=told):
+        generate(specs, PAIRS[:1], settings, tmp_path, shard=shard)
+    assert not list(tmp_path.glob(f"{shard.folder}/*.*l"))
+    generate(specs, PAIRS[1:], settings, tmp_path, shard=shard)
+    more = SETTINGS.model_copy(update={"num_dialogues": 9})  # a larger number fits, as it does within a shard
+    assert generate(specs, PAIRS[:1], more, tmp_path, shard=Shard(2, 3))[0].dialogues == 3
+
+
+def test_a_merge_with_holes_is_completed_by_the_next(
+    shards: Path, whole: Path, specs: list[ModelSpec], tmp_path: Path
+) -> None:
+    """Guards --allow-missing: what it wrote is added to without --force; changed or other dialogues are not replaced."""
+    (shards / "shard-02-of-03").rename(tmp_path / "late")
+    merged = merge([shards], shards, allow_missing=True)
+    assert merged.missing == {"a--b.jsonl": [1, 4], "a.jsonl": [1, 4]}
+    partial = (shards / "a.jsonl").read_text()
+    (tmp_path / "late").rename(shards / "shard-02-of-03")
+    (shards / "a.jsonl").write_text(partial.replace('"number": 0', '"number":  0'))
+    with pytest.raises(SelfChatError, match=r"a.jsonl: is there already and differs"):
+        merge([shards], shards)
+    (shards / "a.jsonl").write_text(partial)
+    merge([shards], shards)
+    assert contents(shards) == contents(whole)
+    # The dialogues of a run without shards are its own, fewer though they are.
+    fewer = SETTINGS.model_copy(update={"num_dialogues": 2})
+    generate(specs, PAIRS, fewer, tmp_path / "run")
+    with pytest.raises(SelfChatError, match="is there already and differs"):
+        merge([shards], tmp_path / "run")
+
+
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "a/b", "-1/3", "1/3/5", ""])
 def test_a_shard_that_is_none_is_told(text: str, tmp_path: Path) -> None:
     """Guards --shard against a mistyped number."""

@@ -19,8 +19,8 @@ from parlai_humaneval.showing.identity import giveaways
 from parlai_humaneval.showing.vocabulary import packaged
 
 DATA = Path(__file__).parent / "data"
-LANGUAGES = ("de", "fr", "es", "it", "pt", "ru", "tr", "ja", "ko", "zh")
-HELD_OUT = ("en", *LANGUAGES)
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "tr", "ja", "ko", "zh")
+HELD_OUT = LANGUAGES
 NAMES = ("eliza", "retrieval", "my_bot", "blender_3B")
 LEAST_RECALL, MOST_FALSE_ALARMS = 0.9, 0.02
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,12 +30,19 @@ def _prepare_mephisto() -> None:
 
 _prepare_mephisto()
 
+import live
 import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
 
 from mephisto_tasks.engine import blueprint
 from mephisto_tasks.study import launching, operator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _threads_of_others() -> None:
+    """What runs before the first test of a file is none of its launches'."""
+    live.OTHERS.update(threading.enumerate())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -167,12 +167,16 @@ def test_a_folder_that_is_a_file_is_told(talkers: Talkers, tmp_path: Path) -> No
         generate(talkers.specs(a=counting), [("a", "a")], SETTINGS, tmp_path / "out")
 
 
+MANY = 600
+"""Dialogues that take a while, so that a run can be stopped in their middle."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_real_run_that_is_killed_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     """Guards the whole way: the command is stopped in the middle by Ctrl-C or kill -9, and repeated."""
     command = [str(Path(sys.executable).with_name("parlai-humaneval")), "self-chat", "--models", "retrieval"]
-    command += ["--num-dialogues", "150", "--start", "openers", "--batch-size", "4", "--json", "--out"]
+    command += ["--num-dialogues", str(MANY), "--start", "openers", "--batch-size", "4", "--json", "--out"]
     path = tmp_path / "out" / "retrieval.jsonl"
     running = subprocess.Popen([*command, str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
@@ -181,12 +185,12 @@ def test_a_real_run_that_is_killed_goes_on(tmp_path: Path, how: signal.Signals) 
     os.kill(running.pid, how)
     _, errors = running.communicate(timeout=60)
     there = path.read_bytes().count(b"\n")
-    assert 0 < there < 150, "it was to be stopped in the middle"
+    assert 0 < there < MANY, "it was to be stopped in the middle"
     if how == signal.SIGINT:
         assert running.returncode == 130
         assert b"Complete dialogues are kept" in errors
         assert b"Traceback" not in errors
     again = subprocess.run([*command, str(tmp_path / "out")], capture_output=True, check=True, timeout=240)
     (counted,) = json.loads(again.stdout)["files"]
-    assert (counted["dialogues"], counted["generated"]) == (150, 150 - there)
-    assert [dialogue["number"] for dialogue in dialogues(path)] == list(range(150))
+    assert (counted["dialogues"], counted["generated"]) == (MANY, MANY - there)
+    assert [dialogue["number"] for dialogue in dialogues(path)] == list(range(MANY))

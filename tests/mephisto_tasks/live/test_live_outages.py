@@ -137,7 +137,8 @@ async def test_an_outage_that_is_too_long_pays_all_counts_once_and_shuts_the_doo
         server.kill()
         for rater in raters:
             step = (await rater.state()).step
-            await rater.send(kind="message", step_id=step.step_id, text="are you there?")  # type: ignore[union-attr]
+            assert step is not None
+            await rater.send(kind="message", step_id=step.step_id, text="are you there?")
         for rater in raters:
             ended = (await rater.state()).step
             assert isinstance(ended, EndStep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -152,6 +153,7 @@ def test_a_machine_without_a_gpu_is_told_so(monkeypatch: pytest.MonkeyPatch) -> 
     ended = CliRunner(mix_stderr=False).invoke(command.main, ["gpu"])
     assert (ended.exit_code, ended.stdout) == (0, "")
     assert "gpu: no GPU that PyTorch can use is on this machine" in ended.stderr
+    assert logging.root.manager.disable == logging.NOTSET, "a caller's own warnings are logged again"
 
 
 def test_the_limit_reads_the_same_dialogues(folder: Path) -> None:

@@ -127,8 +127,8 @@ def launched(
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
+        lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         if room is not None:
             room.start()

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -212,11 +212,17 @@ class Book:
         connection: sqlite3.Connection, person: Person, expires: float, seats: int | None = None
     ) -> Invitation | None:
         row = connection.execute(
-            "UPDATE invitations SET expires = ?, seats = ?, name = ? "
-            f"WHERE identity = ? AND revoked IS NULL AND (seats IS NULL) = ? RETURNING {_COLUMNS}",
-            (expires, seats, person.name, person.identity, seats is None),
+            f"{_WITH_GUESTS} WHERE identity = ? AND revoked IS NULL AND (seats IS NULL) = ?",
+            (person.identity, seats is None),
         ).fetchone()
-        return None if row is None else Invitation(*row)
+        if row is None:
+            return None
+        renewed = replace(Invitation(*row), expires=expires, seats=seats, name=person.name)
+        connection.execute(
+            "UPDATE invitations SET expires = ?, seats = ?, name = ? WHERE invitation_id = ?",
+            (expires, seats, person.name, renewed.invitation_id),
+        )
+        return renewed
 
     def _added(
         self, connection: sqlite3.Connection, person: Person, worker: str | None, seats: int | None, expires: float

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -107,7 +109,15 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print(f"  {group.wanted} of {group.label}{done}")
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
-    out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    if run.only_invited:
+        out.print("Raters come by links that you give them:")
+        invite = shlex.join(["parlai-humaneval", "invite", "--task-name", run.task_name, "--names", "people.csv"])
+        out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
+    elif run.panel_link is None:
+        out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    else:
+        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.router.static_files import STATIC
 from parlai_humaneval.private_files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.protocol.materials.files import load_instructions
 
@@ -17,7 +18,7 @@ FOLDER = "partners"
 NAME = "partner"
 """Of the page, in its address."""
 HERE = Path(__file__).parent
-SCRIPT = HERE.parent / "router" / "static" / "partner_crowd_source.js"
+SCRIPT = STATIC / "partner_crowd_source.js"
 
 
 def partners_door(data_dir: Path, task_name: str) -> SideDoor:

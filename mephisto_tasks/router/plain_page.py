@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
-from pathlib import Path
 
 from aiohttp import hdrs, web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+
+from mephisto_tasks.router.static_files import STATIC
 
 _STYLE = """
 :root { color-scheme: light dark; --page: #f3f5f8; --surface: #fff; --line: #d5dbe5; --text: #1a2230; }
@@ -33,9 +34,9 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
     f"frame-ancestors 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
 }
-_PAGE = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "static"), autoescape=True, undefined=StrictUndefined
-).get_template("plain_page.html")
+_PAGE = Environment(loader=FileSystemLoader(STATIC), autoescape=True, undefined=StrictUndefined).get_template(
+    "plain_page.html"
+)
 
 
 def plain_page(status: int, title: str, text: str) -> web.Response:

@@ -133,13 +133,21 @@ SENTENCES = {
 }
 
 
+Guard = Callable[[Handler], Handler]
+"""What lets some requests through to a handler, and answers the others itself."""
+
+
 def create_app(
-    router: Router, static_dir: Path, provider_type: str = "mock", side_door: SideDoor | None = None
+    router: Router,
+    static_dir: Path,
+    provider_type: str = "mock",
+    side_door: SideDoor | None = None,
+    guard: Guard | None = None,
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
     ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
-    for other people, with a router of its own, at a secret address.
+    for other people, with a router of its own, at a secret address. ``guard``: of the raters' pages.
     """
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
     _add_headers(app, security_headers(provider_type))
@@ -150,7 +158,7 @@ def create_app(
             app, side_door.path
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    _Routes(router, StaticFiles(static_dir)).add_to(app)
+    _Routes(router, StaticFiles(static_dir), guard).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -212,7 +220,7 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 class _Routes:
     """The handlers, each a few lines: check, hand to the router, answer."""
 
-    def __init__(self, router: Router, files: StaticFiles, guard: Callable[[Handler], Handler] | None = None) -> None:
+    def __init__(self, router: Router, files: StaticFiles, guard: Guard | None = None) -> None:
         self._router = router
         self._files = files
         self._guard = guard

@@ -30,7 +30,9 @@ _AGENTS = {
     "causal": "parlai_humaneval.agents.causal_lm:CausalLmAgent",
     "seq2seq": "parlai_humaneval.agents.seq2seq_lm:Seq2SeqLmAgent",
 }
-_WORTH = "a file (my_bot.py:reply), a folder of weights, an address (http://localhost:8000/v1), or a model of `models list`"
+_WORTH = (
+    "a file (my_bot.py:reply), a folder of weights, an address (http://localhost:8000/v1), or a model of `models list`"
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ def _weights_file(path: Path, zoo: Collection[str]) -> Given:
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or not parts.hostname:
-        raise ZooError("the address of a server holds no user, password or query; a key belongs in an environment variable")
+        raise ZooError(
+            "the address of a server holds no user, password or query; a key belongs in an environment variable"
+        )
     base = url.rstrip("/")
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None:
@@ -174,9 +178,13 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
             variable = KEY_VARIABLE
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
     except httpx.HTTPError as error:
-        raise ZooError(f"{base_url} does not answer ({error or type(error).__name__}); is the server running?") from error
+        raise ZooError(
+            f"{base_url} does not answer ({error or type(error).__name__}); is the server running?"
+        ) from error
     if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        raise ZooError(f"{base_url} wants a key: put it into the environment variable {variable}, or name one (--api-key-env)")
+        raise ZooError(
+            f"{base_url} wants a key: put it into the environment variable {variable}, or name one (--api-key-env)"
+        )
     try:
         return _Listed(base_url, [str(model["id"]) for model in response.json()["data"]], variable)
     except (ValueError, KeyError, TypeError):

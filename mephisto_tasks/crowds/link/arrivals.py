@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
+from mephisto_tasks.engine.way_out import Outcome
 from parlai_humaneval.protocol.page.steps import Redirect
 
 Parameters = Mapping[str, str]
 """Of one address, checked by :func:`read_parameters`."""
-
-Outcome = Literal["complete", "screened_out", "no_consent", "timed_out"]
-"""How a visit ends: done; may not take part (a failed practice, say); did not want to; left, or was too slow."""
 
 MOST_PARAMETERS = 50
 LONGEST_NAME = 100

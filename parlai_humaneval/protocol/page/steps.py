@@ -184,10 +184,11 @@ class FeedbackStep(Wire):
 
 
 class Redirect(Wire):
-    """Where the page goes when all is done, and what its button says: back to the site that sent the rater."""
+    """Back to the ``site`` that sent the rater: an address, or a ``code`` that the rater is to enter there."""
 
-    url: str
-    label: str
+    site: str
+    url: str | None = None
+    code: str | None = None
 
 
 class EndStep(Wire):

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mephisto_tasks.crowds.link.arrivals import Arrival, Outcome, Parameters, TurnedAway
+from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
 from mephisto_tasks.crowds.link.invitations.book import Book, Invitation, State
 from mephisto_tasks.crowds.link.invitations.people import Person
 from mephisto_tasks.crowds.link.invitations.signing import Seal, link_seal, visitor_seal
+from mephisto_tasks.engine.way_out import Outcome
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.protocol.page.steps import Redirect

@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.router.visitors import trusted_networks
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
@@ -45,6 +46,11 @@ _OTHERS = [
     ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
     ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
     ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
+    (
+        "mephisto.architect.trusted_proxies",
+        "[]",
+        "Addresses of the reverse proxies before this machine: what they say of a rater's address is believed.",
+    ),
     ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
     ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
     ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
@@ -130,6 +136,10 @@ def _is_local(config: DictConfig) -> bool:
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
     architect = config.mephisto.architect
+    try:
+        trusted_networks(architect.get("trusted_proxies") or ())
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     if _is_local(config):
         return
     if not str(architect.public_url).startswith("https://"):

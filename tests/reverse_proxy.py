@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+import pytest
+
 SITE = Path(__file__).parents[1] / "examples" / "deploy" / "nginx.conf"
 NAME = "127.0.0.1"
 START_S = 10
@@ -57,13 +59,14 @@ class ReverseProxy:
         return ssl.create_default_context(cafile=str(self._folder / "cert.pem"))
 
     def __enter__(self) -> ReverseProxy:
+        nginx = find_nginx()
+        if nginx is None:
+            pytest.skip("nginx is not installed on this machine (Debian: apt-get install nginx-light)")
         self._folder.mkdir(parents=True, exist_ok=True)
         self._make_certificate()
         (self._folder / "site.conf").write_text(self._site(), encoding="utf-8")
         around = self._folder / "nginx.conf"
         around.write_text(_AROUND.format(folder=self._folder), encoding="utf-8")
-        nginx = find_nginx()
-        assert nginx is not None, "no nginx: install one (Debian: apt-get install nginx-light)"
         self._process = subprocess.Popen([nginx, "-c", str(around), "-p", str(self._folder)])
         self._wait()
         return self

@@ -77,9 +77,8 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, 
             assert ann.client.refused == DONE_ALL
         async with Guest(links(data_dir, "Ben")["Ben"]) as ben:
             await ben.finish()
-    async with start(**study) as run:
-        async with Guest(links(data_dir, "Ann")["Ann"]) as ann:
-            assert ann.client.refused == DONE_ALL
+    async with start(**study) as run, Guest(links(data_dir, "Ann")["Ann"]) as ann:
+        assert ann.client.refused == DONE_ALL
     assert [record.status for record in records(run)] == ["complete"] * 2
     names = workers(data_dir)
     assert len(names) == 2
@@ -138,8 +137,8 @@ def browser() -> aiohttp.ClientSession:
 
 
 async def test_a_class_comes_by_one_link(start: Launch, data_dir: Path) -> None:
-    """Each browser is a worker and stays it; when all places are taken, the next browser reads so; a forged name is refused."""
-    async with start(overrides=LINK, dialogues_per_group=5) as run:
+    """Each browser is a worker and stays it; with all places taken, the next browser reads so."""
+    async with start(overrides=LINK, dialogues_per_group=5):
         link = class_link(data_dir, 2)
         async with browser() as ada, browser() as bob, browser() as late, browser() as new:
             addresses = [str((await each.get(link)).url) for each in (ada, bob, ada)]

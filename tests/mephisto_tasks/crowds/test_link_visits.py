@@ -222,11 +222,10 @@ async def test_a_submission_returned_at_the_panel_frees_its_unit_in_a_running_la
 
 async def test_a_session_goes_on_in_the_next_launch_and_one_that_is_done_stays_done(start: Launch) -> None:
     two = {"overrides": LINK, "dialogues_per_group": 2}
-    async with start(**two) as run:
-        async with Participant(run, "ann") as ann:
-            await ann.begin_work()
-            async with Participant(run, "bob") as bob:
-                await bob.finish()
+    async with start(**two) as run, Participant(run, "ann") as ann:
+        await ann.begin_work()
+        async with Participant(run, "bob") as bob:
+            await bob.finish()
     async with start(**two) as run:
         async with Participant(run, "bob") as bob:
             assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY, COMPLETE + "C1DONE")

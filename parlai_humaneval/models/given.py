@@ -5,9 +5,11 @@ Nothing is loaded here, and of a server only its list of models is asked for.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import os
 import re
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -61,6 +63,8 @@ def model_given(
     Raises:
         ZooError: it is none of these; the message says what it could be.
     """
+    if not given.strip():
+        raise ZooError(f"no model is named; expected {_WORTH}")
     if given in zoo:
         return Given(given, f"the model {given}")
     if given.startswith(("http://", "https://")):
@@ -98,9 +102,38 @@ def _name(text: str, zoo: Collection[str]) -> str:
 
 
 def _function(path: Path, function: str, zoo: Collection[str]) -> Given:
+    names = _names_in(path)
+    if names is not None and function.partition(".")[0] not in names:
+        others = [name for name, is_function in names.items() if is_function and not name.startswith("_")]
+        there = f"; it has {', '.join(others[:SHOWN])}: name one as {path}:{others[0]}" if others else ""
+        raise ZooError(f"{path} has no function {function}{there}")
     where = f"{path.resolve()}:{function}"
     options = {"model": _AGENTS["function"], "function": where}
     return Given(_name(path.stem, zoo), f"the function {function} of {path}", options)
+
+
+def _names_in(path: Path) -> dict[str, bool] | None:
+    """The names that a file defines, and which of them are functions, without running it; None: only that would tell."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):  # loading it says what is wrong
+        return None
+    names: dict[str, bool] = {}
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names[name] = True
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                names[name] = False
+            case ast.ClassDef(name=name):
+                names[name] = False
+            case ast.Expr():
+                pass
+            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+                names |= {alias.asname or alias.name: False for alias in imported}
+            case _:  # an `if` or a `try` may define anything
+                return None
+    return None if "*" in names else names
 
 
 def _folder(path: Path, zoo: Collection[str]) -> Given:
@@ -119,10 +152,12 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
 
 
 def _kind(path: Path) -> str:
-    from transformers import AutoConfig
-
     try:
-        config = AutoConfig.from_pretrained(str(path.resolve()))
+        with warnings.catch_warnings():  # transformers warns about newer torch
+            warnings.simplefilter("ignore")
+            from transformers import AutoConfig
+
+            config = AutoConfig.from_pretrained(str(path.resolve()))
     except Exception as error:  # whatever a broken config.json makes of the library
         raise ZooError(f"{path / 'config.json'} is no model's configuration: {' '.join(str(error).split())}") from error
     return "seq2seq" if config.is_encoder_decoder else "causal"

@@ -106,6 +106,8 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "PayError",
+    "CrowdError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

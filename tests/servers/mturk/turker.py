@@ -1,0 +1,43 @@
+"""A worker of the stand-in at our page, without a browser: accepts a HIT, does it, and submits it to MTurk."""
+
+from __future__ import annotations
+
+from mephisto_tasks.router.page_client import PageClient
+from mephisto_tasks.simulated.raters import Behaviour, Outcome, SimulatedRater
+
+from .crowd import NotAllowed, external_url
+from .records import Assignment
+from .server import StandIn
+
+__all__ = ["page_of", "take_hit", "work"]
+
+
+def take_hit(mturk: StandIn, worker: str) -> Assignment:
+    """Accept the first HIT that is offered. Raises NotAllowed: there is none for this worker."""
+    offered = mturk.crowd.offered(worker)
+    if not offered:
+        raise NotAllowed(f"there are no HITs for {worker}")
+    return mturk.crowd.accept(worker, offered[0].id)
+
+
+def page_of(mturk: StandIn, assignment: Assignment) -> PageClient:
+    """The page in MTurk's frame, which knows what MTurk tells it."""
+    return PageClient(
+        external_url(assignment.hit.question).partition("?")[0],
+        worker_id=assignment.worker,
+        assignment_id=assignment.id,
+        provider_type="mturk_sandbox" if mturk.crowd.sandbox else "mturk",
+        provider_data={"hit_id": assignment.hit.id},
+    )
+
+
+async def work(
+    mturk: StandIn, worker: str, behaviour: Behaviour | None = None, *, submit: bool = True
+) -> tuple[Assignment, Outcome]:
+    """Do a HIT from accept to submit; one that is refused, stopped, or not to be submitted stays accepted."""
+    assignment = take_hit(mturk, worker)
+    page = page_of(mturk, assignment)
+    outcome = await SimulatedRater("", worker, behaviour or Behaviour(), seed=1, page=page).run()
+    if outcome.finished and submit:
+        mturk.crowd.submit(assignment.id, {"workerId": worker})
+    return assignment, outcome

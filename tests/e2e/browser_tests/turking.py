@@ -1,0 +1,169 @@
+"""MTurk's stand-in in a real browser: a worker on its site with our page in its frame, and launches that ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import boto3
+from playwright.sync_api import Frame, Page, expect
+from servers.mturk import KEY, SECRET, StandIn
+
+from .rater import Hand, Rater
+from .study import environment
+from .watch import Watch
+
+Told = TypeVar("Told")
+
+REQUESTER = "my_lab"
+KEYS = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+COMMAND = "import sys; from parlai_humaneval.cli import main; sys.exit(main())"
+LAUNCH_S = 90
+STOP_S = 30
+READY = re.compile(r"http://127\.0\.0\.1:\d+")
+
+
+class Turker:
+    """A worker on MTurk's site."""
+
+    def __init__(self, page: Page, mturk: StandIn, worker: str, watch: Watch, hand: Hand = "mouse") -> None:
+        self.page = page
+        self._mturk = mturk
+        self._watch = watch
+        self._hand: Hand = hand
+        page.goto(mturk.url)
+        page.get_by_label("Worker ID").fill(worker)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="HITs")).to_be_visible()
+
+    def preview(self) -> Frame:
+        """Look at the first HIT of the list; the requester's page in its frame."""
+        self.page.get_by_role("link", name="Preview").first.click()
+        return self._frame()
+
+    def accept(self) -> Rater:
+        """Accept the HIT that is previewed; the task, in its frame."""
+        self.page.get_by_role("button", name="Accept").click()
+        expect(self.page.get_by_role("button", name="Return")).to_be_visible()
+        return Rater(self.page, self._mturk.url, self._watch, self._hand, self._frame())
+
+    def give_back(self) -> None:
+        """Return the HIT."""
+        self.page.get_by_role("button", name="Return").click()
+        expect(self.page.get_by_text("The HIT was returned.")).to_be_visible()
+
+    def _frame(self) -> Frame:
+        element = self.page.get_by_title("The task").element_handle()
+        frame = element.content_frame()
+        assert frame is not None
+        frame.wait_for_load_state()
+        return frame
+
+
+class Lab:
+    """A researcher's machine: its home, its data, and commands run on it as processes that take the stand-in for MTurk."""
+
+    def __init__(self, folder: Path, mturk: StandIn) -> None:
+        self.data_dir = folder / "data"
+        self._home = folder / "home"
+        self._home.mkdir(parents=True)
+        self.mturk = mturk
+        self.client: Any = boto3.client("mturk", endpoint_url=mturk.url, **KEYS)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**environment(self._home), **self.mturk.environment, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+
+    def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        """A command to its end, without a terminal; ``said``: what is written on its standard input."""
+        return subprocess.run(
+            [sys.executable, "-c", COMMAND, *arguments, "--data-dir", str(self.data_dir)],
+            env=self.environment,
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=LAUNCH_S,
+            check=False,
+        )
+
+    def launch(self, *settings: str) -> RunningLaunch:
+        """``parlai-humaneval launch``, up."""
+        return RunningLaunch(
+            [sys.executable, "-c", COMMAND, "launch", *settings, "--data-dir", str(self.data_dir)], self
+        )
+
+
+class RunningLaunch:
+    """A launch as a process, that is read while it runs."""
+
+    def __init__(self, command: list[str], lab: Lab) -> None:
+        self._process = subprocess.Popen(
+            command,
+            env=lab.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._lines: list[str] = []
+        self._up = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.append(line)
+            if READY.search(line):
+                self._up.set()
+        self._up.set()
+
+    @property
+    def said(self) -> str:
+        return "".join(self._lines)
+
+    def wait_until_up(self) -> RunningLaunch:
+        """Returns when it has said where it is; fails with its own words when it ended before."""
+        assert self._up.wait(LAUNCH_S), f"the launch takes too long:\n{self.said}"
+        assert self._process.poll() is None, f"the launch ended:\n{self.said}"
+        return self
+
+    def end(self, how: signal.Signals) -> int:
+        """Send the signal; the exit status."""
+        self._process.send_signal(how)
+        try:
+            status = self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the launch was still there {STOP_S} s after {how.name}:\n{self.said}") from None
+        self._reader.join()
+        return status
+
+    def kill(self) -> None:
+        """End it if it is still there."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+
+def finished(story: Coroutine[Any, Any, Told]) -> Told:
+    """What a coroutine returns; in a thread of its own, as a browser has the loop of this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, story).result()
+
+
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not happen in {timeout_s:g} s: {what}"
+        time.sleep(0.1)

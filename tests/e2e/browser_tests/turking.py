@@ -9,16 +9,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
-from playwright.sync_api import Frame, Page, expect
+from playwright.sync_api import BrowserContext, Frame, expect
 from servers.mturk import KEY, SECRET, StandIn
 
-from .rater import Hand, Rater
+from .rater import Rater
 from .study import environment
 from .watch import Watch
 
@@ -26,24 +27,40 @@ Told = TypeVar("Told")
 
 REQUESTER = "my_lab"
 KEYS = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
-COMMAND = "import sys; from parlai_humaneval.cli import main; sys.exit(main())"
+COMMAND = (
+    "import sys; from mephisto_tasks.crowds.mturk import following; following.POLL_S = 0.5;"
+    "from parlai_humaneval.cli import main; sys.exit(main())"
+)
+"""The console command, which asks MTurk oftener who has left."""
+FRAME_WARNING = "both allow-scripts and allow-same-origin"
+"""What Chromium says of MTurk's frame."""
 LAUNCH_S = 90
 STOP_S = 30
 READY = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 class Turker:
-    """A worker on MTurk's site."""
+    """A worker on MTurk's site, in a browser of their own; at the end their console must have been clean."""
 
-    def __init__(self, page: Page, mturk: StandIn, worker: str, watch: Watch, hand: Hand = "mouse") -> None:
-        self.page = page
+    def __init__(self, context: BrowserContext, mturk: StandIn, worker: str) -> None:
+        self._context = context
         self._mturk = mturk
-        self._watch = watch
-        self._hand: Hand = hand
-        page.goto(mturk.url)
-        page.get_by_label("Worker ID").fill(worker)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="HITs")).to_be_visible()
+        self._worker = worker
+        self._watch = Watch(context)
+        self._watch.excuse(FRAME_WARNING)
+        self.page = context.new_page()
+
+    def __enter__(self) -> Turker:
+        self.page.goto(self._mturk.url)
+        self.page.get_by_label("Worker ID").fill(self._worker)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.get_by_role("heading", name="HITs")).to_be_visible()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._context.close()
+        if kind is None:
+            assert self._watch.problems() == []
 
     def preview(self) -> Frame:
         """Look at the first HIT of the list; the requester's page in its frame."""
@@ -54,7 +71,7 @@ class Turker:
         """Accept the HIT that is previewed; the task, in its frame."""
         self.page.get_by_role("button", name="Accept").click()
         expect(self.page.get_by_role("button", name="Return")).to_be_visible()
-        return Rater(self.page, self._mturk.url, self._watch, self._hand, self._frame())
+        return Rater(self.page, self._mturk.url, self._watch, screen=self._frame())
 
     def give_back(self) -> None:
         """Return the HIT."""
@@ -81,7 +98,8 @@ class Lab:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**environment(self._home), **self.mturk.environment, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+        address = {"AWS_ENDPOINT_URL_MTURK": self.mturk.url}
+        return {**environment(self._home), **address, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 
     def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to its end, without a terminal; ``said``: what is written on its standard input."""
@@ -95,11 +113,16 @@ class Lab:
             check=False,
         )
 
-    def launch(self, *settings: str) -> RunningLaunch:
-        """``parlai-humaneval launch``, up."""
-        return RunningLaunch(
-            [sys.executable, "-c", COMMAND, "launch", *settings, "--data-dir", str(self.data_dir)], self
-        )
+    @contextmanager
+    def launched(self, *settings: str) -> Iterator[RunningLaunch]:
+        """``parlai-humaneval launch``, up; whatever happens it is gone after the block."""
+        command = [sys.executable, "-c", COMMAND, "launch", *settings, "--data-dir", str(self.data_dir)]
+        launch = RunningLaunch(command, self)
+        try:
+            launch.wait_until_up()
+            yield launch
+        finally:
+            launch.kill()
 
 
 class RunningLaunch:
@@ -131,11 +154,10 @@ class RunningLaunch:
     def said(self) -> str:
         return "".join(self._lines)
 
-    def wait_until_up(self) -> RunningLaunch:
+    def wait_until_up(self) -> None:
         """Returns when it has said where it is; fails with its own words when it ended before."""
         assert self._up.wait(LAUNCH_S), f"the launch takes too long:\n{self.said}"
         assert self._process.poll() is None, f"the launch ended:\n{self.said}"
-        return self
 
     def end(self, how: signal.Signals) -> int:
         """Send the signal; the exit status."""

@@ -30,6 +30,7 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
@@ -105,6 +106,7 @@ def launched(
     settings = read_config(
         blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
     )
+    asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
     data_dir.mkdir(parents=True, exist_ok=True)
     reward = float(config.mephisto.task.task_reward)
@@ -145,6 +147,9 @@ def launched(
             task_run_id=str(live_run.task_run.db_id),
             url=url,
         )
+        note_settings(
+            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
+        )
         if room is not None:
             room.start()
         try:
@@ -173,6 +178,13 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def settings_of(config: DictConfig) -> Settings:
+    """The settings as they are asked for; those that are missing are left out."""
+    settings = OmegaConf.to_container(config.mephisto, resolve=True, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    return {name: value for name, value in flat(settings).items() if value != "???"}
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:

@@ -27,6 +27,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Put together what several machines had them say.",
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+    "steer": (
+        "mephisto_tasks.commands.steer:steer",
+        "Pause a running study, collect more, stop a pair, retire a model.",
+    ),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (

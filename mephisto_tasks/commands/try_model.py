@@ -133,8 +133,9 @@ def first_answer(given: Given) -> tuple[str, float]:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
     try:
         asked = load_and_ask(spec)
-    except (ModelFailed, RuntimeError) as error:
-        raise ZooError(f"{given.told} does not answer: {error}") from error
+    except (ZooError, ModelFailed, RuntimeError) as error:
+        why = str(error).removeprefix(f"{given.name} cannot be loaded: ")
+        raise ZooError(f"{given.told} does not answer: {why}") from error
     return str(asked["reply"]), float(asked["load_s"])
 
 

@@ -35,7 +35,12 @@ def practice_of(events: Iterable[Event]) -> OnboardingRecord:
 
 
 def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects."""
+    return {worker: practice_of(log) for worker, log in practice_logs(data_dir, onboardings).items()}
+
+
+def practice_logs(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) -> dict[str, list[Event]]:
+    """Mephisto's worker id → what happened in their practice, over all visits; rows as :data:`ONBOARDINGS` selects them.
 
     A log that is missing or of another schema belongs to a practice that never began here; it is left out.
     """
@@ -48,7 +53,7 @@ def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) ->
             continue
         if state.outputs.messages:
             events[str(worker_id)] += state.outputs.messages
-    return {worker: practice_of(log) for worker, log in events.items()}
+    return dict(events)
 
 
 def failed_tries(practice: OnboardingRecord, items: int) -> int:

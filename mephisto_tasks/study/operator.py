@@ -25,7 +25,7 @@ from mephisto.operations.datatypes import LiveTaskRun
 from mephisto.operations.operator import Operator
 
 from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler
+from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler, StudyWorkerPool
 from mephisto_tasks.study.launcher import StudyLauncher
 
 logger = logging.getLogger(__name__)
@@ -65,12 +65,13 @@ class StudyOperator(Operator):
     def _create_live_task_run(self, *args: Any, **kwargs: Any) -> LiveTaskRun:
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
-        original = module.ClientIOHandler, module.TaskLauncher
+        original = module.ClientIOHandler, module.TaskLauncher, module.WorkerPool
         module.ClientIOHandler, module.TaskLauncher = (lambda db: StudyIOHandler(db, self._door)), StudyLauncher
+        module.WorkerPool = lambda db: StudyWorkerPool(db, self._door)
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)
         finally:
-            module.ClientIOHandler, module.TaskLauncher = original
+            module.ClientIOHandler, module.TaskLauncher, module.WorkerPool = original
         return self._live_run
 
     def launch(self, config: Any, shared_state: Any) -> LiveTaskRun:

@@ -33,7 +33,9 @@ OVERRIDE = "models=embedded"
 """Any conf with models that need no download, to try it out on this machine."""
 EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
 """The better ones first."""
-PLACE = "place"
+PLACE, WORKERS = "place", "workers"
+_GROUPS = {PLACE: "place", WORKERS: "set of rules on workers"}
+"""Groups of confs, of which one is chosen by its name, and what one of them is."""
 BLUEPRINT = "mephisto.blueprint."
 _PARTS = ("base", "live", "static")
 """Confs that others are made of."""
@@ -42,6 +44,7 @@ _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 _OTHERS = [
     ("models", "", "models=embedded puts models that need no download in the place of a conf's own."),
     (PLACE, "local", "Where raters come from: local, mturk_sandbox or mturk. Goes with every conf."),
+    (WORKERS, "any", "A paper's rules who may take part: any, smith2022 or liu2023. Goes with every conf."),
     ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
     ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
     ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
@@ -181,10 +184,10 @@ def _check_name(override: str, setting_names: Sequence[str]) -> None:
         raise ConfigError(
             "models=… takes one word only, models=embedded; models by name: mephisto.blueprint.models=[a,b]"
         )
-    if name == PLACE:
-        places = sorted(path.stem for path in (SHARED_CONFS / PLACE).glob("*.yaml"))
-        if value not in places:
-            raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
+    if name in _GROUPS:
+        known = sorted(path.stem for path in (SHARED_CONFS / name).glob("*.yaml"))
+        if value not in known:
+            raise ConfigError(f"there is no {_GROUPS[name]} {value!r}; choose one of: {', '.join(known)}")
         return
     of_variant = name.startswith(BLUEPRINT + "variants.")
     if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):

@@ -86,7 +86,9 @@ def qualification_id(client: Any, name: str) -> str:
     """
     if _ID.fullmatch(name):
         try:
-            return str(client.get_qualification_type(QualificationTypeId=name)["QualificationType"]["QualificationTypeId"])
+            return str(
+                client.get_qualification_type(QualificationTypeId=name)["QualificationType"]["QualificationTypeId"]
+            )
         except client.exceptions.RequestError as error:
             raise UnknownQualification(f"MTurk knows no qualification with the id {name!r}") from error
     known: dict[str, str] = {}

@@ -26,7 +26,7 @@ class WorkerRules(BaseModel):
     masters: bool = False
     """Only workers whom MTurk calls Masters, at a higher fee."""
     qualifications: list[str] = Field(default_factory=list)
-    """Only workers who hold these: names of qualifications in the data directory (such as an earlier practice), or on MTurk."""
+    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on MTurk."""
     not_qualifications: list[str] = Field(default_factory=list)
     """No workers who hold one of these."""
     allow_list: str = ""
@@ -63,7 +63,9 @@ class WorkerRules(BaseModel):
     def _consistent(self) -> WorkerRules:
         both = set(self.qualifications) & set(self.not_qualifications)
         if both:
-            raise ValueError(f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part")
+            raise ValueError(
+                f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part"
+            )
         if self.max_units_across is not None and not self.across_tasks:
             raise ValueError("max_units_across counts the units of across_tasks, too: name them, or set max_units")
         if self.across_tasks and self.max_units_across is None and not self.pair_once:

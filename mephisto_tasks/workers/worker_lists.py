@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mephisto_tasks.workers.known_workers import names_of
+
 COLUMNS = ("worker", "workerid", "pseudonym", "participantid")
 """Headings of the column, as MTurk, Prolific and our own tables have them; case, blanks and signs do not matter."""
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _FORMULA = ("=", "+", "-", "@", "\t")
 """With these a cell begins that a spreadsheet would run."""
-_SANDBOX = "_sandbox"
 
 
 class WorkerListError(ValueError):
@@ -29,9 +30,8 @@ class WorkerList:
     remarks: list[str] = field(default_factory=list)
 
     def has(self, worker_name: str, pseudonym: str) -> bool:
-        """Whether a worker is in it. Mephisto puts a suffix behind names in a sandbox; a panel's stand behind its own."""
-        plain = worker_name.removesuffix(_SANDBOX)
-        return not self.names.isdisjoint({worker_name, plain, plain.rpartition(":")[2], pseudonym})
+        """Whether a worker is in it."""
+        return not self.names.isdisjoint({*names_of(worker_name), pseudonym})
 
 
 def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> WorkerList:
@@ -83,7 +83,9 @@ def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
     column = next((plain.index(name) for name in COLUMNS if name in plain), None)
     if column is None:
         has = ", ".join(header) or "no heading"
-        raise WorkerListError(f"{path} has no column of workers: its first line must have a heading “worker” (it has: {has})")
+        raise WorkerListError(
+            f"{path} has no column of workers: its first line must have a heading “worker” (it has: {has})"
+        )
     for row in rows:
         if any(cell.strip() for cell in row):
             yield rows.line_num, row[column].strip() if column < len(row) else ""
@@ -93,7 +95,9 @@ def _check(path: Path, number: int, name: str) -> None:
     if not name:
         raise WorkerListError(f"{path}, line {number}: no worker stands there")
     if name.startswith(_FORMULA):
-        raise WorkerListError(f"{path}, line {number}: begins with {name[0]!r} like a spreadsheet's formula; a worker id does not")
+        raise WorkerListError(
+            f"{path}, line {number}: begins with {name[0]!r} like a spreadsheet's formula; a worker id does not"
+        )
     if re.search(r"[\s,;\"'<>]", name) or not name.isprintable() or len(name) > 200:
         raise WorkerListError(
             f"{path}, line {number}: {name[:60]!r} is no worker id: one a line, without blanks, commas and quotation marks"
@@ -108,6 +112,6 @@ def _check_known(
     unknown = sorted(set(given) - set(pseudonyms()))
     if unknown:
         raise WorkerListError(
-            f"{path}, line {lines[unknown[0]][0]}: {unknown[0]} is the pseudonym of nobody in this data directory (another one "
-            "has other pseudonyms): see `parlai-humaneval workers list`, or give the worker's id"
+            f"{path}, line {lines[unknown[0]][0]}: {unknown[0]} is the pseudonym of nobody in this data directory (another "
+            "one has other pseudonyms): see `parlai-humaneval workers list`, or give the worker's id"
         )

@@ -74,6 +74,8 @@ class StudyDoor:
     def against_rules(self, worker_id: str) -> str | None:
         """What a worker reads whom the study's rules keep out; None where they may take part. Asked before any practice."""
         worker = self._worker_of(worker_id)
+        if groups := self._eligibility.rated_elsewhere(worker_id):
+            self._study.bar_groups(worker_id, groups)
         return self._told(worker, self._eligibility.refusal(worker, self._pseudonym(worker)))
 
     def why_not(self, worker_id: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -105,6 +105,10 @@ class Study(ABC):
     @abstractmethod
     def standing(self, worker: str) -> Standing:
         """Whether the worker can begin, apart from practice and blocks."""
+
+    @abstractmethod
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        """The worker rated just these models in another study, and is not to rate them here."""
 
     @abstractmethod
     def progress(self) -> list[GroupProgress]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +94,9 @@ class Study(engine.Study):
         gone = self.pool.out(for_good=True)
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
+
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        self.allocator.bar(worker, groups)
 
     def progress(self) -> list[engine.GroupProgress]:
         now = self.allocator.progress()
@@ -225,7 +228,12 @@ def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], 
     ]
     per_unit = config.conversations_per_unit - bool(config.quality_control_model)
     allocator = Allocator(
-        cells, config.dialogues_per_group, seed=seed, per_unit=per_unit, per_worker=config.dialogues_per_worker
+        cells,
+        config.dialogues_per_group,
+        seed=seed,
+        per_unit=per_unit,
+        per_worker=config.dialogues_per_worker,
+        group_once=config.workers.pair_once,
     )
     allocator.restore(past)
     return allocator

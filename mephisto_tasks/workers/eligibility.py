@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.pay.work import Work, work_done
-from mephisto_tasks.stored.results import ResultsError, query, task_names
+from mephisto_tasks.stored.results import ResultsError, query, task_names, worker_records
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.workers.known_workers import known_workers
 from mephisto_tasks.workers.rules import WorkerRules
 from mephisto_tasks.workers.worker_lists import WorkerList, WorkerListError, read_worker_list
+from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,24 @@ class Eligibility:
             lambda: self._had_enough(str(worker.db_id)),
         )
         return next((refusal for check in checks if (refusal := check()) is not None), None)
+
+    def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
+        """Groups of models that the worker may not rate, for they rated them in a study of ``across_tasks``."""
+        if not self.rules.pair_once:
+            return set()
+        return {models for task in self.rules.across_tasks for models in self._rated(task, worker_id)}
+
+    def _rated(self, task: str, worker_id: str) -> Iterator[frozenset[str]]:
+        try:
+            known = task in task_names(self.data_dir)
+            for record in worker_records(self.data_dir, task, worker_id) if known else ():
+                if isinstance(record, JudgementRecord):
+                    if record.group and record.status == "complete":
+                        yield frozenset(record.group)
+                elif record.status == "complete" or record.complete_turns:
+                    yield frozenset(model.name for model in record.models)
+        except ResultsError as error:  # as in _work
+            logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
 
     def _blocked(self, worker: Any) -> Refusal | None:
         for name, where in ((BLOCKED_EVERYWHERE, "in all studies"), (blocked_here(self.task_name), "in this study")):

@@ -89,7 +89,7 @@ async def test_a_participant_comes_works_and_is_sent_back_with_the_code(start: L
         workers = rows(run.data_dir, "SELECT worker_name, provider_type FROM workers")
         assert workers == [("prolific:ann", "link")]  # no suffix of a sandbox
         async with Participant(run, "ann") as again:  # loaded again after the end
-            assert again.client.refused == reception.DONE_ALREADY
+            assert again.client.refused == reception.DONE_ALREADY[1]
             assert again.redirect == COMPLETE + "C1DONE"
         assert run.panel_link == (
             "https://study.example.org/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
@@ -106,7 +106,7 @@ async def test_looking_stores_nothing_and_who_does_not_consent_is_sent_back(star
             looked = await client.register("look")
             assert (looked["preview"], looked["agent_id"], looked["failure_reason"]) == (True, None, None)
             declined = await client.register("decline")
-            assert declined["failure_reason"] == reception.DECLINED
+            assert declined["failure_reason"] == reception.DECLINED[1]
             assert declined["redirect"] == {"site": "Prolific", "url": COMPLETE + "N3NO", "code": None}
         assert statuses(run) == []
         assert rows(run.data_dir, "SELECT * FROM workers") == []
@@ -198,11 +198,11 @@ async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: La
             async with other:
                 assert other.client.refused  # there is one dialogue only
             details = await ann.client.register("give_back")
-            assert details["failure_reason"] == reception.RETURNED_NOW
+            assert details["failure_reason"] == reception.RETURNED_NOW[1]
         await eventually(lambda: rows(run.data_dir, "SELECT status FROM units") == [("launched",)])
         assert statuses(run)[0] == ("ann", "session-of-ann", "returned")
         async with Participant(run, "ann") as ann:
-            assert ann.client.refused == reception.RETURNED_ALREADY
+            assert ann.client.refused == reception.RETURNED_ALREADY[1]
         async with Participant(run, "bob") as bob:
             await bob.finish()
         assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("returned",), ("completed",)]
@@ -228,7 +228,7 @@ async def test_a_session_goes_on_in_the_next_launch_and_one_that_is_done_stays_d
             await bob.finish()
     async with start(**two) as run:
         async with Participant(run, "bob") as bob:
-            assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY, COMPLETE + "C1DONE")
+            assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY[1], COMPLETE + "C1DONE")
         async with Participant(run, "ann") as ann:
             await ann.finish()
         assert statuses(run) == [("ann", "session-of-ann", "complete"), ("bob", "session-of-bob", "complete")]

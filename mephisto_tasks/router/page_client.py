@@ -14,7 +14,7 @@ import asyncio
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -46,6 +46,7 @@ class PageClient:
 
     ``refused``: the sentence for the worker when there is no (further) task for them, else None.
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
+    ``provider_data``: what a crowd's page tells beside these, such as MTurk's ``hit_id``.
     ``parameters``: of the page's address, where the server makes out of them who the worker is.
     ``request_timeout_s``: how long a request is tried again before TimeoutError. ``certificates``: which of an https
     address are believed; None: those that this machine believes.
@@ -58,6 +59,7 @@ class PageClient:
         worker_id: str = "by-address",
         assignment_id: str = "by-address",
         provider_type: str = "mock",
+        provider_data: Mapping[str, Any] | None = None,
         parameters: Sequence[tuple[str, str]] | None = None,
         heartbeat_s: float = HEARTBEAT_S,
         request_timeout_s: float = 90.0,
@@ -74,6 +76,7 @@ class PageClient:
             "agent_registration_id": f"{assignment_id}-{worker_id}",
             "assignment_id": assignment_id,
             "provider_type": provider_type,
+            **(provider_data or {}),
         }
         if parameters is not None:
             self._registration |= {"provider_type": "link", "parameters": [list(pair) for pair in parameters]}

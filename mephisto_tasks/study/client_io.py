@@ -19,6 +19,7 @@ from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +62,10 @@ class StudyIOHandler(ClientIOHandler):
     * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
     """
 
-    def __init__(self, db: Any, door: Doorkeeper, reception: Reception | None = None) -> None:
+    def __init__(self, db: Any, door: Doorkeeper, floor: Floor, reception: Reception | None = None) -> None:
         super().__init__(db)
         self._door = door
+        self._floor = floor
         self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
 
@@ -76,8 +78,11 @@ class StudyIOHandler(ClientIOHandler):
         if registration not in self.agents_by_registration_id and self._has_page_open(name):
             self.request_id_to_channel_id[request_id] = channel_id
             self.request_id_to_packet[request_id] = packet
+            self._floor.came()
             self.enqueue_agent_details(request_id, AgentDetails(failure_reason=self._door.busy).to_dict())
             return
+        if registration not in self.agents_by_registration_id:
+            self._floor.came()
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
 
@@ -141,6 +146,7 @@ class StudyIOHandler(ClientIOHandler):
             worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
             reason = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
             additional_data = {**additional_data, "failure_reason": reason or refused}
+            self._floor.turned_away(str(additional_data["failure_reason"]))
             if (
                 worker_id
                 and self._reception is not None

@@ -34,12 +34,16 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
+from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 __all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
@@ -108,6 +112,7 @@ def launched(
     settings = read_config(
         blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
     )
+    asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
     data_dir.mkdir(parents=True, exist_ok=True)
     reward = float(config.mephisto.task.task_reward)
@@ -129,7 +134,8 @@ def launched(
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         reception = _reception(config, db, data_dir, task_name)
-        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)), reception)
+        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id))
+        operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
         if reception is not None:
             shared_state.site = reception
@@ -142,9 +148,22 @@ def launched(
         lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
+        helm = Helm(
+            study,
+            live_run.task_launcher,
+            Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
+            data_dir=data_dir,
+            task_name=task_name,
+            task_run_id=str(live_run.task_run.db_id),
+            url=url,
+        )
+        note_settings(
+            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
+        )
         if room is not None:
             room.start()
         try:
+            helm.start()
             yield Launched(
                 study=study,
                 operator=operator,
@@ -163,12 +182,20 @@ def launched(
                 room.say_goodbye()
             with waiting_for("Ending the launch…"):
                 operator.close()
+            helm.stop()
     if study.broken is not None:
         raise StudyBroken(
             f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def settings_of(config: DictConfig) -> Settings:
+    """The settings as they are asked for; those that are missing are left out."""
+    settings = OmegaConf.to_container(config.mephisto, resolve=True, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    return {name: value for name, value in flat(settings).items() if value != "???"}
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:

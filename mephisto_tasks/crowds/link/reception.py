@@ -19,9 +19,9 @@ OTHER_PERSON = (
 WRONG_LINK = "This link does not work"
 DONE_ALREADY = ("Thank you!", "You have completed this already, and everything is saved.")
 RETURNED_ALREADY = (
-    "You have returned this task",
-    "It is closed here, and your place was given to somebody else. What you did until then is saved. If you want to take "
-    "part after all, please open the study anew from the site that sent you here.",
+    "This task is closed",
+    "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
+    "saved. If you want to take part after all, please open the study anew from the site that sent you here.",
 )
 RETURNED_NOW = (
     "You have returned the task",

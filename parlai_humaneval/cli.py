@@ -41,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "returned": (
         "mephisto_tasks.commands.returned:returned",
         "Free the places of submissions that were returned at a panel.",
+    "workers": (
+        "mephisto_tasks.commands.workers:workers",
+        "Who took part; block them, let them in, note what matters.",
     ),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),

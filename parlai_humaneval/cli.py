@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "returned": (
         "mephisto_tasks.commands.returned:returned",
         "Free the places of submissions that were returned at a panel.",
+    ),
     "workers": (
         "mephisto_tasks.commands.workers:workers",
         "Who took part; block them, let them in, note what matters.",

@@ -40,6 +40,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Turn data from elsewhere into tidy tables.",
     ),
     "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+    "returned": (
+        "mephisto_tasks.commands.returned:returned",
+        "Free the places of submissions that were returned at a panel.",
+    ),
     "workers": (
         "mephisto_tasks.commands.workers:workers",
         "Who took part; block them, let them in, note what matters.",

@@ -180,7 +180,8 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
         assert isinstance(state.step, EndStep)
         assert "S2OUT" not in texts_of(state)
         await ann.client.submit_onboarding()
-        assert ann.client.refused == explain.PRACTICE_FAILED
+        # To return the task would be to give up what the panel pays for the practice.
+        assert ann.client.refused == explain.PRACTICE_FAILED.replace("return the task", "go back to Prolific")
         assert ann.redirect == COMPLETE + "S2OUT"
         assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
 
@@ -190,7 +191,7 @@ async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(st
         async with Participant(run, "ann", "s1") as ann:
             await ann.finish()
         async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
-            assert again.client.refused == explain.DONE_ALL
+            assert again.client.refused == explain.DONE_ALL.replace("return the task", "go back to Prolific")
             assert again.redirect == COMPLETE + "S2OUT"
 
 

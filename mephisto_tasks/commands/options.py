@@ -107,6 +107,8 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "PayError",
+    "CrowdError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

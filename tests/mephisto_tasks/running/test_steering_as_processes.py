@@ -6,20 +6,23 @@ import asyncio
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from live import TASK, Rater, eventually
-from test_commands_as_processes import arguments, environment, launched
+from test_commands_as_processes import environment, launched
 
 from mephisto_tasks.running.snapshot import Snapshot, read_snapshot
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.study.task_lock import running_task_run
 
+COMMAND = "import sys; from parlai_humaneval.cli import main; sys.exit(main())"
+
 
 def steer(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        arguments(folder, "steer", *args, "--task-name", TASK, "--data-dir", str(folder / "data")),
+        [sys.executable, "-c", COMMAND, "steer", *args, "--task-name", TASK, "--data-dir", str(folder / "data")],
         env=environment(folder),
         capture_output=True,
         text=True,

@@ -15,13 +15,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from mephisto_tasks.pay.ledger import Ledger, Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
-from parlai_humaneval.tables.files import write_csv
 
 FOLDER = "payments"
 """In the study's folder."""
@@ -116,6 +113,8 @@ class FilePayer:
         draft.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         if path.name.startswith("owed-"):
+            from parlai_humaneval.tables.files import write_csv  # loads pandas
+
             write_csv(self._list(payments), draft)
         else:
             draft.write_text("".join(f"{line}\n" for line in self._lines(payments)), encoding="utf-8")
@@ -134,6 +133,8 @@ class FilePayer:
 
     def _list(self, payments: Sequence[Payment]) -> Any:
         """The table for whoever pays by hand."""
+        import pandas as pd  # it takes half a second, which a look at the books need not wait for
+
         rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
         names = {str(number): str(name) for number, name in rows}
         columns = ("worker", "pseudonym", "unit", "amount", "for")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.simulated.raters import Behaviour, Outcome, SimulatedRater
+from parlai_humaneval.protocol.page.steps import PageState
 
 from .crowd import NotAllowed, external_url
 from .records import Assignment
@@ -32,12 +35,36 @@ def page_of(mturk: StandIn, assignment: Assignment) -> PageClient:
 
 
 async def work(
-    mturk: StandIn, worker: str, behaviour: Behaviour | None = None, *, submit: bool = True
+    mturk: StandIn,
+    worker: str,
+    behaviour: Behaviour | None = None,
+    *,
+    submit: bool = True,
+    leave_after: int | None = None,
 ) -> tuple[Assignment, Outcome]:
-    """Do a HIT from accept to submit; one that is refused, stopped, or not to be submitted stays accepted."""
+    """Do a HIT from accept to submit; one that is refused, stopped, or not to be submitted stays accepted.
+
+    ``leave_after``: so many rated turns, then the page is closed, and the HIT stays accepted.
+    """
     assignment = take_hit(mturk, worker)
-    page = page_of(mturk, assignment)
-    outcome = await SimulatedRater("", worker, behaviour or Behaviour(), seed=1, page=page).run()
-    if outcome.finished and submit:
+    rater = _Turker(page_of(mturk, assignment), worker, behaviour or Behaviour(), leave_after)
+    with suppress(_Left):
+        await rater.run()
+    if rater.outcome.finished and submit:
         mturk.crowd.submit(assignment.id, {"workerId": worker})
-    return assignment, outcome
+    return assignment, rater.outcome
+
+
+class _Left(Exception):
+    """The page was closed."""
+
+
+class _Turker(SimulatedRater):
+    def __init__(self, page: PageClient, worker: str, behaviour: Behaviour, leave_after: int | None) -> None:
+        super().__init__("", worker, behaviour, seed=1, page=page)
+        self._leave_after = leave_after
+
+    async def _step(self, state: PageState) -> PageState:
+        if len(self.outcome.turns) == self._leave_after:
+            raise _Left
+        return await super()._step(state)

@@ -171,7 +171,7 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
     for (provider, requester), runs in requesters.items():
         payer = payers(data_dir, task_name, provider, requester, runs)
         here = [payment for payment in payments if payment.account == payer.account]
-        owed = _owed([one for one in dues if one.work.task_run_id in runs and not one.work.simulated], here)
+        owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
         resumed = [payment for payment in here if payment.state in OPEN]
         accounts.append(Account(payer, payer.propose(owed), resumed))
     return Books(task_name, terms, dues, payments, accounts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 import stat
@@ -11,18 +10,16 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from killing import kill_everywhere, table
 from live import rows
+from paying import as_json, pay
 from servers.mturk import CUT_AFTER, CUT_BEFORE, DENIED, SERVICE_FAULT, THROTTLED, StandIn
 from servers.mturk.errors import request_error
 from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back, whole
 
 from mephisto_tasks.pay.ledger import Ledger, only_payer
-from parlai_humaneval.cli import main
 
 DEPOSITED = Decimal("100.00")
 
@@ -71,20 +68,6 @@ def _use(mturk: StandIn, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
-
-
-def pay(data_dir: Path, *arguments: str) -> Result:
-    return CliRunner(mix_stderr=False).invoke(
-        main, ["pay", "--task-name", TASK, "--data-dir", str(data_dir), *arguments], catch_exceptions=False
-    )
-
-
-def as_json(data_dir: Path, *arguments: str) -> dict[str, Any]:
-    result = pay(data_dir, "--json", *arguments)
-    assert result.exit_code == 0, result.stderr
-    data = json.loads(result.stdout)
-    assert isinstance(data, dict)
-    return data
 
 
 def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:

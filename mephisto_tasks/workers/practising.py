@@ -41,8 +41,10 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     if not rows:
         known = ", ".join(task_names(data_dir)) or "none yet"
         raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
-    settings = yaml.safe_load(str(rows[0][0])) or {}
-    name = settings.get("blueprint", {}).get("onboarding_qualification")
+    settings = yaml.safe_load(str(rows[0][0]))
+    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
+        settings = yaml.safe_load(settings)
+    name = (settings or {}).get("blueprint", {}).get("onboarding_qualification")
     return str(name) if name else None
 
 

@@ -54,6 +54,7 @@ setup(
         "mephisto_tasks": [
             "PROTOCOL.md",
             "router/static/*",
+            "crowds/link/panels/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

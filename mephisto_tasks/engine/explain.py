@@ -56,6 +56,7 @@ class StudyDoor:
     """
 
     busy = BUSY
+    for_now = frozenset({BUSY, PAUSED, INTERRUPTED})
 
     def __init__(
         self, study: Study, worker_of: Callable[[str], Any], eligibility: Eligibility, most_units: int = 0

@@ -19,6 +19,7 @@ from mephisto.data_model.worker import Worker
 from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
+from mephisto_tasks.workers.qualifications import revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
 _RUNS = """
@@ -84,8 +85,7 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
                     event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification
                 ),
             )
-            held = [name for name in (qualification, failed_name) if worker.get_granted_qualification(name) is not None]
-            agreed = [worker.revoke_qualification(name) for name in held]
+            agreed = [revoke(worker, name) for name in (qualification, failed_name)]
             if not all(agreed):
                 left.append(known.pseudonym)
         return left

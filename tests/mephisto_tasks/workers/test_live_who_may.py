@@ -1,4 +1,4 @@
-"""A running study and its workers: who is turned away, before any practice and with a true reason, and who is let in again."""
+"""A running study: who is turned away, before any practice and with a true reason, and who comes in again."""
 
 from __future__ import annotations
 

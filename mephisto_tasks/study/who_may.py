@@ -15,6 +15,7 @@ from mephisto.data_model.qualification import QUAL_NOT_EXIST
 from mephisto.utils.qualifications import make_qualification_dict
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.link.panel import NO_PANEL, read_panel
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
@@ -63,11 +64,10 @@ def _name_of(config: DictConfig) -> str:
     provider = config.mephisto.provider
     if provider._provider_type == MOCK_PROVIDER:
         return "MTurk does, on which you can launch with place=mturk."
-    panel = str(provider.get("panel", "") or "").lower()
-    if panel in ("", "none"):
+    panel = str(provider.get("panel", NO_PANEL))
+    if panel == NO_PANEL:
         return "invite only people of whom you know it."
-    site = Path(panel).stem.capitalize()
-    return f"set it on {site}'s page of the study."
+    return f"set it on {read_panel(panel).title}'s page of the study."
 
 
 def requirements_on_mturk(config: DictConfig, rules: WorkerRules, client: Callable[[], Any]) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ from stored_study import StoredStudy, choices
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.study.settings import compose_config
+from mephisto_tasks.study.who_may import who_may
 from mephisto_tasks.workers.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, read_eligibility
 from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.rules import WorkerRules
@@ -152,3 +154,35 @@ def test_the_same_models_once_only(data_dir: Path, db: Any) -> None:
     allocator.claim("new", "another")
     allocator.complete("another")
     assert allocator.has_done_all("new")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ([], ["Nobody checks here that workers live in US (mephisto.blueprint.workers.locales): MTurk does"]),
+        (["place=link"], ["invite only people of whom you know it."]),
+        (
+            ["place=link", "mephisto.provider.panel=prolific", "mephisto.provider.completion_code=C1"],
+            ["set it on Prolific's page of the study."],
+        ),
+        (["place=mturk", "mephisto.provider.requester_name=me"], []),
+    ],
+)
+def test_what_a_place_cannot_check_is_never_ignored_silently(tmp_path: Path, place: list[str], said: list[str]) -> None:
+    """On a panel it is set there; on MTurk it is enforced, and there is nothing to say."""
+    crowd = [*place, "mephisto.architect.public_url=https://study.example"]
+    config = compose_config("pw_turn", "smith2022_size_preference", crowd)
+    remarks = who_may(config, WorkerRules(locales=["US"]), tmp_path).remarks
+    assert [one in remark for one, remark in zip(said, remarks, strict=True)] == [True] * len(said)
+
+
+def test_mephistos_countries_are_not_chosen_without_a_word(tmp_path: Path) -> None:
+    """Where nothing is set, Mephisto lets five countries in."""
+    crowd = [
+        "place=mturk",
+        "mephisto.provider.requester_name=me",
+        "mephisto.architect.public_url=https://study.example",
+    ]
+    config = compose_config("pw_turn", "smith2022_size_preference", [*crowd, "workers=any"])
+    (remark,) = who_may(config, WorkerRules(), tmp_path).remarks
+    assert remark.startswith("Only workers in US, CA, GB, AU, NZ will see the task")

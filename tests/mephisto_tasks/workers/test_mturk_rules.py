@@ -11,6 +11,8 @@ from live import TASK
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from scripted_models import zoo_file
+from servers.mturk import KEY, SECRET, StandIn
+from servers.mturk import Worker as Turker
 
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.stores import close_connections
@@ -21,8 +23,6 @@ from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.practising import reset_practice
 from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.requesters import register
-from servers.mturk import KEY, SECRET, StandIn
-from servers.mturk import Worker as Turker
 
 PRACTICE = "pw-practice"
 
@@ -110,9 +110,12 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
 def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is_made(
     mturk: StandIn, db: Any, data_dir: Path
 ) -> None:
-    with pytest.raises(
-        ConfigError, match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none"
+    with (
+        pytest.raises(
+            ConfigError,
+            match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none",
+        ),
+        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir),
     ):
-        with launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir):
-            raise AssertionError
+        raise AssertionError
     assert not [name for name in mturk.journal.names() if name.startswith("Create")]

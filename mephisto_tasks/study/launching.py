@@ -42,7 +42,7 @@ from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
-from mephisto_tasks.study.who_may import require_on_mturk, who_may
+from mephisto_tasks.study.who_may import client_of, require, requirements_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -130,6 +130,10 @@ def launched(
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
             _check_server(config)
+        database, requester = str(data_dir / "database.db"), str(config.mephisto.provider.requester_name)
+        required = requirements_on_mturk(
+            config, settings.workers, lambda: client_of(MephistoSingletonDB(database), requester)
+        )
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -138,13 +142,13 @@ def launched(
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
         if desk.used:
             _announce_truly(config, study)
-        db = MephistoSingletonDB(str(data_dir / "database.db"))
+        db = MephistoSingletonDB(database)
         reception = _reception(config, db, data_dir, task_name)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
-        require_on_mturk(config, shared_state, db)
+        require(config, shared_state, required, db)
         if reception is not None:
             shared_state.site = reception
             shared_state.guard = _gate(config, data_dir, task_name).guarded

@@ -16,6 +16,7 @@ from typing import Any
 from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.packets import Packet as WirePacket
+from mephisto_tasks.router.security import origin
 from mephisto_tasks.router.server import create_app
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
@@ -97,6 +98,10 @@ class HumanevalLocalArchitectArgs(ArchitectArgs):
         default="",
         metadata={"help": "Address that workers use when it is another, such as https://study.example.org"},
     )
+    frame_sites: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Sites besides MTurk's that may show the page in a frame, such as https://crowd.example.org"},
+    )
     disconnect_after_s: float = field(
         default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
     )
@@ -126,13 +131,16 @@ class HumanevalLocalArchitect(Architect):
         self._port = parse_port(args.architect.port)
         self._public_url = str(args.architect.get("public_url") or "").rstrip("/")
         self._static_dir = Path(build_dir_root) / "router" / "static"
+        self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
         self._thread: RouterThread | None = None
 
     @classmethod
     def assert_task_args(cls, args: Any, shared_state: Any) -> None:
-        """Finds a port in use before anything is written. Raises PortInUse or CannotListen."""
+        """Finds a port in use before anything is written. Raises PortInUse, CannotListen or ValueError."""
+        for site in args.architect.get("frame_sites") or ():
+            origin(site)
         port = parse_port(args.architect.port)
         if float(args.architect.disconnect_after_s) <= 0:
             raise ValueError("mephisto.architect.disconnect_after_s must be greater than 0.")
@@ -163,7 +171,9 @@ class HumanevalLocalArchitect(Architect):
 
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
-        app = create_app(self._router, self._static_dir, self.task_run.provider_type, self._side_door)
+        app = create_app(
+            self._router, self._static_dir, self.task_run.provider_type, self._side_door, self._frame_sites
+        )
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()
         self._thread, self._port = thread, thread.port

@@ -45,6 +45,7 @@ class PageClient:
 
     ``refused``: the sentence for the worker when there is no (further) task for them, else None.
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
+    ``hit_id``: on MTurk, the HIT that the worker accepted.
     ``request_timeout_s``: how long a request is tried again before TimeoutError.
     """
 
@@ -55,6 +56,7 @@ class PageClient:
         worker_id: str,
         assignment_id: str,
         provider_type: str = "mock",
+        hit_id: str | None = None,
         heartbeat_s: float = HEARTBEAT_S,
         request_timeout_s: float = 90.0,
     ) -> None:
@@ -69,6 +71,7 @@ class PageClient:
             "agent_registration_id": f"{assignment_id}-{worker_id}",
             "assignment_id": assignment_id,
             "provider_type": provider_type,
+            **({} if hit_id is None else {"hit_id": hit_id}),
         }
         self._heartbeat_s = heartbeat_s
         self._request_timeout_s = request_timeout_s

@@ -15,6 +15,8 @@ from mephisto.operations.client_io_handler import ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
+from mephisto_tasks.crowds.contract import ChecksArrivals
+
 logger = logging.getLogger(__name__)
 
 REGISTERING_S = 60.0
@@ -43,9 +45,10 @@ class Doorkeeper(Protocol):
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Five things differ from Mephisto's:
+    """Six things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
+    * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
     * one page of a worker at a time may register or practise: a second would be a second set of tries;
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
@@ -61,13 +64,23 @@ class StudyIOHandler(ClientIOHandler):
         request_id, crowd_data = packet.data["request_id"], packet.data["provider_data"]
         registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
         self._forget_ended(registration)
-        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+        refusal = self._refusal(crowd_data, registration, name)
+        if refusal is not None:
             self.request_id_to_channel_id[request_id] = channel_id
             self.request_id_to_packet[request_id] = packet
-            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=self._door.busy).to_dict())
+            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=refusal).to_dict())
             return
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
+
+    def _refusal(self, crowd_data: dict[str, Any], registration: str, name: str) -> str | None:
+        """Why a page may not register at all, whoever its worker is."""
+        provider = self.get_live_run().provider
+        if isinstance(provider, ChecksArrivals) and (refusal := provider.refusal(crowd_data)) is not None:
+            return refusal
+        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+            return self._door.busy
+        return None
 
     def _forget_ended(self, registration: str) -> None:
         pool = self.get_live_run().worker_pool

@@ -21,6 +21,9 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.mturk.client import PROVIDERS
+from mephisto_tasks.crowds.mturk.following import following
+from mephisto_tasks.crowds.mturk.preparing import Agree, agreed, check, clear_before_launch, ensure_requester
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -36,7 +39,7 @@ from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 
-__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["PROVIDERS", "Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -86,13 +89,16 @@ def launched(
     config: DictConfig,
     data_dir: Path,
     waiting_for: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
+    agree: Agree | None = None,
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
-    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes.
+    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
+    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money.
 
     Raises:
-        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
+        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; what ``agree``
+        raises; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -110,6 +116,11 @@ def launched(
             study = build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
+        on_mturk = config.mephisto.provider._provider_type in PROVIDERS
+        if on_mturk:
+            with waiting_for("Asking MTurk…"):
+                total = check(config.mephisto, study.remaining)
+            agreed(total, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -119,6 +130,9 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
+        if on_mturk:
+            with waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
+                _prepare_mturk(config.mephisto, db, study, task_name)
         operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
         # Before any practice: nobody should practise for a study that has nothing for them.
@@ -133,17 +147,18 @@ def launched(
         if room is not None:
             room.start()
         try:
-            yield Launched(
-                study=study,
-                operator=operator,
-                url=url,
-                data_dir=data_dir,
-                task_name=task_name,
-                task_run_id=str(live_run.task_run.db_id),
-                live_run=live_run,
-                room=room,
-                partner_url=None if side_door is None else side_door.url(url),
-            )
+            with following(live_run, study) if on_mturk else nullcontext():
+                yield Launched(
+                    study=study,
+                    operator=operator,
+                    url=url,
+                    data_dir=data_dir,
+                    task_name=task_name,
+                    task_run_id=str(live_run.task_run.db_id),
+                    live_run=live_run,
+                    room=room,
+                    partner_url=None if side_door is None else side_door.url(url),
+                )
         finally:
             study.closing.set()
             if room is not None:
@@ -156,6 +171,14 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def _prepare_mturk(mephisto: DictConfig, db: Any, study: Study, task_name: str) -> None:
+    provider = mephisto.provider
+    provider.requester_name = ensure_requester(db, str(provider.requester_name), str(provider._provider_type))
+    cleared = clear_before_launch(db, task_name)
+    if cleared is not None:
+        study.remarks.append(cleared)
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:

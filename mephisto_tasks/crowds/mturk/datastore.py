@@ -78,9 +78,7 @@ class HitStore(MTurkDatastore):
         """Every HIT that these runs made, with the unit that its worker was given."""
         with self.table_access_condition:
             rows = (
-                self._get_connection()
-                .execute(_HITS_OF_RUNS.format(", ".join("?" * len(run_ids))), run_ids)
-                .fetchall()
+                self._get_connection().execute(_HITS_OF_RUNS.format(", ".join("?" * len(run_ids))), run_ids).fetchall()
             )
         return {str(row["hit_id"]): row["unit_id"] for row in rows}
 

@@ -21,8 +21,12 @@ WRONG_KEYS = (
     "MTurk does not know these AWS keys. Renew them: `parlai-humaneval requester add NAME --provider … --access-key-id …` "
     "(the secret is asked for), or correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
-WRONG_REGION = f"MTurk is in the region {REGION} only. Correct AWS_ENDPOINT_URL_MTURK, which names another one, or unset it"
-WRONG_CLOCK = "this machine's clock is wrong, and AWS refuses requests of another time: set it (`timedatectl set-ntp true`)"
+WRONG_REGION = (
+    f"MTurk is in the region {REGION} only. Correct AWS_ENDPOINT_URL_MTURK, which names another one, or unset it"
+)
+WRONG_CLOCK = (
+    "this machine's clock is wrong, and AWS refuses requests of another time: set it (`timedatectl set-ntp true`)"
+)
 NOT_ALLOWED = (
     "these AWS keys may not use MTurk. Give their IAM user the policy AmazonMechanicalTurkFullAccess, and link the AWS "
     "account to the MTurk account (requester.mturk.com/developer; for the sandbox requestersandbox.mturk.com/developer)"
@@ -95,7 +99,7 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
         return MTurkError(f"cannot {what}: {_of_response(error, code)}", code)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
         return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}")
-    if isinstance(error, aws.HTTPClientError):
+    if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
         return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}")
     return MTurkError(f"cannot {what}: {_first_line(error)}")
 

@@ -27,11 +27,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Put together what several machines had them say.",
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+    "steer": (
+        "mephisto_tasks.commands.steer:steer",
+        "Pause a running study, collect more, stop a pair, retire a model.",
+    ),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (
         "parlai_humaneval.importing.command:import_tables",
         "Turn data from elsewhere into tidy tables.",
+    ),
+    "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+    "workers": (
+        "mephisto_tasks.commands.workers:workers",
+        "Who took part; block them, let them in, note what matters.",
     ),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
@@ -19,7 +20,9 @@ from mephisto_tasks.router.packets import Packet as WirePacket
 from mephisto_tasks.router.security import origin
 from mephisto_tasks.router.server import create_app
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.router.static_files import STATIC
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
+from mephisto_tasks.router.visitors import Visitors, trusted_networks
 
 compat.prepare()
 
@@ -79,7 +82,7 @@ class InProcessChannel(Channel):
 
 ARCHITECT_TYPE = "humaneval_local"
 MOCK_PROVIDER = "mock"
-MOCK_SCRIPT = Path(__file__).parent / "static" / "mock_crowd_source.js"
+MOCK_SCRIPT = STATIC / "mock_crowd_source.js"
 PAGE_LIBRARY_VERSION = "2.0.3"
 """What Mephisto's own pages compare their version with; ours ignores it."""
 
@@ -102,6 +105,13 @@ class HumanevalLocalArchitectArgs(ArchitectArgs):
         default_factory=list,
         metadata={"help": "Sites besides MTurk's that may show the page in a frame, such as https://crowd.example.org"},
     )
+    trusted_proxies: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Addresses of the reverse proxies before this machine, as [127.0.0.1]: what they say of a rater's "
+            "address is believed, so that no address can send too many requests."
+        },
+    )
     disconnect_after_s: float = field(
         default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
     )
@@ -113,6 +123,12 @@ def parse_port(value: object) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise CannotListen(f"mephisto.architect.port={value!r} is no port: a number from 0 to 65535 is expected.")
+
+
+def address_of_page(public_url: str) -> str:
+    """Where raters are sent. Behind a path, it ends in a slash: the page looks for its files beside itself."""
+    address = public_url.rstrip("/")
+    return f"{address}/" if urlsplit(address).path else address
 
 
 @register_mephisto_abstraction()
@@ -129,7 +145,8 @@ class HumanevalLocalArchitect(Architect):
         self.task_run = task_run
         self._hostname = str(args.architect.hostname)
         self._port = parse_port(args.architect.port)
-        self._public_url = str(args.architect.get("public_url") or "").rstrip("/")
+        self._public_url = address_of_page(str(args.architect.get("public_url") or ""))
+        self._visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
         self._static_dir = Path(build_dir_root) / "router" / "static"
         self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
@@ -172,7 +189,12 @@ class HumanevalLocalArchitect(Architect):
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
         app = create_app(
-            self._router, self._static_dir, self.task_run.provider_type, self._side_door, self._frame_sites
+            self._router,
+            self._static_dir,
+            self.task_run.provider_type,
+            self._side_door,
+            self._visitors,
+            self._frame_sites,
         )
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -41,19 +42,19 @@ class ResultsError(RuntimeError):
 
 _AGENTS = """
     SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
-           workers.worker_name, agents.status
+           workers.worker_name, agents.status, units.pay_amount, units.provider_type
       FROM agents
       JOIN tasks ON tasks.task_id = agents.task_id
       JOIN units ON units.unit_id = agents.unit_id
       JOIN workers ON workers.worker_id = agents.worker_id
-     WHERE tasks.task_name = ? AND units.unit_index >= 0
+     WHERE tasks.task_name = ?1 AND units.unit_index >= 0 AND (?2 = '' OR agents.worker_id = ?2)
   ORDER BY CAST(agents.agent_id AS INTEGER)
 """
 
 
 @dataclass(frozen=True)
 class StoredAgent:
-    """One rater's part in one unit, as the database knows it."""
+    """One rater's part in one unit, as the database knows it; ``reward``: of the whole unit, in dollars."""
 
     agent_id: str
     assignment_id: str
@@ -62,9 +63,11 @@ class StoredAgent:
     task_run_id: str
     worker_name: str
     status: str
+    reward: str
+    provider: str
 
 
-_AT_WORK = {"none", "accepted", "waiting", "in task"}
+AT_WORK = {"none", "accepted", "waiting", "in task"}
 """Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
 
 
@@ -88,12 +91,20 @@ def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[ob
     Raises:
         ResultsError: there is no database, or it is not Mephisto's.
     """
-    uri = f"{database_file(data_dir).resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+    return query_file(database_file(data_dir), sql, values)
+
+
+def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows that a database of Mephisto's or of one of its providers answers with, opened for reading only.
+
+    Raises:
+        ResultsError: it is none.
+    """
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
         try:
             return connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise ResultsError(f"{database_file(data_dir)} is not a Mephisto 1.1 database ({error})") from error
+            raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 
 def task_names(data_dir: Path) -> list[str]:
@@ -118,13 +129,13 @@ def requesters(data_dir: Path) -> list[tuple[str, str]]:
     return [(str(name), str(kind)) for name, kind in rows]
 
 
-def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
-    """Every rater's part in a task, oldest first.
+def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
 
     Raises:
         ResultsError: no database, or no such task; the message lists the tasks that exist.
     """
-    rows = query(data_dir, _AGENTS, [task_name])
+    rows = query(data_dir, _AGENTS, [task_name, worker_id])
     if not rows:
         names = task_names(data_dir)
         if task_name not in names:
@@ -140,13 +151,13 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
     return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
 
 
-def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+def stored_states(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, StateFile]]:
+    """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
 
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    for agent in stored_agents(data_dir, task_name):
+    for agent in stored_agents(data_dir, task_name, worker_id):
         path = _state_file(data_dir, agent)
         try:
             state = StateFile.model_validate_json(path.read_bytes())
@@ -158,15 +169,15 @@ def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent,
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rated]]:
+def _records(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name):
-        at_work = agent.task_run_id == alive and agent.status in _AT_WORK
+    for agent, state in stored_states(data_dir, task_name, worker_id):
+        at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
             for events in split_dialogues(state.outputs.messages):
                 record = build_rated(events, unfinished=unfinished)
-                record.simulated = _was_simulated(events[0], record, agent.worker_name, task_name)
+                record.simulated = was_simulated(events[0], record, agent.worker_name, task_name)
                 yield agent, record
         except EventLogError as error:
             raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
@@ -177,7 +188,7 @@ _DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
 """Names that a demo gives, and nobody else."""
 
 
-def _was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
+def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
     """Whether a program rated, as the launch wrote down; of records without that, a demo's raters go by their names."""
     if isinstance(begun, (Started, JudgingStarted)) and begun.simulated is not None:
         return begun.simulated
@@ -229,14 +240,19 @@ def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
+    return [record for _, record in _records(data_dir, task_name, worker_id)]
 
 
-def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
+def past_practices(
+    data_dir: Path, task_name: str, since: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
+
+    ``since``: worker id → time before which nothing counts any more, because their practice was reset.
+    """
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]))
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since)
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
@@ -262,7 +278,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
             complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
             rated_turns=len(record.complete_turns),
-            cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
+            cut_off=record.interrupted or (record.status == "partial" and agent.status in AT_WORK),
         )
         for agent, record in dialogues
     ]

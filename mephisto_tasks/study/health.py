@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
+    from mephisto_tasks.study.hosting import Server
     from parlai_humaneval.models.checking import State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
@@ -197,6 +198,15 @@ def _requester(name: str, kind: str) -> Finding:
     if seen.wrong is not None:
         return Finding(f"Provider {kind}", "warning", f"requester {name}", seen.wrong)
     return Finding(f"Provider {kind}", "ok", f"requester {name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
+
+
+def server(name: Server, profile: str) -> list[Finding]:
+    """Whether pages can be served from Heroku or EC2; ``profile`` is AWS's."""
+    from mephisto_tasks.study import hosting
+
+    missing = hosting.lacks(name, {"profile_name": profile})
+    what = f"Server {name}"
+    return [Finding(what, "error", lack) for lack in missing] or [Finding(what, "ok", f"ready for server={name}")]
 
 
 MODELS_ARE: dict[State, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from mephisto_tasks import compat
@@ -22,6 +22,8 @@ from mephisto_tasks.stored.stores import one_commit
 logger = logging.getLogger(__name__)
 
 MOCK_PROVIDER = "mock"
+_OURS = (MOCK_PROVIDER, "link")
+"""Providers that have nobody to ask: all their units open, and close, at once."""
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
 
@@ -29,6 +31,8 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
+LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
+"""Crowds that show open units to workers, who take one before they see our page."""
 
 _ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
 
@@ -77,8 +81,8 @@ class StudyLauncher(TaskLauncher):
                 return
 
     def generate_units(self) -> Any:
-        """Mephisto's, which asks for each unit to be launched; the mock provider's are launched all at once here."""
-        if self.provider_type == MOCK_PROVIDER and self.max_num_concurrent_units == 0:
+        """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
+        if self.provider_type in _OURS and self.max_num_concurrent_units == 0:
             with one_commit(self.db):
                 for unit in list(self.unlaunched_units.values()):
                     unit.launch(self.launch_url)
@@ -90,8 +94,13 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def wait_for_first(self) -> None:
-        """Until a rater who comes finds a unit: at most :data:`FIRST_UNIT_S`. Raises CrowdError: it was not taken."""
-        self._first_open.wait(FIRST_UNIT_S)
+        """Until a rater who comes finds a unit, if there is to be one: at most :data:`FIRST_UNIT_S`.
+
+        Raises:
+            CrowdError: the crowd's site did not take it.
+        """
+        if self.units:
+            self._first_open.wait(FIRST_UNIT_S)
         if self._first_error is not None:
             raise self._first_error
 
@@ -130,6 +139,34 @@ class StudyLauncher(TaskLauncher):
         self.keep_launching_units, self.finished_generators = False, True
         self._stopped.set()
 
+    def fit(self, wanted: int, data: Callable[[], InitializationData]) -> None:
+        """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
+
+        More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
+        """
+        there = [unit for unit in list(self.units) if unit.db_status not in _ENDED]
+        if len(there) < wanted:
+            with one_commit(self.db) if self.provider_type == MOCK_PROVIDER else nullcontext():
+                self.keep_open(wanted, besides="", data=data)
+            return
+        self.leave_free(sum(unit.db_status == AssignmentState.LAUNCHED for unit in there) - (len(there) - wanted))
+
+    def leave_free(self, number: int) -> None:
+        """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""
+        if self.provider_type not in LISTING_PROVIDERS:
+            return
+        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
+        for unit in free[max(0, number) :]:
+            try:
+                unit.expire()
+            except Exception:
+                logger.exception("unit %s could not be taken off the crowd's site", unit.db_id)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a slow provider is still being told of units."""
+        return not self.finished_generators and bool(self.unlaunched_units)
+
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""
         self.shutdown()
@@ -140,9 +177,9 @@ class StudyLauncher(TaskLauncher):
             self._expire_at_once(provider)
             return
         with ExitStack() as stack:
-            if self.provider_type == MOCK_PROVIDER:
+            if self.provider_type in _OURS:
                 stack.enter_context(one_commit(self.db))
-                stack.enter_context(one_commit(self.db.get_datastore_for_provider(MOCK_PROVIDER)))
+                stack.enter_context(one_commit(self.db.get_datastore_for_provider(self.provider_type)))
             for unit in self.units:
                 try:
                     if unit.db_status not in _ENDED:

@@ -21,6 +21,10 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
+from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.crowds.mturk.client import PROVIDERS
 from mephisto_tasks.crowds.mturk.following import following
 from mephisto_tasks.crowds.mturk.preparing import Agree, agreed, check, clear_before_launch, ensure_requester
@@ -33,11 +37,17 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
+from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
+from mephisto_tasks.study.who_may import require_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 __all__ = ["PROVIDERS", "Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
@@ -62,6 +72,8 @@ class Launched:
     room: PartnerRoom | None = None
     partner_url: str | None = None
     """Secret link for the people who write replies, where one of the models is a person."""
+    panel_link: str | None = None
+    """The link as it is entered at the panel that sends the raters."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -107,19 +119,24 @@ def launched(
     settings = read_config(
         blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
     )
+    asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
     data_dir.mkdir(parents=True, exist_ok=True)
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
+        eligibility = who_may(config, settings.workers, data_dir)
         with waiting_for("Preparing the study…"):
             study = build_study(settings, task, data_dir, task_name, reward)
+        study.remarks += eligibility.remarks
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
+        else:
+            _check_server(config)
         on_mturk = config.mephisto.provider._provider_type in PROVIDERS
         if on_mturk:
             with waiting_for("Asking MTurk…"):
-                total = check(config.mephisto, study.remaining)
+                total = check(config.mephisto, study.remaining, settings.workers)
             agreed(total, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
@@ -133,8 +150,14 @@ def launched(
         if on_mturk:
             with waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
                 _prepare_mturk(config.mephisto, db, study, task_name)
-        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
+        reception = _reception(config, db, data_dir, task_name)
+        most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
+        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
+        operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
+        require_on_mturk(config, shared_state, db)
+        if reception is not None:
+            shared_state.site = reception
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -144,9 +167,22 @@ def launched(
         lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
+        helm = Helm(
+            study,
+            live_run.task_launcher,
+            Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
+            data_dir=data_dir,
+            task_name=task_name,
+            task_run_id=str(live_run.task_run.db_id),
+            url=url,
+        )
+        note_settings(
+            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
+        )
         if room is not None:
             room.start()
         try:
+            helm.start()
             with following(live_run, study) if on_mturk else nullcontext():
                 yield Launched(
                     study=study,
@@ -158,6 +194,7 @@ def launched(
                     live_run=live_run,
                     room=room,
                     partner_url=None if side_door is None else side_door.url(url),
+                    panel_link=_panel_link(config, url),
                 )
         finally:
             study.closing.set()
@@ -165,6 +202,7 @@ def launched(
                 room.say_goodbye()
             with waiting_for("Ending the launch…"):
                 operator.close()
+            helm.stop()
     if study.broken is not None:
         raise StudyBroken(
             f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "
@@ -181,6 +219,13 @@ def _prepare_mturk(mephisto: DictConfig, db: Any, study: Study, task_name: str) 
         study.remarks.append(cleared)
 
 
+def settings_of(config: DictConfig) -> Settings:
+    """The settings as they are asked for; those that are missing are left out."""
+    settings = OmegaConf.to_container(config.mephisto, resolve=True, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    return {name: value for name, value in flat(settings).items() if value != "???"}
+
+
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:
     """The way in for the people who write replies. Raises ConfigError where the task is served from elsewhere."""
     if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
@@ -191,6 +236,17 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDo
     return partners_door(data_dir, task_name)
 
 
+def _check_server(config: DictConfig) -> None:
+    """Raises ConfigError where pages are to be served from a place that is not set up."""
+    server = str(config.mephisto.architect._architect_type)
+    if server not in hosting.SERVERS:
+        return
+    settings = OmegaConf.to_container(config.mephisto.architect, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    if missing := hosting.lacks(server, {str(key): value for key, value in settings.items()}):
+        raise ConfigError(f"server={server} is not set up here: {'; '.join(missing)}")
+
+
 def _announce_truly(config: DictConfig, study: Study) -> None:
     """Where people may write the replies, the crowd's site must not announce chatbots: it says what the page says."""
     for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
@@ -198,12 +254,31 @@ def _announce_truly(config: DictConfig, study: Study) -> None:
             config.mephisto.task[key] = words
 
 
+def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> Reception | None:
+    """Where those who come by a link are received; None for other crowds. Raises ConfigError."""
+    if config.mephisto.provider._provider_type != PROVIDER_TYPE:
+        return None
+    requester = str(config.mephisto.provider.requester_name)
+    if not db.find_requesters(requester_name=requester):
+        LinkRequester.new(db, requester)
+    doors = doors_of(config.mephisto.provider, data_dir, task_name)
+    return Reception(LinkProvider(db).datastore, doors, task_name)
+
+
+def _panel_link(config: DictConfig, url: str) -> str | None:
+    provider = config.mephisto.provider
+    panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
+    return None if panel is None else f"{url}/?{panel.panel.link}".rstrip("?")
+
+
 def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
-    """The public configuration of the page: words only; no model, no right answer."""
-    return {
-        **study.instructions.model_dump(mode="json"),
-        "provider_type": str(config.mephisto.provider._provider_type),
-    }
+    """The public configuration of the page: words only; no model, no right answer, no code."""
+    provider = config.mephisto.provider
+    words = {**study.instructions.model_dump(mode="json"), "provider_type": str(provider._provider_type)}
+    if provider._provider_type != PROVIDER_TYPE:
+        return words
+    panel = panel_of(provider)
+    return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
 
 
 def stop_on_signals() -> threading.Event:

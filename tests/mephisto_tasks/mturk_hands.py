@@ -82,7 +82,7 @@ class Turker(Rater):
             run.url,
             worker_id=worker,
             assignment_id=self.assignment.id,
-            hit_id=hit,
+            provider_data={"hit_id": hit},
             provider_type="mturk",
             heartbeat_s=0.5,
         )

@@ -14,8 +14,7 @@ CENT = Decimal("0.01")
 LEAST_FEE = CENT
 """MTurk's, of each reward and each bonus."""
 MASTERS_FEE = Decimal("0.05")
-MASTERS = frozenset({"2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"})
-"""Qualifications of MTurk's Masters (real site, sandbox), for whom it takes more."""
+"""More, of what Masters are paid: workers whom MTurk has found to be good."""
 
 
 class LaunchTotal(BaseModel):

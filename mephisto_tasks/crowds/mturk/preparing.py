@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -24,10 +24,11 @@ from mephisto_tasks.crowds.mturk.client import (
     endpoint,
     profile_of,
 )
-from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, open_hits, study_mark
-from mephisto_tasks.crowds.mturk.money import MASTERS, LaunchTotal, fee_share
-from mephisto_tasks.crowds.mturk.provider import qualification_exists
+from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
+from mephisto_tasks.workers.mturk_requirements import UnknownQualification, mturk_requirements, qualification_id
+from mephisto_tasks.workers.rules import WorkerRules
 
 logger = logging.getLogger(__name__)
 
@@ -39,13 +40,13 @@ MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
 
 
-def check(config: Any, units: int, requirements: Sequence[dict[str, Any]] = ()) -> LaunchTotal:
+def check(config: Any, units: int, rules: WorkerRules) -> LaunchTotal:
     """Whether MTurk will take the launch, and what it can cost. Nothing is made, here or there.
 
     Args:
         config: ``mephisto`` of the settings.
         units: still to be done.
-        requirements: MTurk's own qualifications that workers must have.
+        rules: who may take part.
 
     Raises:
         MTurkError: it will not, and why.
@@ -56,8 +57,11 @@ def check(config: Any, units: int, requirements: Sequence[dict[str, Any]] = ()) 
     _check_times(config)
     client = client_for(name, provider)
     available = balance(client)
-    for requirement in requirements:
-        _check_requirement(client, str(requirement["QualificationTypeId"]))
+    try:
+        with asking("look for qualifications"):
+            mturk_requirements(rules, provider == SANDBOX, lambda wanted: qualification_id(client, wanted))
+    except UnknownQualification as error:
+        raise MTurkError(f"mephisto.blueprint.workers.qualifications: {error}. Nothing was made") from error
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
     total = LaunchTotal(
         provider=provider,
@@ -65,7 +69,7 @@ def check(config: Any, units: int, requirements: Sequence[dict[str, Any]] = ()) 
         endpoint=endpoint(provider),
         units=units,
         reward=reward,
-        fee_share=fee_share(any(one["QualificationTypeId"] in MASTERS for one in requirements)),
+        fee_share=fee_share(rules.masters),
         bonus_budget=bonus_budget,
         most_open=min(units, open_at_once) if open_at_once else units,
         balance=available,
@@ -117,16 +121,6 @@ def _check_times(config: Any) -> None:
     for name, value, least, most in times:
         if value is not None and not least <= int(value) <= most:
             raise MTurkError(f"{name}={value}: MTurk takes {least} to {most} seconds")
-
-
-def _check_requirement(client: Any, qualification_id: str) -> None:
-    if qualification_id in MASTERS or qualification_id.startswith("0000000000"):
-        return  # MTurk's own
-    if not qualification_exists(client, qualification_id):
-        raise MTurkError(
-            f"MTurk has no qualification {qualification_id!r} in this account (the sandbox has its own). Correct its id, "
-            "or leave it out. Nothing was made"
-        )
 
 
 def stored_name(requester_name: str, provider: str) -> str:

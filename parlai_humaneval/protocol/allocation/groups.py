@@ -13,7 +13,7 @@ import math
 import random
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -48,12 +48,18 @@ class PastDialogue:
 
 @dataclass
 class _Count:
+    wanted: int
     completed: int = 0
     running: int = 0
+    stopped: bool = False
 
     @property
     def taken(self) -> int:
         return self.completed + self.running
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.stopped else max(0, self.wanted - self.completed)
 
 
 class Allocator:
@@ -61,9 +67,10 @@ class Allocator:
 
     Args:
         cells: what can be given out; duplicates are an error.
-        wanted: completed dialogues asked for, per cell.
+        wanted: completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run.
         seed: of the choice among equally needed cells.
         per_worker: dialogues of one cell that a worker may have.
+        group_once: a worker gets the same models once only, in whatever cell.
         per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
             already, where too few are still needed.
 
@@ -72,7 +79,14 @@ class Allocator:
     """
 
     def __init__(
-        self, cells: Sequence[Cell], wanted: int, *, seed: int = 0, per_unit: int = 1, per_worker: int = 1
+        self,
+        cells: Sequence[Cell],
+        wanted: int,
+        *,
+        seed: int = 0,
+        per_unit: int = 1,
+        per_worker: int = 1,
+        group_once: bool = False,
     ) -> None:
         if len({cell.key for cell in cells}) != len(cells):
             raise ValueError("the same group of models stands twice among the groups to compare")
@@ -82,13 +96,14 @@ class Allocator:
             raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
         if not 1 <= per_unit <= len(cells):
             raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
-        self.wanted = wanted
-        self.per_unit = per_unit
+        self._per_unit = per_unit
         self.per_worker = per_worker
-        self._counts: dict[Cell, _Count] = {cell: _Count() for cell in cells}
+        self.group_once = group_once
+        self._counts: dict[Cell, _Count] = {cell: _Count(wanted) for cell in cells}
         self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
         self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
+        self._barred: dict[str, set[frozenset[str]]] = defaultdict(set)
         self._random = random.Random(f"allocation:{seed}")
         self._lock = threading.Lock()
 
@@ -107,6 +122,26 @@ class Allocator:
                 elif dialogue.complete or dialogue.rated_turns > 0:
                     self._seen[dialogue.worker][cell] += 1
 
+    def bar(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no dialogue with all models of one of these groups: they rated them elsewhere."""
+        with self._lock:
+            self._barred[worker].update(groups)
+
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than ``per_unit``.
+        """
+        with self._lock:
+            for cell, count in self._counts.items():
+                count.wanted = wanted.get(cell, count.wanted)
+                count.stopped = cell in stopped
+
+    @property
+    def per_unit(self) -> int:
+        """Cells of a unit that begins now."""
+        return max(1, min(self._per_unit, sum(not count.stopped for count in self._counts.values())))
+
     def take_cut_off(self, worker: str) -> bool:
         """True, once, for a worker whose earlier dialogue was ended by the end of its launch."""
         with self._lock:
@@ -121,8 +156,8 @@ class Allocator:
 
     def _available(self, worker: str) -> list[Cell]:
         barred = self._met(worker)
-        free = [cell for cell in self._counts if cell not in barred]
-        needed = [cell for cell in free if self._counts[cell].taken < self.wanted]
+        free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
+        needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
         if self.per_unit == 1:
             return needed
         return free if needed and len(free) >= self.per_unit else []
@@ -130,12 +165,18 @@ class Allocator:
     def _met(self, worker: str) -> set[Cell]:
         """Cells that the worker may not have (again): had often enough, or running now."""
         busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
-        return busy | {cell for cell, times in self._seen[worker].items() if times >= self.per_worker}
+        seen = self._seen[worker]
+        groups = set(self._barred[worker])
+        if self.group_once:
+            groups |= {frozenset(cell.models) for cell in (*busy, *(cell for cell, times in seen.items() if times > 0))}
+        enough = {cell for cell, times in seen.items() if times >= self.per_worker}
+        return busy | enough | {cell for cell in self._counts if frozenset(cell.models) in groups}
 
     def has_done_all(self, worker: str) -> bool:
         """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
         with self._lock:
-            return len(set(self._counts) - self._met(worker)) < self.per_unit
+            given_out = {cell for cell, count in self._counts.items() if not count.stopped}
+            return len(given_out - self._met(worker)) < self.per_unit
 
     def is_busy(self, worker: str) -> bool:
         """True while a unit of this worker is running."""
@@ -153,8 +194,13 @@ class Allocator:
             if not cells:
                 return None
             self._random.shuffle(cells)
-            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._counts[cell].taken))
+            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._need(cell)))
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
+
+    def _need(self, cell: Cell) -> int:
+        """The cell with the least of it is needed most: what it has, where all want alike, and else what it lacks."""
+        most = max(count.wanted for count in self._counts.values())
+        return self._counts[cell].taken + most - self._counts[cell].wanted
 
     def claim_again(self, worker: str, unit: str, cells: Sequence[Cell]) -> None:
         """The worker goes on with a unit that was cut off; cells that are not asked for any more are not counted."""
@@ -198,14 +244,14 @@ class Allocator:
     def remaining(self) -> int:
         """Units that are still to be completed until no cell misses a dialogue."""
         with self._lock:
-            missing = [max(0, self.wanted - n.completed) for n in self._counts.values()]
+            missing = [count.missing for count in self._counts.values()]
             return max(math.ceil(sum(missing) / self.per_unit), max(missing))
 
     def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""
         with self._lock:
             return AllocationProgress(
-                wanted=self.wanted,
+                wanted={cell: n.wanted for cell, n in self._counts.items()},
                 completed={cell: n.completed for cell, n in self._counts.items()},
                 running={cell: n.running for cell, n in self._counts.items()},
             )
@@ -213,8 +259,8 @@ class Allocator:
 
 @dataclass(frozen=True)
 class AllocationProgress:
-    """A snapshot of the counts per cell."""
+    """A snapshot of the counts (dialogues, judgements) per cell."""
 
-    wanted: int
+    wanted: dict[Cell, int] = field(default_factory=dict)
     completed: dict[Cell, int] = field(default_factory=dict)
     running: dict[Cell, int] = field(default_factory=dict)

@@ -14,10 +14,10 @@ import math
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.protocol.allocation.item_pool import CellKey, ItemPool
 from parlai_humaneval.protocol.allocation.item_sessions import Session, Visit, WorkerPast
 from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
@@ -31,15 +31,6 @@ class Batch:
     items: list[Item]
     done: int
     numbers: int
-
-
-@dataclass(frozen=True)
-class ItemProgress:
-    """A snapshot of the judgements per cell."""
-
-    wanted: dict[Cell, int] = field(default_factory=dict)
-    completed: dict[Cell, int] = field(default_factory=dict)
-    running: dict[Cell, int] = field(default_factory=dict)
 
 
 class ItemAllocator:
@@ -57,6 +48,7 @@ class ItemAllocator:
             makes no new one.
         per_worker_and_cell: items of one cell that a worker may judge, None: any number. One that was seen and not
             answered does not count.
+        group_once: a worker judges one item of the same models only, in whatever cell.
         seed: of the choice among items that are needed alike.
 
     Raises:
@@ -71,6 +63,7 @@ class ItemAllocator:
         per_unit: int,
         units_per_worker: int | None = None,
         per_worker_and_cell: int | None = None,
+        group_once: bool = False,
         seed: int = 0,
     ) -> None:
         for name, value in (
@@ -83,6 +76,7 @@ class ItemAllocator:
         self.per_unit = per_unit
         self.units_per_worker = units_per_worker
         self.per_worker_and_cell = per_worker_and_cell
+        self.group_once = group_once
         self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"))
         self._workers: dict[str, WorkerPast] = defaultdict(WorkerPast)
         self._visits: dict[str, Visit] = {}
@@ -96,10 +90,28 @@ class ItemAllocator:
                 if judgement.complete:
                     self._pool.restore(judgement)
 
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of them.
+        """
+        with self._lock:
+            self._pool.ask_for({cell.key: number for cell, number in wanted.items()}, {cell.key for cell in stopped})
+
+    def most(self) -> dict[Cell, int]:
+        """Judgements that the items of each cell take, each as often as it wants now."""
+        with self._lock:
+            return {count.cell: self._pool.most(key) for key, count in self._pool.cells.items()}
+
     def bar(self, worker: str, dialogues: Iterable[str]) -> None:
         """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
         with self._lock:
             self._workers[worker].bar(dialogues)
+
+    def bar_groups(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no item of just these models: they rated them elsewhere."""
+        with self._lock:
+            self._workers[worker].barred_groups.update(groups)
 
     def claim(self, worker: str, unit: str, name: str) -> Batch | None:
         """Give the worker as many items as a unit holds; None where there is nothing for them.
@@ -135,6 +147,10 @@ class ItemAllocator:
 
     def _room(self, past: WorkerPast, key: CellKey) -> int:
         """Items of a cell that the worker may still have."""
+        if key[0] in past.barred_groups:
+            return 0
+        if self.group_once:
+            return 1 - past.judged_of_group(key[0])
         if self.per_worker_and_cell is None:
             return len(self._pool)
         return self.per_worker_and_cell - past.judged_of(key)
@@ -211,11 +227,11 @@ class ItemAllocator:
                 bounds += [math.ceil(number / self.per_worker_and_cell) for number in missing]
             return max(bounds)
 
-    def progress(self) -> ItemProgress:
+    def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""
         with self._lock:
             counts = list(self._pool.cells.values())
-            return ItemProgress(
+            return AllocationProgress(
                 wanted={count.cell: count.wanted for count in counts},
                 completed={count.cell: count.completed for count in counts},
                 running={count.cell: count.running for count in counts},

@@ -14,6 +14,7 @@ from .crowd import Crowd
 from .errors import THROTTLED, UNKNOWN_KEY, AwsError, Fault, Faults
 from .operations import OPERATIONS
 from .records import Account
+from .site import WorkerSite
 from .wire import access_key, operation_model, read_request, write_answer
 
 HOST = "127.0.0.1"
@@ -107,6 +108,7 @@ class StandIn:
     async def _serve(self) -> None:
         app = web.Application()
         app.router.add_post("/", self._answer)
+        app.add_routes(WorkerSite(self.crowd).routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, self.port)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from servers.mturk import KEY, SECRET, Assignment, StandIn
+from servers.mturk import KEY, SECRET, Assignment, StandIn, Worker
 from servers.mturk.turker import page_of, take_hit, work
 
 from mephisto_tasks.simulated.raters import Behaviour
@@ -45,12 +45,14 @@ def test_a_study_in_the_sandbox(tmp_path: Path, chromium: Browser) -> None:
             eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
             bob = talks_a_turn_and_returns(mturk, "ABOB")
             carl = is_too_slow(mturk, "ACARL")
+            fiona = fails_the_practice(mturk, "AFIONA")
             ann = looks_accepts_and_finishes(chromium, mturk, "AANN")
             eventually(lambda: statuses(lab) == ["complete", "partial"], "Bob's and Carl's places are free again")
             dora = does_all_of_it(mturk, "ADORA")
             assert len(mturk.crowd.offered("ASOMEBODY")) == 1
             assert launch.end(signal.SIGINT) == 0, launch.said
-        assert [each.status for each in (ann, bob, carl, dora)] == ["Submitted", "Returned", "Abandoned", "Submitted"]
+        assert [each.status for each in (ann, dora)] == ["Submitted", "Submitted"]
+        assert [each.status for each in (bob, carl, fiona)] == ["Returned", "Abandoned", "Returned"]
         assert statuses(lab) == ["complete", "complete", "partial"]
         assert nothing_is_on_the_market(mturk)
 
@@ -78,6 +80,8 @@ def test_real_money_is_one_word_more(tmp_path: Path) -> None:
         with lab.launched("pw_turn", "place=mturk", *STUDY, "--yes") as launch:
             eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
             assert lab.client.get_account_balance()["AvailableBalance"] == "3.20"
+            mturk.crowd.add_worker(Worker("AFAR", country="FR"))
+            assert mturk.crowd.offered("AFAR") == []
             does_all_of_it(mturk, "AANN")
             assert launch.end(signal.SIGTERM) == 0, launch.said
         assert nothing_is_on_the_market(mturk)
@@ -126,6 +130,17 @@ def is_too_slow(mturk: StandIn, worker: str) -> Assignment:
     mturk.clock.move(ALLOWED_S + 1)
     mturk.crowd.pass_time()
     return assignment
+
+
+def fails_the_practice(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody who gets all of it wrong, twice: MTurk keeps it in a qualification, and shows them no such HIT again."""
+    right = practice_of("pw_turn", "preference", "preference")
+    wrong = [item.model_copy(update={"right": [3 - n for n in item.right]}) for item in right.items]
+    assignment, outcome = finished(work(mturk, worker, Behaviour(practice=right.model_copy(update={"items": wrong}))))
+    assert not outcome.finished
+    eventually(lambda: mturk.crowd.offered(worker) == [], "no more HITs for who failed")
+    assert mturk.crowd.offered("ASOMEBODY") != []
+    return mturk.crowd.give_back(assignment.id)
 
 
 def does_all_of_it(mturk: StandIn, worker: str) -> Assignment:

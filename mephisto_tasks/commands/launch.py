@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
@@ -127,7 +128,11 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print(f"[yellow]It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.[/yellow]")
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
-    out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    if run.panel_link is None:
+        out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    else:
+        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 

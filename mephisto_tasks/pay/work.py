@@ -96,16 +96,17 @@ def unit_of(record: Rated) -> str:
     return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
 
 
-def work_done(data_dir: Path, task_name: str) -> list[Work]:
-    """What every worker of a task did, oldest first; who did nothing but practise stands at the end.
+def work_done(data_dir: Path, task_name: str, worker_id: str = "") -> list[Work]:
+    """What every worker of a task (or one, by Mephisto's id) did, oldest first; who only practised stands at the end.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
         alive = running_task_run(data_dir, task_name)
-        visits = [_Visit.read(agent, state, alive, task_name) for agent, state in stored_states(data_dir, task_name)]
-        onboardings = query(data_dir, ONBOARDINGS, [task_name])
+        states = stored_states(data_dir, task_name, worker_id)
+        visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
+        onboardings = query(data_dir, ONBOARDINGS, [task_name, worker_id])
         practice = practice_logs(data_dir, onboardings)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
@@ -46,7 +47,7 @@ _AGENTS = """
       JOIN tasks ON tasks.task_id = agents.task_id
       JOIN units ON units.unit_id = agents.unit_id
       JOIN workers ON workers.worker_id = agents.worker_id
-     WHERE tasks.task_name = ? AND units.unit_index >= 0
+     WHERE tasks.task_name = ?1 AND units.unit_index >= 0 AND (?2 = '' OR agents.worker_id = ?2)
   ORDER BY CAST(agents.agent_id AS INTEGER)
 """
 
@@ -128,13 +129,13 @@ def requesters(data_dir: Path) -> list[tuple[str, str]]:
     return [(str(name), str(kind)) for name, kind in rows]
 
 
-def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
-    """Every rater's part in a task, oldest first.
+def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
 
     Raises:
         ResultsError: no database, or no such task; the message lists the tasks that exist.
     """
-    rows = query(data_dir, _AGENTS, [task_name])
+    rows = query(data_dir, _AGENTS, [task_name, worker_id])
     if not rows:
         names = task_names(data_dir)
         if task_name not in names:
@@ -150,13 +151,13 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
     return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
 
 
-def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+def stored_states(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, StateFile]]:
+    """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
 
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    for agent in stored_agents(data_dir, task_name):
+    for agent in stored_agents(data_dir, task_name, worker_id):
         path = _state_file(data_dir, agent)
         try:
             state = StateFile.model_validate_json(path.read_bytes())
@@ -168,9 +169,9 @@ def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent,
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rated]]:
+def _records(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name):
+    for agent, state in stored_states(data_dir, task_name, worker_id):
         at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
@@ -239,14 +240,19 @@ def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
+    return [record for _, record in _records(data_dir, task_name, worker_id)]
 
 
-def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
+def past_practices(
+    data_dir: Path, task_name: str, since: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
+
+    ``since``: worker id → time before which nothing counts any more, because their practice was reset.
+    """
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]))
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since)
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:

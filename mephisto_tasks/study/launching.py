@@ -21,6 +21,10 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
+from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -37,6 +41,7 @@ from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
+from mephisto_tasks.study.who_may import require_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -64,6 +69,8 @@ class Launched:
     room: PartnerRoom | None = None
     partner_url: str | None = None
     """Secret link for the people who write replies, where one of the models is a person."""
+    panel_link: str | None = None
+    """The link as it is entered at the panel that sends the raters."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -112,8 +119,10 @@ def launched(
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
+        eligibility = who_may(config, settings.workers, data_dir)
         with waiting_for("Preparing the study…"):
             study = build_study(settings, task, data_dir, task_name, reward)
+        study.remarks += eligibility.remarks
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
@@ -127,8 +136,14 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
-        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)), study.floor)
+        reception = _reception(config, db, data_dir, task_name)
+        most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
+        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
+        operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
+        require_on_mturk(config, shared_state, db)
+        if reception is not None:
+            shared_state.site = reception
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -164,6 +179,7 @@ def launched(
                 live_run=live_run,
                 room=room,
                 partner_url=None if side_door is None else side_door.url(url),
+                panel_link=_panel_link(config, url),
             )
         finally:
             study.closing.set()
@@ -215,12 +231,31 @@ def _announce_truly(config: DictConfig, study: Study) -> None:
             config.mephisto.task[key] = words
 
 
+def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> Reception | None:
+    """Where those who come by a link are received; None for other crowds. Raises ConfigError."""
+    if config.mephisto.provider._provider_type != PROVIDER_TYPE:
+        return None
+    requester = str(config.mephisto.provider.requester_name)
+    if not db.find_requesters(requester_name=requester):
+        LinkRequester.new(db, requester)
+    doors = doors_of(config.mephisto.provider, data_dir, task_name)
+    return Reception(LinkProvider(db).datastore, doors, task_name)
+
+
+def _panel_link(config: DictConfig, url: str) -> str | None:
+    provider = config.mephisto.provider
+    panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
+    return None if panel is None else f"{url}/?{panel.panel.link}".rstrip("?")
+
+
 def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
-    """The public configuration of the page: words only; no model, no right answer."""
-    return {
-        **study.instructions.model_dump(mode="json"),
-        "provider_type": str(config.mephisto.provider._provider_type),
-    }
+    """The public configuration of the page: words only; no model, no right answer, no code."""
+    provider = config.mephisto.provider
+    words = {**study.instructions.model_dump(mode="json"), "provider_type": str(provider._provider_type)}
+    if provider._provider_type != PROVIDER_TYPE:
+        return words
+    panel = panel_of(provider)
+    return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
 
 
 def stop_on_signals() -> threading.Event:

@@ -106,6 +106,7 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "BlindNamesError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

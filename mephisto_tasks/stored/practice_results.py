@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.stored.stored_state import StateFiles
 from parlai_humaneval.protocol.records.dialogue import OnboardingRecord
 from parlai_humaneval.protocol.records.events import Event, PracticeAnswered, PracticeEnded
 
@@ -34,7 +34,9 @@ def practice_of(events: Iterable[Event]) -> OnboardingRecord:
     return OnboardingRecord(passed=passed, tries=len(choices), choices=[choices[number] for number in sorted(choices)])
 
 
-def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) -> dict[str, OnboardingRecord]:
+def read_practices(
+    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles
+) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
 
     A log that is missing or of another schema belongs to a practice that never began here; it is left out.
@@ -43,7 +45,7 @@ def read_practices(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) ->
     for agent_id, worker_id, run_id in onboardings:
         folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
         try:
-            state = StateFile.model_validate_json((folder / "state.json").read_bytes())
+            state = files.read(folder / "state.json")
         except (FileNotFoundError, ValidationError):
             continue
         if state.outputs.messages:

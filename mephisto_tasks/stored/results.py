@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, read_practices
-from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.study.startup import collector_off
 from mephisto_tasks.study.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
@@ -30,6 +31,9 @@ from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_rated, split_dialogues
 from parlai_humaneval.quality.registry import checked
 from parlai_humaneval.techniques import recorded_as
+
+if TYPE_CHECKING:
+    from parlai_humaneval.report.document import PracticeCount
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
@@ -140,16 +144,21 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
     return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
 
 
-def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, StateFile]]:
+def stored_states(
+    data_dir: Path, task_name: str, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, StateFile]]:
     """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+
+    ``files``: that were read before; None: each is read.
 
     Raises:
         ResultsError: as :func:`read_records`.
     """
+    files = files or StateFiles()
     for agent in stored_agents(data_dir, task_name):
         path = _state_file(data_dir, agent)
         try:
-            state = StateFile.model_validate_json(path.read_bytes())
+            state = files.read(path)
         except FileNotFoundError:
             continue
         except ValidationError as error:
@@ -158,9 +167,9 @@ def stored_states(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent,
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str) -> Iterator[tuple[StoredAgent, Rated]]:
+def _records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name):
+    for agent, state in stored_states(data_dir, task_name, files):
         at_work = agent.task_run_id == alive and agent.status in _AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
@@ -189,15 +198,17 @@ def _first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def read_records(data_dir: Path, task_name: str) -> list[Rated]:
+def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Rated]:
     """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
+
+    ``files``: that were read before; None: each is read.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
-        stored = list(_records(data_dir, task_name))
-        practised = past_practices(data_dir, task_name)
+        stored = list(_records(data_dir, task_name, files))
+        practised = past_practices(data_dir, task_name, files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
     for agent, record in stored:
@@ -232,11 +243,21 @@ def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated
     return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
 
 
-def past_practices(data_dir: Path, task_name: str) -> dict[str, OnboardingRecord]:
+def past_practices(data_dir: Path, task_name: str, files: StateFiles | None = None) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]))
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]), files or StateFiles())
+
+
+def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
+    """How the practices of some tasks ended; None where nobody practised."""
+    from parlai_humaneval.report.document import PracticeCount  # a launch reads results, too, and needs no report
+
+    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files).values()]
+    if not verdicts:
+        return None
+    return PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:

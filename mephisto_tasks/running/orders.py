@@ -1,0 +1,144 @@
+"""Orders to a study: no new workers for now, more dialogues, one pair less. A file of the study, only ever appended to.
+
+A running launch follows them within a second; the next launch of the same task folds them again (:mod:`.steering`), so
+that they hold after a restart, however the last launch ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from mephisto_tasks.running.snapshot import read_snapshot
+from mephisto_tasks.stored.study_folder import study_folder
+
+logger = logging.getLogger(__name__)
+
+ORDERS_FILE = "orders.jsonl"
+
+By = Literal["terminal", "page", "launch"]
+"""Who gives an order: a command, the page of ``watch``, or a second launch of the same task."""
+
+
+class _Order(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    order_id: str = Field(default_factory=lambda: uuid4().hex)
+    at: float = Field(default_factory=time.time)
+    """Seconds since the epoch."""
+    by: By = "terminal"
+
+
+class Pause(_Order):
+    """No new workers; those inside finish."""
+
+    kind: Literal["pause"] = "pause"
+
+
+class Resume(_Order):
+    """New workers may come in again."""
+
+    kind: Literal["resume"] = "resume"
+
+
+class _OfGroup(_Order):
+    models: list[str] = Field(min_length=1)
+    """In any order."""
+    setting: str | None = None
+    """None: every setting."""
+
+
+class More(_Order):
+    """So many further dialogues (judgements) of every group that is not stopped, or of one."""
+
+    kind: Literal["more"] = "more"
+    number: int = Field(ge=1, le=100_000)
+    models: list[str] = Field(default_factory=list)
+    """Of one group, in any order; empty: of every group."""
+    setting: str | None = None
+    """None: every setting."""
+    base: dict[str, int] = Field(default_factory=dict)
+    """Label of a group → what the settings of the newest launch ask for, which :func:`give` fills in: a later launch that
+    asks for more by its settings does not get the number on top once more."""
+
+
+class StopGroup(_OfGroup):
+    """No new dialogues (judgements) of a pair (group) of models; those under way finish."""
+
+    kind: Literal["stop_group"] = "stop_group"
+
+
+class ResumeGroup(_OfGroup):
+    """A group that was stopped is given out again."""
+
+    kind: Literal["resume_group"] = "resume_group"
+
+
+class RetireModel(_Order):
+    """All groups with a model are stopped."""
+
+    kind: Literal["retire_model"] = "retire_model"
+    model: str
+
+
+class RestoreModel(_Order):
+    """A model that was retired takes part again."""
+
+    kind: Literal["restore_model"] = "restore_model"
+    model: str
+
+
+Order = Annotated[
+    Pause | Resume | More | StopGroup | ResumeGroup | RetireModel | RestoreModel, Field(discriminator="kind")
+]
+_ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+
+
+def orders_file(data_dir: Path, task_name: str) -> Path:
+    return study_folder(data_dir, task_name) / ORDERS_FILE
+
+
+def give(data_dir: Path, task_name: str, order: Order) -> Order:
+    """Write an order down; any number of processes may do so at once. Returns it as it was written.
+
+    Whether it can be followed is said by the launch: :attr:`.snapshot.Snapshot.orders`.
+    """
+    if isinstance(order, More) and not order.base:
+        snapshot = read_snapshot(data_dir, task_name)
+        asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}
+        order = order.model_copy(update={"base": asked})
+    path = orders_file(data_dir, task_name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The line break before a line ends what a process that was killed left half written.
+    line = f"\n{order.model_dump_json()}\n".encode()
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, line)  # a line is one write: lines of several processes never mix
+        os.fsync(file)
+    finally:
+        os.close(file)
+    return order
+
+
+def orders(data_dir: Path, task_name: str) -> list[Order]:
+    """All orders ever given, oldest first; a damaged line is left out with a warning."""
+    path = orders_file(data_dir, task_name)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    given: list[Order] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            given.append(_ORDER.validate_json(line))
+        except ValidationError:
+            logger.warning("%s: line %d is no order and is left out", path, number)
+    return given

@@ -1,0 +1,187 @@
+"""What a running launch says of itself, about once a second and a last time at its end: a file of the study.
+
+Whoever watches a study reads this, and never the launch's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.study.task_lock import running_task_run
+
+SNAPSHOT_FILE = "snapshot.json"
+
+Phase = Literal["practice", "task"]
+
+
+class _Part(BaseModel):
+    # A newer launch may say more than this version knows.
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+
+
+class GroupNow(_Part):
+    """One pair (group) of models in one setting."""
+
+    label: str
+    """The group's name in progress and reports."""
+    models: list[str]
+    metric: str
+    setting: str
+    asked: int
+    """Complete dialogues (judgements) that the settings of the launch ask for."""
+    wanted: int
+    """The same with what orders added."""
+    completed: int
+    running: int
+    stopped: str | None = None
+    """Why no new ones are given out, in words; None: they are."""
+
+
+class PausedNow(_Part):
+    """No new worker may begin."""
+
+    by: str
+    since: float
+
+
+class Inside(_Part):
+    """Somebody on a page."""
+
+    worker: str
+    """A pseudonym."""
+    simulated: bool
+    phase: Phase
+    since: float
+    step: str
+    """Kind of the step on the page (message, choose, wait, …); empty before the first."""
+    step_since: float | None = None
+    part: int | None = None
+    """Number of the turn, conversation, pair or practice item, and of how many."""
+    parts: int | None = None
+    unit: str | None = None
+    """What is counted by ``part``: turn, conversation, pair, practice."""
+    last_seen: float
+    """Their last answer, or a sign of life of their page."""
+    here: bool = True
+    """Whether the page is connected."""
+
+
+class Left(_Part):
+    """Workers who went away before the end, at one step."""
+
+    phase: Phase
+    step: str
+    count: int
+
+
+class Door(_Part):
+    """Who came. Counts of this launch."""
+
+    came: int = 0
+    """Registrations; a reload is none, and who is turned away is one at every try."""
+    let_in: int = 0
+    turned_away: dict[str, int] = Field(default_factory=dict)
+    """Reason, as the worker read it → how often."""
+    practice_passed: int = 0
+    practice_failed: int = 0
+    completed: int = 0
+    """Units done to their end."""
+    left: list[Left] = Field(default_factory=list)
+    """Drop-outs, most frequent first."""
+    failed: int = 0
+    """Units that ended on our side."""
+
+
+class ModelNow(_Part):
+    """How a model answers; figures of this launch."""
+
+    model: str
+    replies: int = 0
+    median_s: float | None = None
+    p95_s: float | None = None
+    """Seconds from a question to its reply, retries included, over the last replies."""
+    retries: int = 0
+    errors: int = 0
+    """Replies that never came: their dialogues ended."""
+    outage_since: float | None = None
+    retired: bool = False
+
+
+class OrderResult(_Part):
+    """What became of an order; ``text`` says it in a sentence."""
+
+    order_id: str
+    kind: str
+    at: float
+    by: str
+    done: bool
+    text: str
+
+
+class Snapshot(_Part):
+    """A launch at one moment. Times are seconds since the epoch."""
+
+    schema_version: int = 1
+    at: float
+    task_name: str
+    task_run_id: str
+    pid: int
+    began: float
+    url: str
+    technique: str
+    metric: str
+    counted: str
+    """What is counted: conversations, judgements."""
+    remaining: int
+    """Units that are still to be done."""
+    paused: PausedNow | None = None
+    closing: bool = False
+    """The launch is ending."""
+    broken: str | None = None
+    """Why nothing is given out any more: units failed in a row."""
+    groups: list[GroupNow] = Field(default_factory=list)
+    inside: list[Inside] = Field(default_factory=list)
+    door: Door = Field(default_factory=Door)
+    models: list[ModelNow] = Field(default_factory=list)
+    orders: list[OrderResult] = Field(default_factory=list)
+    """All orders that this launch has read, oldest first."""
+    remarks: list[str] = Field(default_factory=list)
+    ended: float | None = None
+    """When the launch ended; None while it runs, and where it was killed."""
+
+
+def snapshot_file(data_dir: Path, task_name: str) -> Path:
+    return study_folder(data_dir, task_name) / SNAPSHOT_FILE
+
+
+def write_snapshot(data_dir: Path, task_name: str, snapshot: Snapshot) -> None:
+    """Whole or not at all: a reader finds the last one or this one. Readable by its owner only."""
+    path = snapshot_file(data_dir, task_name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            out.write(snapshot.model_dump_json())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_snapshot(data_dir: Path, task_name: str) -> Snapshot | None:
+    """The newest; None where no launch of this task wrote any that can be read."""
+    try:
+        return Snapshot.model_validate_json(snapshot_file(data_dir, task_name).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def is_alive(data_dir: Path, task_name: str) -> bool:
+    """Whether a launch of the task runs now; that of a snapshot without ``ended`` may have been killed."""
+    return running_task_run(data_dir, task_name) is not None

@@ -35,12 +35,22 @@ def practice_of(events: Iterable[Event]) -> OnboardingRecord:
 
 
 def read_practices(
-    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles
+    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects."""
+    return {worker: practice_of(log) for worker, log in practice_logs(data_dir, onboardings, files).items()}
+
+
+def practice_logs(
+    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
+) -> dict[str, list[Event]]:
+    """Mephisto's worker id → what happened in their practice, over all visits; rows as :data:`ONBOARDINGS` selects them.
+
+    ``files``: that were read before; None: each is read.
 
     A log that is missing or of another schema belongs to a practice that never began here; it is left out.
     """
+    files = files or StateFiles()
     events: dict[str, list[Event]] = defaultdict(list)
     for agent_id, worker_id, run_id in onboardings:
         folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
@@ -50,7 +60,7 @@ def read_practices(
             continue
         if state.outputs.messages:
             events[str(worker_id)] += state.outputs.messages
-    return {worker: practice_of(log) for worker, log in events.items()}
+    return dict(events)
 
 
 def failed_tries(practice: OnboardingRecord, items: int) -> int:

@@ -45,7 +45,7 @@ class ResultsError(RuntimeError):
 
 _AGENTS = """
     SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
-           workers.worker_name, agents.status
+           workers.worker_name, agents.status, units.pay_amount, units.provider_type
       FROM agents
       JOIN tasks ON tasks.task_id = agents.task_id
       JOIN units ON units.unit_id = agents.unit_id
@@ -57,7 +57,7 @@ _AGENTS = """
 
 @dataclass(frozen=True)
 class StoredAgent:
-    """One rater's part in one unit, as the database knows it."""
+    """One rater's part in one unit, as the database knows it; ``reward``: of the whole unit, in dollars."""
 
     agent_id: str
     assignment_id: str
@@ -66,9 +66,11 @@ class StoredAgent:
     task_run_id: str
     worker_name: str
     status: str
+    reward: str
+    provider: str
 
 
-_AT_WORK = {"none", "accepted", "waiting", "in task"}
+AT_WORK = {"none", "accepted", "waiting", "in task"}
 """Mephisto's statuses of an agent that has not ended; those of a launch that was killed stay as they were."""
 
 
@@ -170,12 +172,12 @@ def stored_states(
 def _records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
     for agent, state in stored_states(data_dir, task_name, files):
-        at_work = agent.task_run_id == alive and agent.status in _AT_WORK
+        at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
             for events in split_dialogues(state.outputs.messages):
                 record = build_rated(events, unfinished=unfinished)
-                record.simulated = _was_simulated(events[0], record, agent.worker_name, task_name)
+                record.simulated = was_simulated(events[0], record, agent.worker_name, task_name)
                 yield agent, record
         except EventLogError as error:
             raise ResultsError(f"{_state_file(data_dir, agent)} cannot be read: {_first_line(error)}") from error
@@ -186,7 +188,7 @@ _DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
 """Names that a demo gives, and nobody else."""
 
 
-def _was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
+def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
     """Whether a program rated, as the launch wrote down; of records without that, a demo's raters go by their names."""
     if isinstance(begun, (Started, JudgingStarted)) and begun.simulated is not None:
         return begun.simulated
@@ -247,7 +249,7 @@ def past_practices(data_dir: Path, task_name: str, files: StateFiles | None = No
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]), files or StateFiles())
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]), files)
 
 
 def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
@@ -283,7 +285,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
             # A dialogue counts when its whole unit is there: without the others its rater cannot be checked.
             complete=len(held.get(record.session or record.dialogue_id, ())) >= record.conversations,
             rated_turns=len(record.complete_turns),
-            cut_off=record.interrupted or (record.status == "partial" and agent.status in _AT_WORK),
+            cut_off=record.interrupted or (record.status == "partial" and agent.status in AT_WORK),
         )
         for agent, record in dialogues
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from parlai_humaneval.report.answers import figure_of, models_table
 from parlai_humaneval.report.draw.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.draw.html import Drawing, Files, FigureView, TableView, environment
+from parlai_humaneval.report.draw.html import Drawing, FigureView, Files, TableView, environment
 from parlai_humaneval.report.leaderboard import HOW_RANKED, RANKS_SOURCE, Board, Leaderboard
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 

@@ -54,6 +54,8 @@ setup(
         "mephisto_tasks": [
             "PROTOCOL.md",
             "router/static/*",
+            "watching/page/static/*",
+            "watching/page/templates/*",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Put together what several machines had them say.",
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+    "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs: terminal, page, leaderboard."),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (

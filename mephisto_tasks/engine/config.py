@@ -75,6 +75,9 @@ class TaskConfig(BaseModel):
     blocking_checks: list[str] = Field(default_factory=list)
     """Checks on raters; who fails one is given ``block_qualification`` (`parlai-humaneval unblock` takes it back)."""
 
+    planned_for_looking: bool = False
+    """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so."""
+
     def check_blocking(self) -> None:
         """Every blocking check is known, and there is something to give to those who fail.
 

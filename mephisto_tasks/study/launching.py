@@ -32,6 +32,7 @@ from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchit
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
@@ -181,19 +182,3 @@ def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
         **study.instructions.model_dump(mode="json"),
         "provider_type": str(config.mephisto.provider._provider_type),
     }
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
-    import signal
-
-    stop = threading.Event()
-
-    def handler(signum: int, frame: Any) -> None:
-        if stop.is_set() and signum == signal.SIGINT:
-            raise KeyboardInterrupt  # a second Ctrl-C means it
-        stop.set()
-
-    signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGTERM, handler)
-    return stop

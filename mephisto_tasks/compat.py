@@ -10,6 +10,7 @@ import dataclasses
 import importlib
 import logging
 import os
+import runpy
 import sys
 import threading
 import warnings
@@ -195,3 +196,9 @@ def prepare() -> None:
         _prompt_launcher()
         _quiet_database_directory()
         _prepared = True
+
+
+if __name__ == "__main__":  # a program of Mephisto's own: python -m mephisto_tasks.compat MODULE [ARGUMENTS]
+    prepare()
+    sys.argv = sys.argv[1:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

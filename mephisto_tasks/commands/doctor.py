@@ -20,11 +20,13 @@ from mephisto_tasks.commands.options import (
 
 if TYPE_CHECKING:
     from mephisto_tasks.study.health import Finding
+    from mephisto_tasks.study.hosting import Server
 
 EPILOG = """\b
 Examples:
   parlai-humaneval doctor
   parlai-humaneval doctor --load eliza,retrieval
+  parlai-humaneval doctor --server ec2 --profile my_lab
   parlai-humaneval doctor --json
 """
 
@@ -36,8 +38,18 @@ MARKS = {"ok": "[green]ok[/green]", "warning": "[yellow]look[/yellow]", "error":
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address that a launch would listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port to look at.")
 @click.option("--load", "load", metavar="MODELS", help="Load these models (comma between them, or `all`) and ask each.")
+@click.option("--server", type=click.Choice(["heroku", "ec2"]), help="Look also at what server=… of a launch needs.")
+@click.option("--profile", default="", help="With --server ec2: the profile in ~/.aws/credentials.")
 @json_option
-def doctor(data_dir: str | None, host: str, port: int, load: str | None, as_json: bool) -> None:
+def doctor(
+    data_dir: str | None,
+    host: str,
+    port: int,
+    load: str | None,
+    server: Server | None,
+    profile: str,
+    as_json: bool,
+) -> None:
     """Check Python, packages, the rater's page, port, data directory, providers and models.
 
     Exit code 1 when something is wrong.
@@ -47,6 +59,7 @@ def doctor(data_dir: str | None, host: str, port: int, load: str | None, as_json
     with clear_errors():
         with waiting_for("Looking at this installation…"):
             findings = health.examine(data_dir_of(data_dir), host, port)
+            findings += health.server(server, profile) if server else []
         if load:
             with waiting_for("Loading the models that you name…"):
                 findings += health.load_models([name.strip() for name in load.split(",") if name.strip()])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
@@ -19,6 +20,7 @@ from mephisto_tasks.router.packets import Packet as WirePacket
 from mephisto_tasks.router.server import create_app
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
+from mephisto_tasks.router.visitors import Visitors, trusted_networks
 
 compat.prepare()
 
@@ -97,6 +99,13 @@ class HumanevalLocalArchitectArgs(ArchitectArgs):
         default="",
         metadata={"help": "Address that workers use when it is another, such as https://study.example.org"},
     )
+    trusted_proxies: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Addresses of the reverse proxies before this machine, as [127.0.0.1]: what they say of a rater's "
+            "address is believed, so that no address can send too many requests."
+        },
+    )
     disconnect_after_s: float = field(
         default=120.0, metadata={"help": "Seconds without a sign of life after which a worker has left."}
     )
@@ -108,6 +117,12 @@ def parse_port(value: object) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise CannotListen(f"mephisto.architect.port={value!r} is no port: a number from 0 to 65535 is expected.")
+
+
+def address_of_page(public_url: str) -> str:
+    """Where raters are sent. Behind a path, it ends in a slash: the page looks for its files beside itself."""
+    address = public_url.rstrip("/")
+    return f"{address}/" if urlsplit(address).path else address
 
 
 @register_mephisto_abstraction()
@@ -124,7 +139,8 @@ class HumanevalLocalArchitect(Architect):
         self.task_run = task_run
         self._hostname = str(args.architect.hostname)
         self._port = parse_port(args.architect.port)
-        self._public_url = str(args.architect.get("public_url") or "").rstrip("/")
+        self._public_url = address_of_page(str(args.architect.get("public_url") or ""))
+        self._visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
         self._static_dir = Path(build_dir_root) / "router" / "static"
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
@@ -163,7 +179,7 @@ class HumanevalLocalArchitect(Architect):
 
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
-        app = create_app(self._router, self._static_dir, self.task_run.provider_type, self._side_door)
+        app = create_app(self._router, self._static_dir, self.task_run.provider_type, self._side_door, self._visitors)
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()
         self._thread, self._port = thread, thread.port

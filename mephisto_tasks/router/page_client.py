@@ -11,6 +11,7 @@ Example::
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 import uuid
 from collections.abc import Callable
@@ -45,7 +46,8 @@ class PageClient:
 
     ``refused``: the sentence for the worker when there is no (further) task for them, else None.
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
-    ``request_timeout_s``: how long a request is tried again before TimeoutError.
+    ``request_timeout_s``: how long a request is tried again before TimeoutError. ``certificates``: which of an https
+    address are believed; None: those that this machine believes.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class PageClient:
         provider_type: str = "mock",
         heartbeat_s: float = HEARTBEAT_S,
         request_timeout_s: float = 90.0,
+        certificates: ssl.SSLContext | None = None,
     ) -> None:
         self.refused: str | None = None
         self.details: Details = {}
@@ -72,6 +75,7 @@ class PageClient:
         }
         self._heartbeat_s = heartbeat_s
         self._request_timeout_s = request_timeout_s
+        self._certificates = certificates
         self._fatal: str | None = None
         self._session: aiohttp.ClientSession | None = None
         self._socket: PageSocket | None = None
@@ -79,7 +83,8 @@ class PageClient:
         self._news = asyncio.Event()
 
     async def __aenter__(self) -> PageClient:
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_ONE_REQUEST_S))
+        connector = aiohttp.TCPConnector(ssl=self._certificates or True)
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=_ONE_REQUEST_S))
         return self
 
     async def __aexit__(

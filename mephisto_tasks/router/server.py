@@ -20,6 +20,7 @@ from mephisto_tasks.router.core import OperatorSilent, Router
 from mephisto_tasks.router.security import RateLimit, security_headers
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import StaticFiles
+from mephisto_tasks.router.visitors import Visitors
 
 logger = logging.getLogger(__name__)
 
@@ -134,23 +135,29 @@ SENTENCES = {
 
 
 def create_app(
-    router: Router, static_dir: Path, provider_type: str = "mock", side_door: SideDoor | None = None
+    router: Router,
+    static_dir: Path,
+    provider_type: str = "mock",
+    side_door: SideDoor | None = None,
+    visitors: Visitors | None = None,
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
     ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
-    for other people, with a router of its own, at a secret address.
+    for other people, with a router of its own, at a secret address. ``visitors``: who may send how much; by default no proxy
+    is trusted.
     """
+    visitors = visitors or Visitors()
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
     _add_headers(app, security_headers(provider_type))
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)
-        _Routes(side_door.router, StaticFiles(static_dir, side_door.files), side_door.guarded).add_to(
+        _Routes(side_door.router, StaticFiles(static_dir, side_door.files), visitors, side_door.guarded).add_to(
             app, side_door.path
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    _Routes(router, StaticFiles(static_dir)).add_to(app)
+    _Routes(router, StaticFiles(static_dir), visitors).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -212,8 +219,15 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 class _Routes:
     """The handlers, each a few lines: check, hand to the router, answer."""
 
-    def __init__(self, router: Router, files: StaticFiles, guard: Callable[[Handler], Handler] | None = None) -> None:
+    def __init__(
+        self,
+        router: Router,
+        files: StaticFiles,
+        visitors: Visitors,
+        guard: Callable[[Handler], Handler] | None = None,
+    ) -> None:
         self._router = router
+        self._visitors = visitors
         self._files = files
         self._guard = guard
         self._sockets = PageSockets(router)
@@ -236,12 +250,13 @@ class _Routes:
             "/{path:.+}": self._files.handle,
         }
         guard = self._guard or (lambda handler: handler)
-        app.add_routes([web.post(below + path, guard(handler)) for path, handler in posts.items()])
+        limited = self._visitors.limited
+        app.add_routes([web.post(below + path, limited(guard(handler))) for path, handler in posts.items()])
         app.add_routes([web.get(below + path, guard(handler)) for path, handler in gets.items()])
 
     async def root(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
-            return await self._sockets.handle(request)
+            return await self._visitors.limited(self._sockets.handle)(request)
         return await self._files.handle(request)
 
     async def request_agent(self, request: web.Request) -> web.Response:

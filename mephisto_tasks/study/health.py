@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from parlai_humaneval.statistics.wording import counted
 
 if TYPE_CHECKING:
+    from mephisto_tasks.study.hosting import Server
     from parlai_humaneval.models.checking import State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
@@ -187,6 +188,15 @@ def providers(data_dir: Path) -> list[Finding]:
         return [local, Finding("Provider mturk", "ok", "requesters: " + ", ".join(names))]
     mend = "only for MTurk: parlai-humaneval requester add NAME --provider mturk_sandbox"
     return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
+
+
+def server(name: Server, profile: str) -> list[Finding]:
+    """Whether pages can be served from Heroku or EC2; ``profile`` is AWS's."""
+    from mephisto_tasks.study import hosting
+
+    missing = hosting.lacks(name, {"profile_name": profile})
+    what = f"Server {name}"
+    return [Finding(what, "error", lack) for lack in missing] or [Finding(what, "ok", f"ready for server={name}")]
 
 
 MODELS_ARE: dict[State, str] = {

@@ -30,6 +30,7 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.stopping import stop_on_signals
@@ -111,6 +112,8 @@ def launched(
             study = build_study(settings, task, data_dir, task_name, reward)
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
+        else:
+            _check_server(config)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -167,6 +170,17 @@ def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDo
             "human model out, or do not change the architect"
         )
     return partners_door(data_dir, task_name)
+
+
+def _check_server(config: DictConfig) -> None:
+    """Raises ConfigError where pages are to be served from a place that is not set up."""
+    server = str(config.mephisto.architect._architect_type)
+    if server not in hosting.SERVERS:
+        return
+    settings = OmegaConf.to_container(config.mephisto.architect, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    if missing := hosting.lacks(server, {str(key): value for key, value in settings.items()}):
+        raise ConfigError(f"server={server} is not set up here: {'; '.join(missing)}")
 
 
 def _announce_truly(config: DictConfig, study: Study) -> None:

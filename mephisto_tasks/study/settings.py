@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.router.visitors import trusted_networks
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
@@ -33,7 +34,14 @@ OVERRIDE = "models=embedded"
 """Any conf with models that need no download, to try it out on this machine."""
 EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
 """The better ones first."""
-PLACE = "place"
+CHOICES = {
+    "place": ("local", "Where raters come from. Goes with every conf."),
+    "server": (
+        "here",
+        "Where pages are served: by the launch, or elsewhere by Mephisto's router. Goes with every conf.",
+    ),
+}
+"""Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`: the default, and what is chosen."""
 BLUEPRINT = "mephisto.blueprint."
 _PARTS = ("base", "live", "static")
 """Confs that others are made of."""
@@ -41,10 +49,15 @@ _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
 _OTHERS = [
     ("models", "", "models=embedded puts models that need no download in the place of a conf's own."),
-    (PLACE, "local", "Where raters come from: local, mturk_sandbox or mturk. Goes with every conf."),
+    *((name, default, what) for name, (default, what) in CHOICES.items()),
     ("mephisto.architect.hostname", "127.0.0.1", "Address to listen on; 0.0.0.0 lets other machines in."),
     ("mephisto.architect.port", "3000", "Port to listen on; 0 takes any free one."),
     ("mephisto.architect.public_url", "", "The https address that crowd workers use."),
+    (
+        "mephisto.architect.trusted_proxies",
+        "[]",
+        "Addresses of the reverse proxies before this machine: what they say of a rater's address is believed.",
+    ),
     ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
     ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
     ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
@@ -57,6 +70,11 @@ def conf_names(task: str) -> list[str]:
     """The confs of a task that can be launched by name."""
     folders = (task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS)
     return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")} - set(_PARTS))
+
+
+def choices(name: str) -> list[str]:
+    """The words that a setting of :data:`CHOICES` takes."""
+    return sorted(path.stem for path in (SHARED_CONFS / name).glob("*.yaml"))
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictConfig:
@@ -130,6 +148,10 @@ def _is_local(config: DictConfig) -> bool:
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
     architect = config.mephisto.architect
+    try:
+        trusted_networks(architect.get("trusted_proxies") or ())
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
     if _is_local(config):
         return
     if not str(architect.public_url).startswith("https://"):
@@ -160,6 +182,10 @@ def describe_settings(task: str) -> list[tuple[str, str, str]]:
         value = None if OmegaConf.is_missing(blueprint, name) else OmegaConf.select(blueprint, name)
         described.append((BLUEPRINT + name, _as_text(value), what.replace("``", "")))
     others = [(name, _as_text(OmegaConf.select(composed, name, default=text)), what) for name, text, what in _OTHERS]
+    others = [
+        (name, default, f"{what} One of: {', '.join(choices(name))}." if name in CHOICES else what)
+        for name, default, what in others
+    ]
     return [*described, *others]
 
 
@@ -181,10 +207,10 @@ def _check_name(override: str, setting_names: Sequence[str]) -> None:
         raise ConfigError(
             "models=… takes one word only, models=embedded; models by name: mephisto.blueprint.models=[a,b]"
         )
-    if name == PLACE:
-        places = sorted(path.stem for path in (SHARED_CONFS / PLACE).glob("*.yaml"))
-        if value not in places:
-            raise ConfigError(f"there is no place {value!r}; choose one of: {', '.join(places)}")
+    if name in CHOICES:
+        words = choices(name)
+        if value not in words:
+            raise ConfigError(f"there is no {name} {value!r}; choose one of: {', '.join(words)}")
         return
     of_variant = name.startswith(BLUEPRINT + "variants.")
     if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):

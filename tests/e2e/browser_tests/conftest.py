@@ -79,7 +79,11 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Rater]]:
 def open_context(browser: Browser, *, phone: bool = False) -> BrowserContext:
     """A fresh browser profile, wide or a phone."""
     context = browser.new_context(
-        viewport=PHONE if phone else WIDE, has_touch=phone, is_mobile=phone, reduced_motion="reduce"
+        viewport=PHONE if phone else WIDE,
+        has_touch=phone,
+        is_mobile=phone,
+        reduced_motion="reduce",
+        ignore_https_errors=True,  # a proxy of the tests signs its certificate itself
     )
     context.set_default_timeout(PATIENCE_MS)
     return context

@@ -11,6 +11,7 @@ from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.packets import Packet
 from mephisto_tasks.router.server import create_app
 from mephisto_tasks.router.thread import RouterThread
+from mephisto_tasks.router.visitors import Visitors
 
 PAGE = "<!doctype html><title>Task</title>" + "<p>Rate two models.</p>" * 100
 
@@ -120,7 +121,9 @@ class FakeOperator:
 class Served:
     """A router on a port of its own with a fake operator behind it."""
 
-    def __init__(self, folder: Path, *, provider_type: str = "mock", **options: float) -> None:
+    def __init__(
+        self, folder: Path, *, provider_type: str = "mock", visitors: Visitors | None = None, **options: float
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(PAGE, encoding="utf-8")
         (folder / "task_config.json").write_text('{"title": "T"}', encoding="utf-8")
@@ -128,7 +131,8 @@ class Served:
         (folder / "assets" / "index-B4x9Zk2Q.js").write_text("let a = 1;\n" * 500, encoding="utf-8")
         self.router = Router(**options)
         self.operator = FakeOperator(self.router)
-        self._thread = RouterThread(create_app(self.router, folder, provider_type), "127.0.0.1", 0)
+        app = create_app(self.router, folder, provider_type, visitors=visitors)
+        self._thread = RouterThread(app, "127.0.0.1", 0)
 
     def __enter__(self) -> Served:
         self._thread.start()

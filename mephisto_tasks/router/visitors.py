@@ -1,0 +1,126 @@
+"""Where a request comes from, through proxies that are trusted, and how much may come from there."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from mephisto_tasks.router.security import RateLimit
+
+logger = logging.getLogger(__name__)
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+REQUESTS_PER_SECOND = 10.0
+REQUEST_BURST = 1000.0
+"""Of one address. Behind one may be a whole class that begins at the same minute: each of its pages sends a handful."""
+MOST_ADDRESSES = 20_000
+"""So many are remembered; those unseen for longest are forgotten first."""
+IPV6_NETWORK = 64
+"""The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
+TOO_MANY = "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+
+
+def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
+    """Addresses or networks (“127.0.0.1”, “10.0.0.0/8”) of proxies.
+
+    Raises:
+        ValueError: naming the one that is neither.
+    """
+    networks = []
+    for text in configured:
+        try:
+            networks.append(ipaddress.ip_network(str(text), strict=False))
+        except ValueError as error:
+            raise ValueError(
+                f"mephisto.architect.trusted_proxies: {text!r} is no address and no network; write them as "
+                "[127.0.0.1,10.0.0.0/8]"
+            ) from error
+    return tuple(networks)
+
+
+class Visitors:
+    """Knows a request's address, and refuses those of which too many come.
+
+    ``X-Forwarded-For`` is believed only as far as trusted proxies wrote it: read from its end, the first address that is
+    none of theirs is the visitor's. What a visitor wrote into it stands before that, and is ignored.
+    """
+
+    def __init__(
+        self,
+        trusted: Iterable[Network] = (),
+        per_second: float = REQUESTS_PER_SECOND,
+        burst: float = REQUEST_BURST,
+    ) -> None:
+        self._trusted = tuple(trusted)
+        self._per_second, self._burst = per_second, burst
+        self._limits: OrderedDict[str, RateLimit] = OrderedDict()
+        self._warned = False
+
+    def address_of(self, request: web.Request) -> Address | None:
+        """The visitor's address; None where there is none that can be read (a socket that is closed already)."""
+        address = _address(request.remote or "")
+        forwarded = ",".join(request.headers.getall("X-Forwarded-For", [])).split(",")
+        for text in reversed(forwarded):
+            if address is None or not self._trusts(address):
+                break
+            address = _address(text) or address
+        return address
+
+    def allows(self, request: web.Request) -> bool:
+        """Takes one of the requests that its address may send now; False where there is none left."""
+        address = self.address_of(request)
+        if address is None or self._is_program_here(request, address):
+            return True
+        key = _household(address)
+        limit = self._limits.setdefault(key, RateLimit(self._per_second, self._burst))
+        self._limits.move_to_end(key)
+        if len(self._limits) > MOST_ADDRESSES:
+            self._limits.popitem(last=False)
+        return limit.allows()
+
+    def limited(self, handler: Handler) -> Handler:
+        """``handler`` for as many requests of an address as it may send; status 429 for those beyond."""
+
+        async def within_limit(request: web.Request) -> web.StreamResponse:
+            if not self.allows(request):
+                raise web.HTTPTooManyRequests(reason=TOO_MANY, headers={hdrs.RETRY_AFTER: "60"})
+            return await handler(request)
+
+        return within_limit
+
+    def _trusts(self, address: Address) -> bool:
+        return any(address in network for network in self._trusted)
+
+    def _is_program_here(self, request: web.Request, address: Address) -> bool:
+        """Simulated raters and tests share this machine's own address, and so does a proxy that nobody has named."""
+        if not address.is_loopback:
+            return False
+        if "X-Forwarded-For" in request.headers and not self._warned:
+            self._warned = True
+            logger.warning(
+                "Requests come through a proxy on this machine, so that raters' addresses are not seen and nobody's "
+                "requests are limited. If it is yours: mephisto.architect.trusted_proxies=[127.0.0.1]"
+            )
+        return True
+
+
+def _address(text: str) -> Address | None:
+    try:
+        address = ipaddress.ip_address(text.strip().strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _household(address: Address) -> str:
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))

@@ -1,0 +1,113 @@
+"""Refusals as Amazon words and shapes them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class AwsError(Exception):
+    """An answer other than yes. ``code``: the name that botocore gives it in ``error.response["Error"]["Code"]``."""
+
+    code: str
+    message: str
+    status: int = 400
+    turk_code: str = ""
+    """MTurk's own code (``AWS.MechanicalTurk.…``), for RequestError and ServiceFault."""
+
+    def body(self) -> dict[str, Any]:
+        """What goes over the wire."""
+        if not self.turk_code:
+            return {"__type": self.code, "message": self.message}
+        stamped = f"{self.message} ({int(time.time() * 1000)} s)"
+        return {"__type": self.code, "Message": stamped, "TurkErrorCode": f"AWS.MechanicalTurk.{self.turk_code}"}
+
+
+def request_error(turk_code: str, message: str) -> AwsError:
+    """The request is wrong as things are: the error of MTurk that callers meet most."""
+    return AwsError("RequestError", message, turk_code=turk_code)
+
+
+def does_not_exist(kind: str, identifier: str) -> AwsError:
+    """``kind``: Hit, HITType, Assignment, QualificationType, Worker."""
+    turk_code = {"Hit": "HITDoesNotExist"}.get(kind, f"{kind}DoesNotExist")
+    return request_error(turk_code, f"{kind} {identifier} does not exist.")
+
+
+def insufficient_funds() -> AwsError:
+    return request_error(
+        "InsufficientFunds", "This Requester has insufficient funds in their account to complete this transaction."
+    )
+
+
+def already_processed(token: str) -> AwsError:
+    return request_error("DuplicateRequest", f'The idempotency token "{token}" has already been processed.')
+
+
+def invalid(message: str) -> AwsError:
+    return request_error("ParameterValidationError", message)
+
+
+THROTTLED = AwsError("ThrottlingException", "Rate exceeded")
+SERVICE_FAULT = AwsError(
+    "ServiceFault", "Amazon Mechanical Turk is unable to process your request.", 500, "ServiceFault"
+)
+UNAVAILABLE = AwsError("ServiceUnavailableException", "Service Unavailable", 503)
+UNKNOWN_KEY = AwsError("UnrecognizedClientException", "The security token included in the request is invalid.")
+DENIED = AwsError("AccessDeniedException", "User is not authorized to perform this operation.")
+CLOCK_WRONG = AwsError(
+    "InvalidSignatureException", "Signature expired: the time of the request is too far from the time of the server."
+)
+NOT_LINKED = request_error(
+    "NotAuthorized",
+    "To use the MTurk API, you will need an Amazon Web Services (AWS) Account. Your AWS account must be linked to your "
+    "Amazon Mechanical Turk Account.",
+)
+
+
+@dataclass
+class Fault:
+    """What happens to a call, instead of or besides its being done."""
+
+    error: AwsError | None = None
+    """Answered in place of doing anything."""
+    cut: str = ""
+    """``before`` or ``after``: the connection is closed without an answer before or after the call was done."""
+    wait_s: float = 0.0
+    """The call is done only after so long."""
+
+
+CUT_BEFORE = Fault(cut="before")
+CUT_AFTER = Fault(cut="after")
+FINE = Fault()
+
+
+@dataclass
+class Faults:
+    """What goes wrong, planned for each operation."""
+
+    _next: dict[str, list[Fault]] = field(default_factory=dict)
+    _always: dict[str, Fault] = field(default_factory=dict)
+
+    def next(self, operation: str, *faults: Fault | AwsError | None) -> None:
+        """The fates of the operation's next calls, in order; None: nothing happens to that one."""
+        fates = [Fault(error=f) if isinstance(f, AwsError) else f or FINE for f in faults]
+        self._next.setdefault(operation, []).extend(fates)
+
+    def always(self, operation: str, fault: Fault | AwsError) -> None:
+        """The fate of every call of an operation (``*``: of all) for which none other is planned."""
+        self._always[operation] = Fault(error=fault) if isinstance(fault, AwsError) else fault
+
+    def clear(self) -> None:
+        """From now on all is well."""
+        self._next.clear()
+        self._always.clear()
+
+    def fate(self, operation: str) -> Fault:
+        """That of this call; used up."""
+        for name in (operation, "*"):
+            if self._next.get(name):
+                return self._next[name].pop(0)
+        return self._always.get(operation) or self._always.get("*") or FINE

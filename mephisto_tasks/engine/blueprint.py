@@ -94,8 +94,8 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         return study
 
     def get_initialization_data(self) -> Iterable[Any]:
-        """As many units as are missing; what a unit holds is decided when a rater takes it."""
-        return [one_unit() for _ in range(self.study.remaining)]
+        """As many units as are missing; what a unit holds is decided when a rater takes it. None in a pause."""
+        return [] if self.study.paused else [one_unit() for _ in range(self.study.remaining)]
 
     def remember_onboarding(self, agent: OnboardingAgent) -> None:
         """So that a reload in the practice conversation finds its place."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from mephisto_tasks.engine.config import ConfigError, TaskConfig, resolve_file
 from mephisto_tasks.engine.study import Study
+from mephisto_tasks.running.steering import Steered
 from mephisto_tasks.stored.practice_results import failed_tries
 from mephisto_tasks.stored.results import past_practices
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
@@ -68,6 +69,16 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
         config.instructions_file, of_metric if of_metric.is_file() else task_config / "instructions.yaml"
     )
     return load_instructions(path, values, flags)
+
+
+def stopped_in_words(steered: Steered, task_name: str) -> str:
+    """A sentence on what is not given out by order; empty where everything is."""
+    if not steered.stopped:
+        return ""
+    which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
+    return (
+        f". Not given out: {which}. `parlai-humaneval steer --help` says how to take that back: --task-name {task_name}"
+    )
 
 
 def restore_practice(study: Study, data_dir: Path, task_name: str) -> None:

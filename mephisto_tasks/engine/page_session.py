@@ -27,6 +27,7 @@ from mephisto.data_model.exceptions import AgentDisconnectedError, AgentShutdown
 from mephisto_tasks.engine import checks
 from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.answer_reading import read_answer
+from mephisto_tasks.running.floor import Visit
 from parlai_humaneval.protocol.page.steps import (
     MAX_TEXT,
     ActionAnswer,
@@ -84,10 +85,9 @@ class PageSession:
 
     Args:
         agent: Mephisto's agent (or onboarding agent) of the rater, in a live run.
-        phase: what the page calls this part.
         answer_timeout_s: silence after which the rater is taken to have left.
         closing: set when the launch ends; whoever waits here then stops.
-        simulated: whether the rater is a program, as the launch knows.
+        visit: is told what the page shows and when it answers; says which part this is, and whether the rater is a program.
 
     Raises (from the ``ask`` methods):
         mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the run is shutting down.
@@ -98,16 +98,16 @@ class PageSession:
         self,
         agent: Any,
         *,
-        phase: Literal["practice", "task"],
         answer_timeout_s: float,
         closing: threading.Event,
-        simulated: bool = False,
+        visit: Visit,
     ) -> None:
-        self.simulated = simulated
+        self.visit = visit
+        self.simulated = visit.simulated
         self._agent = agent
         self._closing = closing
         self._timeout_s = answer_timeout_s
-        self._phase: Literal["practice", "task", "ended"] = phase
+        self._phase: Literal["practice", "task", "ended"] = visit.phase
         self._version = 0
         self._confirmed: deque[str] = deque(maxlen=50)
         self._refused_stored = 0
@@ -150,6 +150,7 @@ class PageSession:
     def show(self, step: Step, notice: Notice | None = None) -> None:
         """Send the page everything that it is to show now."""
         self._version += 1
+        self.visit.showed(step.kind, self.progress)
         state = PageState(
             version=self._version,
             phase=self._phase,
@@ -232,6 +233,7 @@ class PageSession:
         self.notice = None
         while True:
             packet = self._next_packet()
+            self.visit.answered()
             answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", MAX_TEXT))
             if answer is not None:
                 problem = check(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks import compat
 
@@ -34,6 +34,8 @@ from mephisto_tasks.engine.words import (
     THANKS,
     filled,
 )
+from mephisto_tasks.running.floor import Ending, Visit
+from mephisto_tasks.running.snapshot import Phase
 from mephisto_tasks.workers.blocked_workers import block_if_failed
 from mephisto_tasks.workers.simulated_workers import is_simulated
 from parlai_humaneval.models.pool.pool import ModelFailed
@@ -84,18 +86,27 @@ class StudyTaskRunner(TaskRunner):
         assert stored is not None, "a unit must be planned before it runs"
         if stored.get("nothing_left"):
             self._goodbye(page, NOTHING_LEFT, "stay")
+            self._leave(page, "nothing")
             raise AgentReturnedError(agent.db_id)
+        try:
+            self._hold(agent, page, stored)
+        finally:
+            self._leave(page, "failed")
+
+    def _hold(self, agent: Agent, page: PageSession, stored: dict[str, Any]) -> None:
         held = self.study.hold_unit(stored, agent.db_id, page)
         if self.study.take_cut_off(agent.worker_id) and held.greeting is not None:
             page.notice = held.greeting
         elif agent.worker_id in self._passed_just_now:
             page.notice = Notice(level="success", text=filled(PRACTICE_PASSED, self.study.unit_words))
         self._passed_just_now.discard(agent.worker_id)
+        self.study.practising.discard(agent.worker_id)
         try:
             held.run()
             self.study.finish_unit(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
+            self._leave(page, _ending(absence))
             held.leave(agent.worker_id, agent.db_id)
             if isinstance(absence, AgentShutdownError):
                 page.state.append(Interrupted(at=time.time()))
@@ -110,14 +121,19 @@ class StudyTaskRunner(TaskRunner):
             return
         self._finish(agent, held)
 
-    def _page(self, agent: Any, phase: Literal["practice", "task"]) -> PageSession:
-        return PageSession(
-            agent,
-            phase=phase,
-            answer_timeout_s=self.study.config.answer_timeout_s,
-            closing=self.study.closing,
-            simulated=is_simulated(agent.get_worker(), self.study.expects_simulated),
+    def _page(self, agent: Any, phase: Phase) -> PageSession:
+        worker = agent.get_worker()
+        visit = Visit(worker.worker_name, phase, is_simulated(worker, self.study.expects_simulated))
+        page = PageSession(
+            agent, answer_timeout_s=self.study.config.answer_timeout_s, closing=self.study.closing, visit=visit
         )
+        visit.is_here = page.is_here
+        self.study.floor.enter(visit)
+        return page
+
+    def _leave(self, page: PageSession, ending: Ending) -> None:
+        """The rater is not inside any more, if they still were; before the page says good-bye, for that is another step."""
+        self.study.floor.leave(page.visit, ending)
 
     def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
         if isinstance(absence, AgentShutdownError):
@@ -134,10 +150,12 @@ class StudyTaskRunner(TaskRunner):
         block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
         try:
             held.ask_feedback()
+            self._leave(page, "done")
             self._goodbye(page, THANKS, "submit")
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
             logger.info("%s is complete; its rater left before the end page", held.name)
+            self._leave(page, "done")
             self._goodbye(page, THANKS, "submit")
         self._mark_completed(agent)
 
@@ -147,6 +165,7 @@ class StudyTaskRunner(TaskRunner):
         ``out_since``: when its models' server went, where that is the reason.
         """
         logger.error("%s stopped: %s", held.name, reason)
+        self._leave(held.page, "failed")
         self.study.drop_unit(agent.db_id, held)
         self.study.note_failure(reason, out_since)
         try:
@@ -184,6 +203,7 @@ class StudyTaskRunner(TaskRunner):
         page = self._page(agent, "practice")
         blueprint = agent.get_live_run().blueprint
         blueprint.remember_onboarding(agent)
+        self.study.practising.add(agent.worker_id)
         world = self.study.practice_loop(
             page,
             seed=int(agent.db_id),
@@ -192,21 +212,27 @@ class StudyTaskRunner(TaskRunner):
         )
         try:
             world.run()
+            self._leave(page, "done")
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except SubmittedEarly:
             logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)
         except AbsentAgentError as absence:
+            self._leave(page, _ending(absence))
             self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
             raise
         finally:
+            self._leave(page, "left")
             used[agent.worker_id] = world.used
             blueprint.forget_onboarding(agent)
+            if not world.passed:
+                self.study.practising.discard(agent.worker_id)
 
     def _grant(self, agent: OnboardingAgent, passed: bool) -> None:
         """The verdict counts at once: a page that never hands a failed practice in must not get new tries."""
         name = self.study.config.onboarding_qualification
         assert name is not None
         worker = agent.get_worker()
+        self.study.floor.verdict(worker.worker_name, passed)
         worker.grant_qualification(name, int(passed))
         if passed:
             self._passed_just_now.add(agent.worker_id)
@@ -215,6 +241,10 @@ class StudyTaskRunner(TaskRunner):
 
     def cleanup_onboarding(self, agent: OnboardingAgent) -> None:
         """Nothing to do."""
+
+
+def _ending(absence: AbsentAgentError) -> Ending:
+    return "closed" if isinstance(absence, AgentShutdownError) else "left"
 
 
 def one_unit() -> Any:

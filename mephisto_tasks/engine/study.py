@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.engine.page_session import PageSession
@@ -16,6 +16,11 @@ from mephisto_tasks.engine.practice import PracticeLoop
 from mephisto_tasks.engine.shown_models import ShownModels
 from mephisto_tasks.engine.unit import HeldUnit
 from mephisto_tasks.engine.words import UnitWords
+from mephisto_tasks.running.floor import Floor
+from mephisto_tasks.running.orders import Order
+from mephisto_tasks.running.snapshot import GroupNow, ModelNow
+from mephisto_tasks.running.steering import Field, Group, Steered, fold
+from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.protocol.materials.files import Instructions
 from parlai_humaneval.protocol.page.practice import Practice
 
@@ -24,14 +29,30 @@ Standing = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
 server is back."""
 
 
-@dataclass(frozen=True)
-class GroupProgress:
-    """How far one of the things to be rated has come; ``label`` for people."""
+class Allocation(Protocol):
+    """Who rates what next, as far as orders and counts go."""
 
-    label: str
-    wanted: int
-    completed: int
-    running: int
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many of each cell are wanted from now on; cells that are ``stopped`` are not given out any more."""
+
+    def progress(self) -> AllocationProgress:
+        """Counts per cell."""
+
+    @property
+    def remaining(self) -> int:
+        """Units that are still to be done."""
+
+
+def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
+    """Cells as orders name them."""
+    return [Group(str(cell), cell.models, cell.setting, number, most.get(cell)) for cell, number in asked.items()]
+
+
+def steer(allocator: Allocation, steered: Steered) -> None:
+    """Have an allocator give out what holds by the settings and all orders."""
+    cells = {str(cell): cell for cell in allocator.progress().wanted}
+    wanted = {cells[label]: number for label, number in steered.wanted.items()}
+    allocator.ask_for(wanted, {cells[label] for label in steered.stopped})
 
 
 @dataclass(kw_only=True)
@@ -42,6 +63,15 @@ class Study(ABC):
     seed: int
     practice: Practice | None
     instructions: Instructions
+    allocator: Allocation
+    asked: Mapping[Cell, int] = field(default_factory=dict)
+    """What the settings ask for of each cell; empty: what the allocator begins with."""
+    steered: Steered = field(default_factory=lambda: fold([], Field([])))
+    """What orders have made of it."""
+    floor: Floor = field(default_factory=Floor)
+    """Who is inside."""
+    practising: set[str] = field(default_factory=set)
+    """Workers who are in the practice, or have just passed it and are about to begin."""
     closing: threading.Event = field(default_factory=threading.Event)
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Worker → failed attempts at the practice, so that leaving it does not give them back."""
@@ -56,6 +86,9 @@ class Study(ABC):
     """Outages that had begun by then are counted."""
     _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.asked = self.asked or self.allocator.progress().wanted
 
     @property
     @abstractmethod
@@ -98,17 +131,46 @@ class Study(ABC):
         """True, once, for a worker whose earlier unit was ended by the end of its launch."""
 
     @property
-    @abstractmethod
     def remaining(self) -> int:
         """Units that are still to be done."""
+        return self.allocator.remaining
 
     @abstractmethod
     def standing(self, worker: str) -> Standing:
         """Whether the worker can begin, apart from practice and blocks."""
 
     @abstractmethod
-    def progress(self) -> list[GroupProgress]:
+    def steered_by(self) -> Field:
+        """What orders are about."""
+
+    @abstractmethod
+    def models_now(self) -> list[ModelNow]:
+        """How the models answer; empty where none speaks."""
+
+    def steer(self, orders: Sequence[Order]) -> Steered:
+        """Follow all orders that were ever given to the task, each of them anew. What is under way goes on."""
+        steered = fold(orders, self.steered_by())
+        steer(self.allocator, steered)
+        self.steered = steered
+        return steered
+
+    def progress(self) -> list[GroupNow]:
         """How far every group has come."""
+        now, stopped = self.allocator.progress(), self.steered.stopped
+        return [
+            GroupNow(
+                label=str(cell),
+                models=list(cell.models),
+                metric=cell.metric,
+                setting=cell.setting,
+                asked=asked,
+                wanted=now.wanted[cell],
+                completed=now.completed[cell],
+                running=now.running[cell],
+                stopped=stopped.get(str(cell)),
+            )
+            for cell, asked in self.asked.items()
+        ]
 
     @abstractmethod
     def practice_loop(
@@ -117,13 +179,14 @@ class Study(ABC):
         """The practice on a rater's page; only where there is one."""
 
     def may_begin(self, worker: str) -> bool:
-        """Whether there is something for this worker now."""
-        return self.standing(worker) == "open"
+        """Whether there is something for this worker now; who is in the practice goes on to a unit in a pause, too."""
+        held = self.steered.paused is not None and worker not in self.practising
+        return not held and self.standing(worker) == "open"
 
     @property
     def paused(self) -> bool:
-        """True when nobody new may begin: the launch ends, or its units fail."""
-        return self.closing.is_set() or self.broken is not None
+        """True when nobody new may begin: the launch ends, its units fail, or an order says so."""
+        return self.closing.is_set() or self.broken is not None or self.steered.paused is not None
 
     def note_complete(self) -> None:
         """A unit came to its end: earlier failures were passing ones."""

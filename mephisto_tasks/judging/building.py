@@ -13,6 +13,7 @@ from mephisto_tasks.engine.building import (
     instructions_of,
     pay_in_words,
     restore_practice,
+    stopped_in_words,
     study_presenter,
     tries_in_words,
     unfit_practice,
@@ -28,6 +29,7 @@ from mephisto_tasks.judging.practice import unfit
 from mephisto_tasks.judging.replaying import CannotReplay, own_settings
 from mephisto_tasks.judging.showing import shown_dialogue
 from mephisto_tasks.judging.study import Study
+from mephisto_tasks.running.orders import orders
 from mephisto_tasks.stored.results import past_judgements
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
@@ -87,12 +89,13 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         presenter=_presenter(config, {name for item in gathered.items for name in item.cell.models}),
         remarks=_short_units(config, whole),
     )
+    steered = study.steer(orders(data_dir, task_name))
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
         raise NothingToDo(
             f"all judgements of task {task_name!r} are there already. See them with "
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.judgements_per_item=… "
-            "or mephisto.blueprint.judgements_per_group=…"
+            f"or mephisto.blueprint.judgements_per_group=…{stopped_in_words(steered, task_name)}"
         )
     return study
 

@@ -18,6 +18,9 @@ from mephisto_tasks.judging.plans import BatchPlan, ItemToJudge, PlannedItem, pl
 from mephisto_tasks.judging.practice import JudgingPractice
 from mephisto_tasks.judging.showing import masked, shown_dialogue
 from mephisto_tasks.judging.world import JudgingWorld
+from mephisto_tasks.running.snapshot import ModelNow
+from mephisto_tasks.running.steering import Field
+from parlai_humaneval.protocol.allocation.groups import Cell
 from parlai_humaneval.protocol.allocation.items import ItemAllocator
 from parlai_humaneval.protocol.dialogues.dialogue import Dialogue
 from parlai_humaneval.protocol.dialogues.items import Item
@@ -98,10 +101,6 @@ class Study(engine.Study):
     def take_cut_off(self, worker: str) -> bool:
         return False  # a batch says itself that it is gone on with
 
-    @property
-    def remaining(self) -> int:
-        return self.allocator.remaining
-
     def standing(self, worker: str) -> engine.Standing:
         if self.allocator.is_busy(worker):
             return "busy"
@@ -109,12 +108,16 @@ class Study(engine.Study):
             return "open"
         return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
 
-    def progress(self) -> list[engine.GroupProgress]:
-        now = self.allocator.progress()
-        return [
-            engine.GroupProgress(str(cell), wanted, now.completed[cell], now.running[cell])
-            for cell, wanted in now.wanted.items()
-        ]
+    @cached_property
+    def _most(self) -> Mapping[Cell, int]:
+        """Judgements that can be had: a pair of dialogues is judged once, everything else as often as is asked for."""
+        return self.allocator.most() if self.config.show == "pair" else {}
+
+    def steered_by(self) -> Field:
+        return Field(engine.groups_of(self.asked, self._most), counted=JUDGING.counted)
+
+    def models_now(self) -> list[ModelNow]:
+        return []
 
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]

@@ -11,16 +11,20 @@ from mephisto_tasks.engine.building import (
     instructions_of,
     pay_in_words,
     restore_practice,
+    stopped_in_words,
     study_presenter,
     tries_in_words,
     unfit_practice,
 )
 from mephisto_tasks.engine.config import ConfigError, resolve_file
 from mephisto_tasks.engine.rating import check_practice
+from mephisto_tasks.engine.study import steer
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Planner, UnitPlan
-from mephisto_tasks.live.study import Study, restore_allocation
+from mephisto_tasks.live.study import Study, field_of, restore_allocation
+from mephisto_tasks.running.orders import orders
+from mephisto_tasks.running.steering import fold
 from mephisto_tasks.stored.results import past_dialogues, stored_states, task_names
 from parlai_humaneval.models.options import placed
 from parlai_humaneval.models.outside.human import is_person
@@ -48,40 +52,51 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
+    # What orders say holds from the start: a model that was retired is not loaded any more.
+    asked = allocator.progress().wanted
+    given = orders(data_dir, task_name)
+    steered = fold(given, field_of(config, asked, None))
+    steer(allocator, steered)
+    speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
+    spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
     practice = _practice(config, task_config)
     planner = _planner(config, seed)
-    person = any(is_person(spec) for spec in specs)
+    unit = allocator.per_unit + bool(config.quality_control_model)
+    person = any(is_person(spec) for spec in spoken)
     study = Study(
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
         pool=ModelPool(
-            specs,
+            spoken,
             timeout_s=config.model_timeout_s,
             retries=config.model_retries,
             outage_s=config.model_outage_s,
             seed=seed,
         ),
         allocator=allocator,
+        asked=asked,
         planner=planner,
         presenter=study_presenter(
             config.replies,
-            (spec.options for spec in specs),
+            (spec.options for spec in spoken),
             compared=config.hides_ai_talk,
             ask_again=config.replies.ask_again,
         ),
         practice=practice,
         instructions=instructions_of(
-            config, task_config, _values(config, reward), _flags(config, planner.begun, person)
+            config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
         ),
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
         unfinished=_still_asked_for(unfinished_units(data_dir, task_name), config),
     )
+    study.steer(given)
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
         raise NothingToDo(
             f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
             f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
+            f"{stopped_in_words(steered, task_name)}"
         )
     return study
 
@@ -171,18 +186,14 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
     return practice
 
 
-def _values(config: InteractiveConfig, reward: float) -> dict[str, str]:
-    unit = (
-        "conversation"
-        if config.conversations_per_unit == 1
-        else f"set of {config.conversations_per_unit} conversations"
-    )
+def _values(config: InteractiveConfig, conversations: int, reward: float) -> dict[str, str]:
+    unit = "conversation" if conversations == 1 else f"set of {conversations} conversations"
     return {
         "question": config.question or config.of(config.settings()[0]).question,
         "turns": str(config.turns),
         "max_turns": str(config.max_turns),
         "models": NUMBERS[config.group_size],
-        "conversations": str(config.conversations_per_unit),
+        "conversations": str(conversations),
         "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
         "tries": tries_in_words(config),

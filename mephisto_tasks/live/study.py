@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,8 @@ from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan, Planner, UnitPlan
 from mephisto_tasks.live.practice import PracticeWorld
 from mephisto_tasks.live.world import ConversationWorld
+from mephisto_tasks.running.snapshot import ModelNow
+from mephisto_tasks.running.steering import Field
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -46,7 +48,7 @@ class Study(engine.Study):
 
     @property
     def unit_words(self) -> UnitWords:
-        return conversations(self.config.conversations_per_unit)
+        return conversations(self.allocator.per_unit + bool(self.config.quality_control_model))
 
     @property
     def rated_models(self) -> list[str]:
@@ -73,13 +75,9 @@ class Study(engine.Study):
     def take_cut_off(self, worker: str) -> bool:
         return self.allocator.take_cut_off(worker)
 
-    @property
-    def remaining(self) -> int:
-        return self.allocator.remaining
-
     def standing(self, worker: str) -> engine.Standing:
         busy = self.allocator.is_busy(worker)
-        left = self.unfinished.get(worker)
+        left = self._left_of(worker)
         if left is not None and not busy:
             return self._open_for([plan.cell for plan in left.plans], len(left.plans))
         if self.allocator.has_done_all(worker):
@@ -95,11 +93,19 @@ class Study(engine.Study):
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
-    def progress(self) -> list[engine.GroupProgress]:
-        now = self.allocator.progress()
+    def _left_of(self, worker: str) -> UnitPlan | None:
+        """What is left of a worker's unit that was cut off; if a group of it was stopped meanwhile, they begin anew."""
+        left = self.unfinished.get(worker)
+        stopped = self.steered.stopped
+        return None if left is None or any(str(plan.cell) in stopped for plan in left.plans) else left
+
+    def steered_by(self) -> Field:
+        return field_of(self.config, self.asked, self.pool.specs)
+
+    def models_now(self) -> list[ModelNow]:
+        retired = self.steered.retired
         return [
-            engine.GroupProgress(str(cell), now.wanted, completed, now.running[cell])
-            for cell, completed in now.completed.items()
+            ModelNow(model=name, **figures, retired=name in retired) for name, figures in self.pool.figures().items()
         ]
 
     def practice_loop(
@@ -117,7 +123,8 @@ class Study(engine.Study):
             name: of a new unit, in records.
         """
         with self._lock:
-            left = self.unfinished.pop(worker, None)
+            left = self._left_of(worker)
+            self.unfinished.pop(worker, None)
         if left is not None:
             self.allocator.claim_again(worker, agent, left.cells)
             return left.renamed(name)
@@ -214,6 +221,20 @@ class HeldConversations(HeldUnit[Plan]):
 
     def leave(self, worker: str, agent: str) -> None:
         self._study.leave_unit(worker, agent, self._unit, [plan.conversation for plan in self.done], self.begun)
+
+
+def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
+    """What orders to a study are about; ``loaded``: the models that speak in this launch."""
+    control = config.quality_control_model
+    kept = {
+        control: f"{control} takes one conversation of every unit, by which raters are checked: it cannot be retired."
+    }
+    return Field(
+        engine.groups_of(asked, {}),
+        counted=conversations(1).counted,
+        kept=kept if control else {},
+        loaded=loaded,
+    )
 
 
 def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], *, seed: int) -> Allocator:

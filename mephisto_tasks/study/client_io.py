@@ -15,6 +15,8 @@ from mephisto.operations.client_io_handler import ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
+from mephisto_tasks.running.floor import Floor
+
 logger = logging.getLogger(__name__)
 
 REGISTERING_S = 60.0
@@ -52,9 +54,10 @@ class StudyIOHandler(ClientIOHandler):
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens.
     """
 
-    def __init__(self, db: Any, door: Doorkeeper) -> None:
+    def __init__(self, db: Any, door: Doorkeeper, floor: Floor) -> None:
         super().__init__(db)
         self._door = door
+        self._floor = floor
         self._registering: dict[str, tuple[str, float]] = {}
 
     def _register_agent(self, packet: Any, channel_id: str) -> None:
@@ -64,8 +67,11 @@ class StudyIOHandler(ClientIOHandler):
         if registration not in self.agents_by_registration_id and self._has_page_open(name):
             self.request_id_to_channel_id[request_id] = channel_id
             self.request_id_to_packet[request_id] = packet
+            self._floor.came()
             self.enqueue_agent_details(request_id, AgentDetails(failure_reason=self._door.busy).to_dict())
             return
+        if registration not in self.agents_by_registration_id:
+            self._floor.came()
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
 
@@ -96,6 +102,8 @@ class StudyIOHandler(ClientIOHandler):
             reason = self._door.why_not(worker_id) if worker_id else None
             if reason is not None:
                 additional_data = {**additional_data, "failure_reason": reason}
+        if additional_data.get("failure_reason"):
+            self._floor.turned_away(str(additional_data["failure_reason"]))
         super().enqueue_agent_details(request_id, additional_data)
 
     def send_status_update(self, agent_id: str, status: str) -> None:

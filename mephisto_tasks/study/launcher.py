@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from mephisto_tasks import compat
@@ -13,6 +13,7 @@ from mephisto_tasks import compat
 compat.prepare()
 
 from mephisto.data_model.assignment import Assignment, InitializationData
+from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
 from mephisto_tasks.stored.stores import one_commit
@@ -22,6 +23,9 @@ logger = logging.getLogger(__name__)
 MOCK_PROVIDER = "mock"
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
+
+LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
+"""Crowds that show open units to workers, who take one before they see our page."""
 
 _ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
 
@@ -59,8 +63,9 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def wait_for_first(self) -> None:
-        """Until a rater who comes finds a unit: at most :data:`FIRST_UNIT_S`."""
-        self._first_open.wait(FIRST_UNIT_S)
+        """Until a rater who comes finds a unit, if there is to be one: at most :data:`FIRST_UNIT_S`."""
+        if self.units:
+            self._first_open.wait(FIRST_UNIT_S)
 
     def add_one(self, data: InitializationData) -> None:
         """Create and open one more assignment of one unit, now; from any thread.
@@ -88,6 +93,34 @@ class StudyLauncher(TaskLauncher):
         there = sum(unit.db_status not in _ENDED for unit in self.units if unit.db_id != besides)
         for _ in range(wanted - there):
             self.add_one(data())
+
+    def fit(self, wanted: int, data: Callable[[], InitializationData]) -> None:
+        """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
+
+        More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
+        """
+        there = [unit for unit in list(self.units) if unit.db_status not in _ENDED]
+        if len(there) < wanted:
+            with one_commit(self.db) if self.provider_type == MOCK_PROVIDER else nullcontext():
+                self.keep_open(wanted, besides="", data=data)
+            return
+        self.leave_free(sum(unit.db_status == AssignmentState.LAUNCHED for unit in there) - (len(there) - wanted))
+
+    def leave_free(self, number: int) -> None:
+        """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""
+        if self.provider_type not in LISTING_PROVIDERS:
+            return
+        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
+        for unit in free[max(0, number) :]:
+            try:
+                unit.expire()
+            except Exception:
+                logger.exception("unit %s could not be taken off the crowd's site", unit.db_id)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a slow provider is still being told of units."""
+        return not self.finished_generators and bool(self.unlaunched_units)
 
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""

@@ -30,13 +30,16 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
+from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 __all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
@@ -123,7 +126,7 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
-        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)))
+        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)), study.floor)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
@@ -134,9 +137,19 @@ def launched(
         lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
+        helm = Helm(
+            study,
+            live_run.task_launcher,
+            Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker,
+            data_dir=data_dir,
+            task_name=task_name,
+            task_run_id=str(live_run.task_run.db_id),
+            url=url,
+        )
         if room is not None:
             room.start()
         try:
+            helm.start()
             yield Launched(
                 study=study,
                 operator=operator,
@@ -154,6 +167,7 @@ def launched(
                 room.say_goodbye()
             with waiting_for("Ending the launch…"):
                 operator.close()
+            helm.stop()
     if study.broken is not None:
         raise StudyBroken(
             f"stopped after {settings.stop_after_failures} failed dialogues in a row, the last with: {study.broken}. Their "

@@ -24,6 +24,7 @@ from mephisto.operations import operator as mephisto_operator
 from mephisto.operations.datatypes import LiveTaskRun
 from mephisto.operations.operator import Operator
 
+from mephisto_tasks.running.floor import Floor
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler
 from mephisto_tasks.study.launcher import StudyLauncher
@@ -40,9 +41,10 @@ END_S = 10.0
 class StudyOperator(Operator):
     """Runs one study. ``launch``, then anything else, then ``close``; closed once, it is not used again."""
 
-    def __init__(self, db: Any, door: Doorkeeper) -> None:
+    def __init__(self, db: Any, door: Doorkeeper, floor: Floor) -> None:
         super().__init__(db)
         self._door = door
+        self._floor = floor
         self._run_tracker_task.cancel()  # it would poll every 10 s, and delay the end by as much
         self._thread = threading.Thread(target=self._run_loop, name="operator-loop", daemon=True)
         self._live_run: LiveTaskRun | None = None
@@ -66,7 +68,8 @@ class StudyOperator(Operator):
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
         original = module.ClientIOHandler, module.TaskLauncher
-        module.ClientIOHandler, module.TaskLauncher = (lambda db: StudyIOHandler(db, self._door)), StudyLauncher
+        module.ClientIOHandler = lambda db: StudyIOHandler(db, self._door, self._floor)
+        module.TaskLauncher = StudyLauncher
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)
         finally:

@@ -169,6 +169,8 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
         question.give_up_if_unfit()
     broken = [question for question in beyond if question.answer is None]
     if broken:
+        for question in broken:
+            question.child.worker.figures.gave_up()
         return broken
     for question in (question for question in troubled if question.answer is None):
         if on_delay and not question.is_doubt:
@@ -255,6 +257,7 @@ class _Question:
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
+        self.child.worker.figures.asked_again()
         worker, after_s = self.child.worker, self._timeout_s / 2
         stuck = [worker.relieve(request, after_s=after_s, max_stuck=self.retries) for request in self.requests]
         if stuck and not all(stuck):
@@ -286,13 +289,17 @@ class _Question:
         if self.trouble and not self.is_doubt and self._doubtful is not None:
             # Nobody waits for better words where there are some.
             others = tuple(said for said in self._withdrawn if said.text != self._doubtful.text)
-            self.answer = replace(self._doubtful, info=self._info, withdrawn=others)
+            self._take(replace(self._doubtful, info=self._info, withdrawn=others))
         return self.answer is None and bool(self.trouble)
 
     def give_up_if_unfit(self) -> None:
         """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
-        if not self.requests:
-            self.answer = self._unfit
+        if not self.requests and self._unfit is not None:
+            self._take(self._unfit)
+
+    def _take(self, answer: Answer) -> None:
+        self.answer = answer
+        self.child.worker.figures.answered(answer.latency_s, fit=not answer.failed)
 
     def _weigh(self, reply: Reply) -> None:
         """Take ``reply`` for the answer, or note what is said against it."""
@@ -310,7 +317,7 @@ class _Question:
             self.trouble = f"{self.child.model} {doubt}"
             logger.info("%s is asked again: %s", self.child.model, doubt)
         else:
-            self.answer = answer
+            self._take(answer)
 
     def _doubt(self, text: str) -> str | None:
         """None also where asking again is of no use: the model says the same whatever its chance, or was asked enough."""

@@ -146,6 +146,12 @@ class Breaker(Generic[R]):
         return self._outage is not None
 
     @property
+    def out_since(self) -> float | None:
+        """When the server went, in seconds since the epoch; None: it is there."""
+        outage = self._outage
+        return None if outage is None else outage.since
+
+    @property
     def is_given_up(self) -> bool:
         """Whether it has been for too long, so that nobody is to begin anything with it."""
         outage = self._outage

@@ -13,6 +13,7 @@ from typing_extensions import Self
 from parlai_humaneval.models.outside.base import OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.child import Child
+from parlai_humaneval.models.pool.figures import Answering
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.pool.sharing import twin_of
 from parlai_humaneval.models.pool.worker import ModelWorker
@@ -139,6 +140,10 @@ class LoadedModels:
         """Models whose servers are out; ``for_good``: those only that were waited for in vain."""
         breakers = {name: worker.breaker for name, worker in self._workers.items()}
         return frozenset(name for name, one in breakers.items() if (one.is_given_up if for_good else one.is_out))
+
+    def figures(self) -> dict[str, Answering]:
+        """How each model has answered so far."""
+        return {name: worker.figures.now(worker.breaker.out_since) for name, worker in self._workers.items()}
 
     def children(
         self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None

@@ -27,6 +27,7 @@ from parlai.utils.strings import normalize_reply
 
 from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
+from parlai_humaneval.models.pool.figures import Figures
 from parlai_humaneval.protocol.records.dialogue import ReplyInfo
 from parlai_humaneval.showing.blanks import is_blank
 
@@ -133,6 +134,7 @@ class ModelWorker:
         self.max_batch = max_batch
         self.threads = threads
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
+        self.figures = Figures()
         self.observing = threading.Lock()  # composed agents may call a model while they observe
         self._torch_threads = torch_threads
         self._lowercase = bool(agent.opt.get("dict_lower"))

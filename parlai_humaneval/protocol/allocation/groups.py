@@ -13,7 +13,7 @@ import math
 import random
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -48,12 +48,18 @@ class PastDialogue:
 
 @dataclass
 class _Count:
+    wanted: int
     completed: int = 0
     running: int = 0
+    stopped: bool = False
 
     @property
     def taken(self) -> int:
         return self.completed + self.running
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.stopped else max(0, self.wanted - self.completed)
 
 
 class Allocator:
@@ -61,7 +67,7 @@ class Allocator:
 
     Args:
         cells: what can be given out; duplicates are an error.
-        wanted: completed dialogues asked for, per cell.
+        wanted: completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run.
         seed: of the choice among equally needed cells.
         per_worker: dialogues of one cell that a worker may have.
         per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
@@ -82,10 +88,9 @@ class Allocator:
             raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
         if not 1 <= per_unit <= len(cells):
             raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
-        self.wanted = wanted
-        self.per_unit = per_unit
+        self._per_unit = per_unit
         self.per_worker = per_worker
-        self._counts: dict[Cell, _Count] = {cell: _Count() for cell in cells}
+        self._counts: dict[Cell, _Count] = {cell: _Count(wanted) for cell in cells}
         self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
         self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
@@ -107,6 +112,21 @@ class Allocator:
                 elif dialogue.complete or dialogue.rated_turns > 0:
                     self._seen[dialogue.worker][cell] += 1
 
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than ``per_unit``.
+        """
+        with self._lock:
+            for cell, count in self._counts.items():
+                count.wanted = wanted.get(cell, count.wanted)
+                count.stopped = cell in stopped
+
+    @property
+    def per_unit(self) -> int:
+        """Cells of a unit that begins now."""
+        return max(1, min(self._per_unit, sum(not count.stopped for count in self._counts.values())))
+
     def take_cut_off(self, worker: str) -> bool:
         """True, once, for a worker whose earlier dialogue was ended by the end of its launch."""
         with self._lock:
@@ -121,8 +141,8 @@ class Allocator:
 
     def _available(self, worker: str) -> list[Cell]:
         barred = self._met(worker)
-        free = [cell for cell in self._counts if cell not in barred]
-        needed = [cell for cell in free if self._counts[cell].taken < self.wanted]
+        free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
+        needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
         if self.per_unit == 1:
             return needed
         return free if needed and len(free) >= self.per_unit else []
@@ -135,7 +155,8 @@ class Allocator:
     def has_done_all(self, worker: str) -> bool:
         """True when this worker has rated (or is rating) so many cells that no unit is left for them."""
         with self._lock:
-            return len(set(self._counts) - self._met(worker)) < self.per_unit
+            given_out = {cell for cell, count in self._counts.items() if not count.stopped}
+            return len(given_out - self._met(worker)) < self.per_unit
 
     def is_busy(self, worker: str) -> bool:
         """True while a unit of this worker is running."""
@@ -153,8 +174,13 @@ class Allocator:
             if not cells:
                 return None
             self._random.shuffle(cells)
-            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._counts[cell].taken))
+            cells.sort(key=lambda cell: (not rather_without.isdisjoint(cell.models), self._need(cell)))
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
+
+    def _need(self, cell: Cell) -> int:
+        """The cell with the least of it is needed most: what it has, where all want alike, and else what it lacks."""
+        most = max(count.wanted for count in self._counts.values())
+        return self._counts[cell].taken + most - self._counts[cell].wanted
 
     def claim_again(self, worker: str, unit: str, cells: Sequence[Cell]) -> None:
         """The worker goes on with a unit that was cut off; cells that are not asked for any more are not counted."""
@@ -198,14 +224,14 @@ class Allocator:
     def remaining(self) -> int:
         """Units that are still to be completed until no cell misses a dialogue."""
         with self._lock:
-            missing = [max(0, self.wanted - n.completed) for n in self._counts.values()]
+            missing = [count.missing for count in self._counts.values()]
             return max(math.ceil(sum(missing) / self.per_unit), max(missing))
 
     def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""
         with self._lock:
             return AllocationProgress(
-                wanted=self.wanted,
+                wanted={cell: n.wanted for cell, n in self._counts.items()},
                 completed={cell: n.completed for cell, n in self._counts.items()},
                 running={cell: n.running for cell, n in self._counts.items()},
             )
@@ -213,8 +239,8 @@ class Allocator:
 
 @dataclass(frozen=True)
 class AllocationProgress:
-    """A snapshot of the counts per cell."""
+    """A snapshot of the counts (dialogues, judgements) per cell."""
 
-    wanted: int
+    wanted: dict[Cell, int] = field(default_factory=dict)
     completed: dict[Cell, int] = field(default_factory=dict)
     running: dict[Cell, int] = field(default_factory=dict)

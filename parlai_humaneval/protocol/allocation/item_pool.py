@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -30,16 +31,19 @@ class CellCount:
         self.completed = 0
         self.running = 0
         self.every = True
+        self.stopped = False
+        self.gone = 0
+        """Judgements of items that are not in the study any more."""
 
     @property
     def full(self) -> bool:
         """Whether nobody else is needed, unless somebody leaves."""
-        return self.completed + self.running >= self.wanted
+        return self.stopped or self.completed + self.running >= self.wanted
 
     @property
     def missing(self) -> int:
         """Judgements still to be completed."""
-        return max(0, self.wanted - self.completed)
+        return 0 if self.stopped else max(0, self.wanted - self.completed)
 
     @property
     def share(self) -> float:
@@ -113,10 +117,39 @@ class ItemPool:
             places = self._places(item.dialogues)
             self._shows[row, : len(places)] = places
             rows.setdefault(item.cell.key, []).append(row)
-            if self.cells[item.cell.key].every:
-                self._owed[places] += item.wanted
         for key, found in rows.items():
             self.cells[key].rows = np.array(found, np.int64)
+        self._count_owed()
+
+    def _count_owed(self) -> None:
+        """Judgements for which each dialogue is still to be shown, as far as it is known which items get them."""
+        self._owed[:] = 0
+        for count in self.cells.values():
+            if count.every and not count.stopped:
+                lacking = np.maximum(self._wanted[count.rows] - self._completed[count.rows], 0)
+                shows = self._shows[count.rows]
+                np.add.at(self._owed, shows, np.broadcast_to(lacking[:, None], shows.shape))
+        self._owed[-1] = 0  # of rows that are shorter than others
+
+    def most(self, key: CellKey) -> int:
+        """Judgements that the items of a cell take, each as often as it wants now."""
+        return int(self._wanted[self.cells[key].rows].sum())
+
+    def ask_for(self, wanted: Mapping[CellKey, int], stopped: Collection[CellKey]) -> None:
+        """So many judgements of each cell are wanted from now on; cells that are ``stopped`` are not drawn from any more.
+
+        Where the items of a cell do not take so many, each of them gets more of them.
+        """
+        for key, count in self.cells.items():
+            count.stopped = key in stopped
+            count.wanted = wanted.get(key, count.wanted)
+            beyond = count.wanted - self.most(key)
+            if beyond > 0:
+                self._wanted[count.rows] += math.ceil(beyond / len(count.rows))
+            count.every = count.wanted == self.most(key)
+            counted = np.minimum(self._completed[count.rows], self._wanted[count.rows])
+            count.completed = int(counted.sum()) + (0 if count.every else count.gone)
+        self._count_owed()
 
     def _places(self, dialogues: Collection[str]) -> list[int]:
         return [self._place_of[name] for name in dialogues if name in self._place_of]
@@ -126,8 +159,9 @@ class ItemPool:
         self._uses[self._places(past.dialogues)] += 1
         if past.item_id in self._row_of:
             self._count_completed(self._row_of[past.item_id])
-        elif (count := self.cells.get(past.cell.key)) is not None and not count.every:
-            count.completed += 1
+        elif (count := self.cells.get(past.cell.key)) is not None:
+            count.gone += 1
+            count.completed += not count.every
 
     def _start(self, row: int) -> None:
         item = self._items[row]
@@ -152,11 +186,11 @@ class ItemPool:
     def _count_completed(self, row: int) -> None:
         item = self._items[row]
         self._completed[row] += 1
-        if self._completed[row] > item.wanted:  # more of one item replace nothing of another
+        if self._completed[row] > self._wanted[row]:  # more of one item replace nothing of another
             return
         count = self.cells[item.cell.key]
         count.completed += 1
-        if count.every:
+        if count.every and not count.stopped:
             self._owed[self._places(item.dialogues)] -= 1
 
     def _met(self, barred: Collection[str]) -> Flags:
@@ -180,7 +214,9 @@ class ItemPool:
         """Whether :meth:`draw` would give anything; ``ever``: if everybody else left and nothing had been judged."""
         met = self._met(barred)
         return any(
-            room(key) > 0 and len(self._apart(count.rows, met) if ever else self._open(count, met)) > 0
+            room(key) > 0
+            and not count.stopped
+            and len(self._apart(count.rows, met) if ever else self._open(count, met)) > 0
             for key, count in self.cells.items()
         )
 

@@ -14,10 +14,10 @@ import math
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.protocol.allocation.item_pool import CellKey, ItemPool
 from parlai_humaneval.protocol.allocation.item_sessions import Session, Visit, WorkerPast
 from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
@@ -31,15 +31,6 @@ class Batch:
     items: list[Item]
     done: int
     numbers: int
-
-
-@dataclass(frozen=True)
-class ItemProgress:
-    """A snapshot of the judgements per cell."""
-
-    wanted: dict[Cell, int] = field(default_factory=dict)
-    completed: dict[Cell, int] = field(default_factory=dict)
-    running: dict[Cell, int] = field(default_factory=dict)
 
 
 class ItemAllocator:
@@ -95,6 +86,19 @@ class ItemAllocator:
                 self._workers[judgement.worker].restore(judgement)
                 if judgement.complete:
                     self._pool.restore(judgement)
+
+    def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
+        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
+
+        What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of them.
+        """
+        with self._lock:
+            self._pool.ask_for({cell.key: number for cell, number in wanted.items()}, {cell.key for cell in stopped})
+
+    def most(self) -> dict[Cell, int]:
+        """Judgements that the items of each cell take, each as often as it wants now."""
+        with self._lock:
+            return {count.cell: self._pool.most(key) for key, count in self._pool.cells.items()}
 
     def bar(self, worker: str, dialogues: Iterable[str]) -> None:
         """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
@@ -211,11 +215,11 @@ class ItemAllocator:
                 bounds += [math.ceil(number / self.per_worker_and_cell) for number in missing]
             return max(bounds)
 
-    def progress(self) -> ItemProgress:
+    def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""
         with self._lock:
             counts = list(self._pool.cells.values())
-            return ItemProgress(
+            return AllocationProgress(
                 wanted={count.cell: count.wanted for count in counts},
                 completed={count.cell: count.completed for count in counts},
                 running={count.cell: count.running for count in counts},

@@ -13,6 +13,7 @@ import pytest
 
 from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.page_session import PageSession
+from mephisto_tasks.running.floor import Visit
 from parlai_humaneval.protocol.page.panels import FormQuestion, FormStep, Panel, PanelLine, RankStep
 from parlai_humaneval.protocol.page.wire import Card, Option, ReasonField
 
@@ -64,7 +65,7 @@ def asked(folder: Path, step: FormStep | RankStep, *packets: dict[str, Any]) -> 
     """The answer that was taken, the sentences of the refusals before it, and the agent."""
     whole = [{"update_id": f"u{n}", "step_id": step.step_id, **packet} for n, packet in enumerate(packets)]
     agent = Agent(folder, whole)
-    page = PageSession(agent, phase="task", answer_timeout_s=5, closing=threading.Event())
+    page = PageSession(agent, answer_timeout_s=5, closing=threading.Event(), visit=Visit("w", "task", simulated=False))
     answer = page.ask_form(step) if isinstance(step, FormStep) else page.ask_ranking(step)
     assert agent.pending_actions.empty()
     refusals = [message["reason"] for message in agent.state.messages if message["event"] == "refused"]
@@ -115,7 +116,7 @@ def test_a_forged_ranking_changes_nothing(tmp_path: Path, wrong: dict[str, Any],
 def test_panels_stand_in_every_state_until_the_page_is_cleared(tmp_path: Path) -> None:
     """A reload gets the newest state only: dialogues must be in it, whatever was refused before."""
     agent = Agent(tmp_path, [{"update_id": "u", "step_id": "form-1", **GOOD_FORM, "values": {}}])
-    page = PageSession(agent, phase="task", answer_timeout_s=5, closing=threading.Event())
+    page = PageSession(agent, answer_timeout_s=5, closing=threading.Event(), visit=Visit("w", "task", simulated=False))
     page.panels = [Panel(title="One", lines=[PanelLine(line_id="l", speaker="A", judged=True, text="Hi!")])]
     agent.pending_actions.put({"update_id": "v", "step_id": "form-1", **GOOD_FORM})
     page.ask_form(FORM)

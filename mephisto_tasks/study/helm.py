@@ -1,0 +1,163 @@
+"""At the helm of a running launch: follows the orders that are given to it, and says how it stands."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from mephisto_tasks.engine.runner import one_unit
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.running.orders import orders, orders_file
+from mephisto_tasks.running.snapshot import PausedNow, Snapshot, write_snapshot
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 0.25
+"""How often the launch looks for orders."""
+SAY_S = 1.0
+"""How often it says how it stands; at once when an order was followed."""
+
+
+class Units(Protocol):
+    """Units of the crowd that raters can take."""
+
+    def fit(self, wanted: int, data: Callable[[], object]) -> None:
+        """As many open or under way as are ``wanted``."""
+
+    def leave_free(self, number: int) -> None:
+        """At most a ``number`` of those that nobody has begun."""
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether more of them are being opened now."""
+
+
+class Helm:
+    """A thread of its own, from the launch to its end.
+
+    Args:
+        study: the launch.
+        units: of the launch.
+        pseudonym: of a worker's name.
+        data_dir: where the study's folder is.
+        task_name: whose.
+        task_run_id: of this launch.
+        url: where raters go.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        units: Units,
+        pseudonym: Callable[[str], str],
+        *,
+        data_dir: Path,
+        task_name: str,
+        task_run_id: str,
+        url: str,
+    ) -> None:
+        self._study = study
+        self._units = units
+        self._pseudonym = pseudonym
+        self._data_dir = data_dir
+        self._task_name = task_name
+        self._task_run_id = task_run_id
+        self._url = url
+        self._began = time.time()
+        self._read: tuple[int, int] | None = None
+        self._said_at = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="helm", daemon=True)
+
+    def start(self) -> None:
+        """Whoever launched can be sure that the first snapshot is there."""
+        self._read = self._state()
+        self._say()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """The launch has ended; the last snapshot says so."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+        try:
+            self._say(ended=time.time())
+        except OSError:
+            logger.exception("the last snapshot of %s could not be written", self._task_name)
+
+    def _run(self) -> None:
+        while not self._over.wait(LOOK_S):
+            try:
+                followed = self._follow()
+                if followed or time.monotonic() - self._said_at >= SAY_S:
+                    self._say()
+            except Exception:  # a full disk, say: the raters inside are not to suffer from it
+                logger.exception(
+                    "the orders of %s could not be followed, or its snapshot not be written", self._task_name
+                )
+
+    def _state(self) -> tuple[int, int] | None:
+        """Of the file of orders: something else when there are new ones."""
+        try:
+            file = os.stat(orders_file(self._data_dir, self._task_name))
+        except FileNotFoundError:
+            return None
+        return file.st_mtime_ns, file.st_size
+
+    def _follow(self) -> bool:
+        state = self._state()
+        if self._study.closing.is_set():
+            return False
+        if state == self._read:
+            if self._study.steered.paused is not None and self._units.is_opening:
+                self._fit()
+            return False
+        given = orders(self._data_dir, self._task_name)
+        self._study.steer(given)
+        self._read = state
+        for result in self._study.steered.results:
+            logger.info("%s: %s", result.kind, result.text)
+        self._fit()
+        return True
+
+    def _fit(self) -> None:
+        study = self._study
+        if study.steered.paused is not None:
+            self._units.leave_free(len(study.practising))
+        elif study.broken is None:
+            self._units.fit(study.remaining, one_unit)
+
+    def _say(self, ended: float | None = None) -> None:
+        self._said_at = time.monotonic()
+        write_snapshot(self._data_dir, self._task_name, self._snapshot(ended))
+
+    def _snapshot(self, ended: float | None) -> Snapshot:
+        study = self._study
+        paused = study.steered.paused
+        return Snapshot(
+            at=time.time(),
+            task_name=self._task_name,
+            task_run_id=self._task_run_id,
+            pid=os.getpid(),
+            began=self._began,
+            url=self._url,
+            technique=study.config.technique,
+            metric=study.config.metric,
+            counted=study.unit_words.counted,
+            remaining=study.remaining,
+            paused=None if paused is None else PausedNow(by=paused.by, since=paused.at),
+            closing=study.closing.is_set(),
+            broken=study.broken,
+            groups=study.progress(),
+            inside=study.floor.inside(self._pseudonym),
+            door=study.floor.door(),
+            models=study.models_now(),
+            orders=list(study.steered.results),
+            remarks=list(study.remarks),
+            ended=ended,
+        )

@@ -43,7 +43,9 @@ from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.from_records import tables
 
 SHARE_OF_TIME = 0.1
-"""At most so much of the time goes into reading and estimating, however large a study is."""
+"""At most so much of the processor's time goes into reading and estimating, however large a study is …"""
+MOST_WAIT_S = 60.0
+"""… unless more would lie between two of them."""
 SILENT_S = 15.0
 """A launch writes its snapshot about once a second."""
 HOUR = 3600.0
@@ -124,7 +126,7 @@ class Observer:
     def _read(self, now: float) -> _Stored:
         if self._stored is not None and now < self._not_before:
             return self._stored
-        began = time.perf_counter()
+        began, is_first = time.thread_time(), self._stored is None
         try:
             self._stored = self._again(now)
         except (ResultsError, TableError, OSError) as error:
@@ -133,7 +135,8 @@ class Observer:
             self._stored = _Stored(
                 self._stored.document, self._stored.work, self._stored.groups, self._stored.read_at, str(error)
             )
-        self._not_before = now + (time.perf_counter() - began) / SHARE_OF_TIME
+        if not is_first:  # most of the first takes the importing
+            self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
         return self._stored
 
     def _again(self, now: float) -> _Stored:
@@ -289,6 +292,8 @@ def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
 
 
 def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
+    if not answers:
+        return ""
     can = any(answer.looked_at for answer in answers)
     if any(setting.values.get("planned_for_looking") is True for setting in facts.settings):
         return PLANNED if can else PLANNED_WITHOUT

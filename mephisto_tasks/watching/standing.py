@@ -118,7 +118,7 @@ class Standing(_Part):
     headline: str
     answers: list[Answer]
     looking: str
-    """What it costs to look at the answers while the study goes on."""
+    """What it costs to look at the answers while the study goes on; empty where there are none."""
     counted: str
     """What groups count: conversations, judgements."""
     groups: list[GroupStanding]

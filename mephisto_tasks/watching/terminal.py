@@ -47,7 +47,8 @@ def _parts(standing: Standing, width: int, most: int) -> Iterator[RenderableType
         yield Text(f"Link for raters: {plain(standing.url)}", style="dim")
     yield Text()
     yield Text(plain(standing.headline), style="bold")
-    yield Text(standing.looking, style="yellow")
+    if standing.looking:
+        yield Text(standing.looking, style="yellow")
     for answer in standing.answers[:ANSWERS]:
         table = answer_table(answer)
         if table.rows:

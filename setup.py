@@ -56,6 +56,7 @@ setup(
             "router/static/*",
             "watching/page/static/*",
             "watching/page/templates/*",
+            "crowds/link/panels/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",

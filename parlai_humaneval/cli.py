@@ -28,12 +28,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
     "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs: terminal, page, leaderboard."),
+    "steer": (
+        "mephisto_tasks.commands.steer:steer",
+        "Pause a running study, collect more, stop a pair, retire a model.",
+    ),
     "report": ("mephisto_tasks.commands.report:report", "Who won, and how sure that is."),
     "export": ("mephisto_tasks.commands.export:export", "Write the answers as tidy tables."),
     "import": (
         "parlai_humaneval.importing.command:import_tables",
         "Turn data from elsewhere into tidy tables.",
     ),
+    "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
     "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),

@@ -7,7 +7,9 @@ import threading
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
+from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
     TechniqueCommand,
@@ -16,8 +18,10 @@ from mephisto_tasks.commands.options import (
     data_dir_of,
     data_dir_option,
     report_and_export,
+    task_options,
     waiting_for,
 )
+from mephisto_tasks.running.snapshot import is_alive, so_far
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
@@ -45,9 +49,16 @@ Examples:
 @data_dir_option
 @click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
 @click.option("--list-settings", is_flag=True, help="Print every setting with its default, and end.")
+@click.option("--yes", is_flag=True, help="Agree without being asked: to a change of a launch that runs.")
 @click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
 def launch(
-    task: str, chosen: tuple[str, ...], data_dir: str | None, list_confs: bool, list_settings: bool, verbose: bool
+    task: str,
+    chosen: tuple[str, ...],
+    data_dir: str | None,
+    list_confs: bool,
+    list_settings: bool,
+    yes: bool,
+    verbose: bool,
 ) -> None:
     """Launch TASK, one of the techniques below.
 
@@ -55,6 +66,8 @@ def launch(
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
     overridden as SETTING=VALUE.
+
+    Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """
     with clear_errors():
         with waiting_for(LOADING), collector_off():
@@ -72,8 +85,12 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
+        directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
+        if is_alive(directory, task_name):
+            change_running(task, launching.settings_of(config), directory, task_name, yes)
+            return
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir), waiting_for) as run:
+        with launching.launched(task, config, directory, waiting_for) as run:
             announce(run)
             follow(run, stop)
     see, _ = report_and_export(run.task_name, run.data_dir)
@@ -104,10 +121,18 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     out.print(f"\n[bold]{run.task_name}[/bold] is running. {run.study.unit_words.counted.capitalize()} to collect:")
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
-        out.print(f"  {group.wanted} of {group.label}{done}")
+        stopped = f"; none more: {group.stopped}" if group.stopped else ""
+        out.print(f"  {group.wanted} of {group.label}{done}{stopped}", markup=False)
+    if run.study.steered.paused is not None:
+        task = task_options(run.task_name, run.data_dir)
+        out.print(f"[yellow]It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.[/yellow]")
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
-    out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    if run.panel_link is None:
+        out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+    else:
+        out.print("Link to enter at the panel, which fills in who comes:")
+        out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
     out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
 
@@ -120,21 +145,33 @@ def announce_partners(run: Launched, out: Console) -> None:
 
 
 def follow(run: Launched, stop: threading.Event) -> None:
-    """A progress line until done or stopped."""
+    """A progress bar until done or stopped; where nobody looks on, a line a minute."""
+    if console().is_terminal:
+        follow_on_screen(run, stop)
+    else:
+        from mephisto_tasks.commands.log_lines import follow_in_lines
+
+        follow_in_lines(run.study, run.is_done, run.warning, stop)
+    if stop.is_set():
+        click.echo("Stopping: raters are told, everything they did is kept…")
+
+
+def follow_on_screen(run: Launched, stop: threading.Event) -> None:
+    """The bar; orders change how far it goes."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    total = sum(group.wanted for group in run.study.progress())
     many = run.study.unit_words.counted
     columns = (TextColumn(many), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[running]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
-        bar = progress.add_task(many, total=total, running="")
+        bar = progress.add_task(many, running="")
         while not stop.is_set() and not run.is_done():
             now = run.study.progress()
             running = sum(group.running for group in now)
             if warning := run.warning():
                 progress.console.print(f"[yellow]{warning}[/yellow]", soft_wrap=True)
-            progress.update(bar, completed=sum(group.completed for group in now), running=f"{running} running")
+            done, wanted = so_far(now)
+            paused = " (paused)" if run.study.steered.paused else ""
+            progress.update(bar, completed=done, total=wanted, running=f"{running} running{paused}")
             stop.wait(0.5)
-        progress.update(bar, completed=sum(group.completed for group in run.study.progress()), running="")
-    if stop.is_set():
-        click.echo("Stopping: raters are told, everything they did is kept…")
+        done, wanted = so_far(run.study.progress())
+        progress.update(bar, completed=done, total=wanted, running="")

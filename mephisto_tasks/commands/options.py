@@ -96,6 +96,7 @@ EXPECTED = (
     "CannotListen",
     "WebAppMissing",
     "AlreadyRunning",
+    "CannotChange",
     "NothingToDo",
     "StudyBroken",
     "ModelFailed",
@@ -107,8 +108,18 @@ EXPECTED = (
     "PluginError",
     "UnknownTechnique",
     "BlindNamesError",
+    "PayError",
+    "CrowdError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
+
+
+def task_options(task_name: str, data_dir: Path) -> str:
+    """The options that name a task to a command, as they can be typed; the default directory need not be named."""
+    from mephisto_tasks.compat import default_data_dir
+
+    where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
+    return shlex.join(["--task-name", task_name, *where])
 
 
 def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
@@ -116,13 +127,10 @@ def report_and_export(task_name: str, data_dir: Path) -> tuple[str, str]:
 
     The program is named as it was started, for it may not be on PATH; the default directory need not be named.
     """
-    from mephisto_tasks.compat import default_data_dir
-
     started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
     by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
     program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
-    where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
-    task = shlex.join(["--task-name", task_name, *where])
+    task = task_options(task_name, data_dir)
     return f"{program} report {task}", f"{program} export {task} --out tables"
 
 

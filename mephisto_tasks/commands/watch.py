@@ -23,6 +23,7 @@ from mephisto_tasks.commands.options import (
 from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
+    from mephisto_tasks.running.orders import Order
     from mephisto_tasks.watching.observing import Observer
     from mephisto_tasks.watching.served import LeaderboardPage, WatchPage
     from mephisto_tasks.watching.standing import Standing
@@ -160,7 +161,7 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
     from mephisto_tasks.watching.served import LOCAL, LeaderboardPage, WatchPage, serve
 
     if wanted.page:
-        pages.watch = WatchPage(data_dir, standing.task_name, standing)
+        pages.watch = WatchPage(standing, lambda order: _given(data_dir, standing.task_name, order))
         address, stop = serve(pages.watch.app(), wanted.port)
         stack.callback(stop)
         pages.links += (f"Page, with buttons; its link is a secret: {address}{pages.watch.path()}",)
@@ -171,6 +172,14 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
         stack.callback(stop)
         pages.links += (f"Leaderboard, for everybody: {address}/",)
     return pages
+
+
+def _given(data_dir: Path, task_name: str, order: Order) -> str:
+    """Gives an order as ``steer`` does; what became of it."""
+    from mephisto_tasks.commands.giving import give_and_wait, refusals
+
+    refused = refusals(data_dir, task_name, [order])
+    return refused[0] if refused else give_and_wait(data_dir, task_name, [order])[0].text
 
 
 def _follow(observer: Observer, standing: Standing, pages: _Pages, footer: tuple[str, ...]) -> None:

@@ -69,7 +69,7 @@ class LiveAgentState(AgentState):
         with self._lock:
             stored = self.get_data()
             if _step(self.current_update).get("kind") == "end":
-                stored["last_page"] = self.current_update
+                stored["last_page"] = _without_redirect(self.current_update)
             # dumps, not dump: only the former encodes in C, and this runs at every event of every rater.
             self._replace_file(json.dumps(stored, ensure_ascii=False))
 
@@ -122,6 +122,12 @@ class LiveAgentState(AgentState):
     def get_task_end(self) -> float:
         """Time of the last event, seconds since the epoch (0 when there is none)."""
         return float(self.messages[-1]["at"]) if self.messages else 0.0
+
+
+def _without_redirect(update: Any) -> dict[str, Any]:
+    """The way back to a panel holds its code, and may hold the rater's id there: neither belongs into a record."""
+    state = update["state"]
+    return {**update, "state": {**state, "step": {**state["step"], "redirect": None}}}
 
 
 def _step(update: dict[str, Any] | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +24,7 @@ from mephisto_tasks.engine.agent_state import LiveAgentState
 from mephisto_tasks.engine.config import TaskConfig, hydra_arguments
 from mephisto_tasks.engine.runner import StudyTaskRunner, one_unit
 from mephisto_tasks.engine.study import Study
+from mephisto_tasks.engine.way_out import NoSite, Site
 from mephisto_tasks.router.side_door import SideDoor
 from parlai_humaneval.protocol.records.events import PracticeEnded, parse_events
 
@@ -59,10 +60,11 @@ class PrebuiltPage(TaskBuilder):
 
 @dataclass
 class StudySharedState(OnboardingSharedState, SharedTaskState):
-    """What hydra cannot carry: the study itself, and the way in for partners. Filled by the launcher."""
+    """What hydra cannot carry: the study, the way in for partners, and who sends the raters. Filled by the launcher."""
 
     study: Study | None = None
     side_door: SideDoor | None = None
+    site: Site = field(default_factory=NoSite)
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):

@@ -31,6 +31,7 @@ class StudyDoor:
     """Who may take part, and why not: in one sentence, or None where Mephisto's own reason is as good."""
 
     busy = BUSY
+    for_now = frozenset({BUSY, PAUSED, INTERRUPTED})
 
     def __init__(self, study: Study, worker_of: Callable[[str], Any]) -> None:
         self._study = study

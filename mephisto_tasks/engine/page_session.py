@@ -22,7 +22,7 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.data_model.exceptions import AgentDisconnectedError, AgentShutdownError
+from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturnedError, AgentShutdownError
 
 from mephisto_tasks.engine import checks
 from mephisto_tasks.engine.agent_state import LiveAgentState
@@ -50,6 +50,7 @@ from parlai_humaneval.protocol.page.steps import (
     RankStep,
     RateAnswer,
     RateStep,
+    Redirect,
     Step,
     TickAnswer,
     TickStep,
@@ -180,11 +181,17 @@ class PageSession:
         ask = getattr(getattr(run, "architect", None), "is_here", None)
         return ask is None or bool(ask(self._agent.get_agent_id()))
 
-    def end(self, title: str, text: str, next_: Literal["submit", "submit_onboarding", "stay"]) -> None:
+    def end(
+        self,
+        title: str,
+        text: str,
+        next_: Literal["submit", "submit_onboarding", "stay"],
+        redirect: Redirect | None = None,
+    ) -> None:
         """The last step: nothing is asked any more."""
         if next_ != "submit_onboarding":
             self._phase, self.progress, self.within = "ended", None, None
-        self.show(EndStep(title=title, text=text, next=next_))
+        self.show(EndStep(title=title, text=text, next=next_, redirect=redirect))
 
     def ask_message(self, step: MessageStep) -> MessageAnswer | ActionAnswer:
         """A message, or one of the step's actions."""
@@ -296,6 +303,8 @@ class PageSession:
                 raise AgentShutdownError(self._agent.db_id)
             if self._agent.db_status == "disconnect":
                 raise AgentDisconnectedError(self._agent.db_id)
+            if self._agent.db_status == "returned":
+                raise AgentReturnedError(self._agent.db_id)
             meanwhile()
 
     def _store_refusal(self, reason: str, packet: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from mephisto.data_model.exceptions import (
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.unit import HeldUnit
+from mephisto_tasks.engine.way_out import Outcome, Site
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -30,6 +31,7 @@ from mephisto_tasks.engine.words import (
     NOTHING_LEFT,
     PAUSED,
     PRACTICE_PASSED,
+    RETURNED,
     STOPPED,
     THANKS,
     filled,
@@ -66,6 +68,11 @@ class StudyTaskRunner(TaskRunner):
         assert isinstance(study, Study)
         return study
 
+    @property
+    def site(self) -> Site:
+        site: Site = self.shared_state.site
+        return site
+
     def get_init_data_for_agent(self, agent: Agent) -> dict[str, Any]:
         """The plan is made once, at the first call; the page gets nothing of it but the newest state."""
         if agent.state.init_data is None:
@@ -85,8 +92,8 @@ class StudyTaskRunner(TaskRunner):
         stored = agent.state.init_data
         assert stored is not None, "a unit must be planned before it runs"
         if stored.get("nothing_left"):
-            self._goodbye(page, NOTHING_LEFT, "stay")
             self._leave(page, "nothing")
+            self._goodbye(agent, page, NOTHING_LEFT, "stay", "screened_out")
             raise AgentReturnedError(agent.db_id)
         try:
             self._hold(agent, page, stored)
@@ -110,7 +117,7 @@ class StudyTaskRunner(TaskRunner):
             held.leave(agent.worker_id, agent.db_id)
             if isinstance(absence, AgentShutdownError):
                 page.state.append(Interrupted(at=time.time()))
-            self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
+            self._say_why(agent, page, absence)
             raise
         except ModelFailed as error:
             self._stop(agent, held, f"models failed: {error}", error.out_since)
@@ -135,14 +142,24 @@ class StudyTaskRunner(TaskRunner):
         """The rater is not inside any more, if they still were; before the page says good-bye, for that is another step."""
         self.study.floor.leave(page.visit, ending)
 
-    def _words_for(self, absence: AbsentAgentError, worker_id: str) -> tuple[str, str]:
+    def _say_why(self, agent: Any, page: PageSession, absence: AbsentAgentError) -> None:
+        """The last page of a rater who did not come to the end."""
+        words: tuple[str, str]
+        outcome: Outcome
         if isinstance(absence, AgentShutdownError):
-            return PAUSED if self.study.remaining else ALL_DONE
-        return AWAY if self.study.standing(worker_id) in ("open", "interrupted") else AWAY_FOR_GOOD
+            words, outcome = (PAUSED, "complete") if self.study.remaining else (ALL_DONE, "screened_out")
+        elif isinstance(absence, AgentReturnedError):
+            words, outcome = RETURNED, "returned"
+        elif self.study.standing(agent.worker_id) in ("open", "interrupted"):
+            words, outcome = AWAY, "timed_out"
+        else:
+            words, outcome = AWAY_FOR_GOOD, "timed_out"
+        self._goodbye(agent, page, words, "stay", outcome)
 
     def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
+        self.site.work_done(agent.db_id)
         if not self.study.paused:
             launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
             launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
@@ -151,12 +168,12 @@ class StudyTaskRunner(TaskRunner):
         try:
             held.ask_feedback()
             self._leave(page, "done")
-            self._goodbye(page, THANKS, "submit")
+            self._goodbye(agent, page, THANKS, "submit", "complete")
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
             logger.info("%s is complete; its rater left before the end page", held.name)
             self._leave(page, "done")
-            self._goodbye(page, THANKS, "submit")
+            self._goodbye(agent, page, THANKS, "submit", "complete")
         self._mark_completed(agent)
 
     def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str, out_since: float | None = None) -> None:
@@ -172,7 +189,8 @@ class StudyTaskRunner(TaskRunner):
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written
             logger.exception("the end of %s could not be written down", held.name)
-        self._goodbye(held.page, STOPPED, "submit")
+        self.site.work_done(agent.db_id)
+        self._goodbye(agent, held.page, STOPPED, "submit", "complete")
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except AbsentAgentError:
@@ -188,10 +206,13 @@ class StudyTaskRunner(TaskRunner):
         agent.get_unit().set_db_status(AssignmentState.COMPLETED)
         agent.mark_done()
 
-    def _goodbye(self, page: PageSession, title_and_text: tuple[str, str], next_: Any) -> None:
+    def _goodbye(
+        self, agent: Any, page: PageSession, title_and_text: tuple[str, str], next_: Any, outcome: Outcome
+    ) -> None:
         title, text = title_and_text
         words = self.study.unit_words
-        page.end(filled(title, words), filled(text, words, self.study.instructions.pay), next_)
+        redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
+        page.end(filled(title, words), filled(text, words, self.study.instructions.pay), next_, redirect)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""
@@ -218,7 +239,7 @@ class StudyTaskRunner(TaskRunner):
             logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)
         except AbsentAgentError as absence:
             self._leave(page, _ending(absence))
-            self._goodbye(page, self._words_for(absence, agent.worker_id), "stay")
+            self._say_why(agent, page, absence)
             raise
         finally:
             self._leave(page, "left")

@@ -35,6 +35,10 @@ PAUSED = (
     "The researchers paused this study. Everything that you did is saved, and the {whole} that was under way is paid "
     "as a whole. You may close this page.",
 )
+RETURNED = (
+    "You have returned the task",
+    "What you did until then is saved, and your place is free for somebody else. Thank you for your interest!",
+)
 PRACTICE_PASSED = "Practice passed. {begins}"
 AGAIN = Notice(
     level="info",

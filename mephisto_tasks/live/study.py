@@ -16,8 +16,9 @@ from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan, Planner, UnitPlan
 from mephisto_tasks.live.practice import PracticeWorld
 from mephisto_tasks.live.world import ConversationWorld
+from mephisto_tasks.running.orders import Order
 from mephisto_tasks.running.snapshot import ModelNow
-from mephisto_tasks.running.steering import Field
+from mephisto_tasks.running.steering import Field, Steered
 from parlai_humaneval.models.pool.pool import ModelPool
 from parlai_humaneval.models.speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -98,6 +99,17 @@ class Study(engine.Study):
         left = self.unfinished.get(worker)
         stopped = self.steered.stopped
         return None if left is None or any(str(plan.cell) in stopped for plan in left.plans) else left
+
+    def steer(self, orders: Sequence[Order]) -> Steered:
+        before = self.unit_words.whole
+        steered = super().steer(orders)
+        now = self.unit_words.whole
+        if now != before:
+            self.remarks.append(
+                f"What a rater has is one {now} from now on, and no {before} as the page's instructions say until the next "
+                "launch: so many groups are left. The pay for it is the same."
+            )
+        return steered
 
     def steered_by(self) -> Field:
         return field_of(self.config, self.asked, self.pool.specs)

@@ -10,6 +10,7 @@ from pathlib import Path
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.router.static_files import STATIC
 from parlai_humaneval.protocol.materials.files import load_instructions
 
 FOLDER = "partners"
@@ -19,7 +20,7 @@ NAME = "partner"
 PRIVATE = 0o600
 """For the owner's eyes only."""
 HERE = Path(__file__).parent
-SCRIPT = HERE.parent / "router" / "static" / "partner_crowd_source.js"
+SCRIPT = STATIC / "partner_crowd_source.js"
 
 
 def partners_door(data_dir: Path, task_name: str) -> SideDoor:

@@ -91,6 +91,11 @@ def cents(dollars: str | Decimal) -> Decimal:
     return Decimal(dollars).quantize(CENT, rounding=ROUND_UP)
 
 
+def unit_of(record: Rated) -> str:
+    """The name of the unit that a record is of, the same in all of its visits."""
+    return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
+
+
 def work_done(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Work]:
     """What every worker of a task did, oldest first; who did nothing but practise stands at the end.
 
@@ -149,7 +154,7 @@ class _Visit:
         last = records[-1]
         return cls(
             agent=agent,
-            session=last.session or (last.judgement_id if isinstance(last, JudgementRecord) else last.dialogue_id),
+            session=unit_of(last),
             begun=events[0].at,
             ended=events[-1].at,
             done={_number(record): _done(record) for record in records},

@@ -19,6 +19,7 @@ from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.packets import Packet as WirePacket
 from mephisto_tasks.router.server import create_app
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.router.static_files import STATIC
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
 from mephisto_tasks.router.visitors import Visitors, trusted_networks
 
@@ -80,7 +81,7 @@ class InProcessChannel(Channel):
 
 ARCHITECT_TYPE = "humaneval_local"
 MOCK_PROVIDER = "mock"
-MOCK_SCRIPT = Path(__file__).parent / "static" / "mock_crowd_source.js"
+MOCK_SCRIPT = STATIC / "mock_crowd_source.js"
 PAGE_LIBRARY_VERSION = "2.0.3"
 """What Mephisto's own pages compare their version with; ours ignores it."""
 

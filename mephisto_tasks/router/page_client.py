@@ -14,7 +14,7 @@ import asyncio
 import ssl
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -46,6 +46,8 @@ class PageClient:
 
     ``refused``: the sentence for the worker when there is no (further) task for them, else None.
     ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
+    ``provider_data``: what a crowd's page tells beside these, such as MTurk's ``hit_id``.
+    ``parameters``: of the page's address, where the server makes out of them who the worker is.
     ``request_timeout_s``: how long a request is tried again before TimeoutError. ``certificates``: which of an https
     address are believed; None: those that this machine believes.
     """
@@ -54,9 +56,11 @@ class PageClient:
         self,
         base_url: str,
         *,
-        worker_id: str,
-        assignment_id: str,
+        worker_id: str = "by-address",
+        assignment_id: str = "by-address",
         provider_type: str = "mock",
+        provider_data: Mapping[str, Any] | None = None,
+        parameters: Sequence[tuple[str, str]] | None = None,
         heartbeat_s: float = HEARTBEAT_S,
         request_timeout_s: float = 90.0,
         certificates: ssl.SSLContext | None = None,
@@ -67,12 +71,15 @@ class PageClient:
         self.status: str | None = None
         self.errors: list[str] = []
         self._base_url = base_url.rstrip("/")
-        self._registration = {
+        self._registration: dict[str, Any] = {
             "worker_name": worker_id,
             "agent_registration_id": f"{assignment_id}-{worker_id}",
             "assignment_id": assignment_id,
             "provider_type": provider_type,
+            **(provider_data or {}),
         }
+        if parameters is not None:
+            self._registration |= {"provider_type": "link", "parameters": [list(pair) for pair in parameters]}
         self._heartbeat_s = heartbeat_s
         self._request_timeout_s = request_timeout_s
         self._certificates = certificates
@@ -107,9 +114,12 @@ class PageClient:
         """How often the present agent's websocket was opened again."""
         return 0 if self._socket is None else max(0, self._socket.reconnects)
 
-    async def register(self) -> Details:
-        """Asks for a task, as a page that is opened or loaded again. Raises PageError or TimeoutError."""
-        body = {"provider_data": self._registration}
+    async def register(self, here_to: str | None = None) -> Details:
+        """Asks for a task, as a page that is opened or loaded again. Raises PageError or TimeoutError.
+
+        ``here_to``: what a visitor by link wants: look, begin, decline or give_back.
+        """
+        body = {"provider_data": self._registration | ({} if here_to is None else {"here_to": here_to})}
         return await self._become(await self._post("/request_agent", body))
 
     async def submit_onboarding(self) -> Details:

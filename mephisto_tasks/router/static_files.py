@@ -17,6 +17,9 @@ from types import MappingProxyType
 
 from aiohttp import hdrs, web
 
+STATIC = Path(__file__).parent / "static"
+"""Scripts that tell the page who its rater is, one for each way of coming."""
+
 _HASHED = re.compile(r"(^|/)[^/]*[-.][A-Za-z0-9_-]{8,}\.(js|css|woff2?|png|svg|jpe?g|webp)$")
 _COMPRESSED_ALREADY = ("image/png", "image/jpeg", "image/webp", "font/woff2", "font/woff")
 _WORTH_COMPRESSING = 1024

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from uuid import uuid4
@@ -98,6 +99,29 @@ Order = Annotated[
     Pause | Resume | More | StopGroup | ResumeGroup | RetireModel | RestoreModel, Field(discriminator="kind")
 ]
 _ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+
+
+def in_words(order: Order) -> str:
+    """What an order asks for, in the words of who gives it."""
+    match order:
+        case Pause():
+            return "pause: let nobody new in"
+        case Resume():
+            return "let new workers in again"
+        case More():
+            return f"{order.number} more for {_named(order.models, order.setting) if order.models else 'every group'}"
+        case StopGroup():
+            return f"stop {_named(order.models, order.setting)}"
+        case ResumeGroup():
+            return f"give out {_named(order.models, order.setting)} again"
+        case RetireModel():
+            return f"retire {order.model}: stop every group with it"
+        case RestoreModel():
+            return f"take {order.model} in again"
+
+
+def _named(models: Sequence[str], setting: str | None) -> str:
+    return " vs ".join(models) + (f" ({setting})" if setting else "")
 
 
 def orders_file(data_dir: Path, task_name: str) -> Path:

@@ -5,13 +5,13 @@ Whoever watches a study reads this, and never the launch's memory.
 
 from __future__ import annotations
 
-import os
-import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mephisto_tasks.running.private_file import write_private
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.study.task_lock import running_task_run
 
@@ -41,6 +41,13 @@ class GroupNow(_Part):
     running: int
     stopped: str | None = None
     """Why no new ones are given out, in words; None: they are."""
+
+
+def so_far(groups: Iterable[GroupNow]) -> tuple[int, int]:
+    """Complete dialogues (judgements), and how many it will be; of groups that were stopped no more than there are."""
+    groups = list(groups)
+    wanted = sum(group.completed + group.running if group.stopped else group.wanted for group in groups)
+    return sum(group.completed for group in groups), wanted
 
 
 class PausedNow(_Part):
@@ -162,16 +169,7 @@ def snapshot_file(data_dir: Path, task_name: str) -> Path:
 
 def write_snapshot(data_dir: Path, task_name: str, snapshot: Snapshot) -> None:
     """Whole or not at all: a reader finds the last one or this one. Readable by its owner only."""
-    path = snapshot_file(data_dir, task_name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(file, "w", encoding="utf-8") as out:
-            out.write(snapshot.model_dump_json())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_private(snapshot_file(data_dir, task_name), snapshot.model_dump_json())
 
 
 def read_snapshot(data_dir: Path, task_name: str) -> Snapshot | None:

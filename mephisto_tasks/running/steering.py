@@ -155,12 +155,11 @@ class _Folding:
         self._targets |= targets
         wanted = sorted(set(targets.values()))
         each = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
-        more = "each of " if len(given_out) > 1 else ""
+        several = len(given_out) > 1
+        more = "each of " if several else ""
         left = len(groups) - len(given_out)
         besides = f" ({counted(left, 'group')} that {'is' if left == 1 else 'are'} stopped left out)" if left else ""
-        return (
-            f"{order.number} more for {more}{_named(given_out)}{besides}: {each} {self._about.counted} are wanted now."
-        )
+        return f"{order.number} more for {more}{_named(given_out)}{besides}: {each} {self._about.counted} {'of each ' if several else ''}are wanted now."
 
     def _wanted(self, group: Group) -> int:
         return max(group.asked, self._targets.get(group.label, 0))

@@ -53,10 +53,15 @@ class Outcome:
 
 
 class SimulatedRater:
-    """One worker who takes one unit: practice if asked, the conversations, the comment box, the submit."""
+    """One worker who takes one unit: practice if asked, the conversations, the comment box, the submit.
 
-    def __init__(self, base_url: str, worker: str, behaviour: Behaviour, *, seed: int) -> None:
-        self._client = PageClient(base_url, worker_id=worker, assignment_id=f"a-{worker}")
+    ``page``: theirs, where they come from a crowd that tells more of them than a name.
+    """
+
+    def __init__(
+        self, base_url: str, worker: str, behaviour: Behaviour, *, seed: int, page: PageClient | None = None
+    ) -> None:
+        self._client = page or PageClient(base_url, worker_id=worker, assignment_id=f"a-{worker}")
         self._behaviour = behaviour
         self._random = random.Random(f"rater:{seed}:{worker}")
         self._make = by_kind(Answers(behaviour, self._random))

@@ -94,12 +94,20 @@ def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[ob
     Raises:
         ResultsError: there is no database, or it is not Mephisto's.
     """
-    uri = f"{database_file(data_dir).resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+    return query_file(database_file(data_dir), sql, values)
+
+
+def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows that a database of Mephisto's or of one of its providers answers with, opened for reading only.
+
+    Raises:
+        ResultsError: it is none.
+    """
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
         try:
             return connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise ResultsError(f"{database_file(data_dir)} is not a Mephisto 1.1 database ({error})") from error
+            raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 
 def task_names(data_dir: Path) -> list[str]:

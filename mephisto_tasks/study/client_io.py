@@ -10,11 +10,15 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
+from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.agent import OnboardingAgent
+from mephisto.data_model.packet import PACKET_TYPE_RETURN_STATUSES
+from mephisto.data_model.worker import Worker
 from mephisto.operations.client_io_handler import ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails
 
+from mephisto_tasks.crowds.link.reception import Reception, Welcome
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -26,6 +30,7 @@ EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
 """What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
 
 _GONE = {"disconnect", "timeout", "returned"}
+_AT_WORK = {"accepted", "onboarding", "waiting", "in task"}
 _GENERIC_REASONS = {
     value for name, value in vars(WorkerFailureReasons).items() if not name.startswith("_") and isinstance(value, str)
 }
@@ -36,6 +41,8 @@ class Doorkeeper(Protocol):
 
     busy: str
     """The sentence for somebody who has another page open."""
+    for_now: frozenset[str]
+    """Reasons that pass by themselves: whoever hears one stays, and tries again."""
 
     def why_not(self, worker_id: str) -> str | None:
         """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
@@ -45,22 +52,26 @@ class Doorkeeper(Protocol):
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Five things differ from Mephisto's:
+    """Six things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
     * one page of a worker at a time may register or practise: a second would be a second set of tries;
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
-    * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens.
+    * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
+    * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
     """
 
-    def __init__(self, db: Any, door: Doorkeeper, floor: Floor) -> None:
+    def __init__(self, db: Any, door: Doorkeeper, floor: Floor, reception: Reception | None = None) -> None:
         super().__init__(db)
         self._door = door
         self._floor = floor
+        self._reception = reception
         self._registering: dict[str, tuple[str, float]] = {}
 
     def _register_agent(self, packet: Any, channel_id: str) -> None:
+        if self._reception is not None and not self._receive(self._reception, packet, channel_id):
+            return
         request_id, crowd_data = packet.data["request_id"], packet.data["provider_data"]
         registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
         self._forget_ended(registration)
@@ -74,6 +85,39 @@ class StudyIOHandler(ClientIOHandler):
             self._floor.came()
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
+
+    def _receive(self, reception: Reception, packet: Any, channel_id: str) -> bool:
+        """True when the visitor comes in: the packet then says who they are. Otherwise they are answered by this."""
+        answer = reception.receive(packet.data["provider_data"], self._is_open)
+        if isinstance(answer, Welcome):
+            packet.data["provider_data"] = answer.provider_data
+            return True
+        if answer.released is not None:
+            self._release(self.agents_by_registration_id.pop(answer.released, None))
+        request_id = packet.data["request_id"]
+        self.request_id_to_channel_id[request_id] = channel_id
+        self.request_id_to_packet[request_id] = packet
+        super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
+        return False
+
+    def _is_open(self, registration: str) -> bool:
+        """Whether a page of this registration has work to go on with."""
+        self._forget_ended(registration)
+        return registration in self.agents_by_registration_id
+
+    def _release(self, agent_id: str | None) -> None:
+        """A worker gave their task back: their world ends, and somebody else can have it."""
+        agent = None if agent_id is None else self.get_live_run().worker_pool.get_agent_for_id(agent_id)
+        if agent is not None and agent.get_status() in _AT_WORK:
+            agent.update_status(AgentState.STATUS_RETURNED)
+
+    def _on_message(self, packet: Any, channel_id: str) -> None:
+        super()._on_message(packet, channel_id)
+        if self._reception is not None and packet.type == PACKET_TYPE_RETURN_STATUSES:  # every few seconds
+            agents = list(self.get_live_run().worker_pool.agents.values())
+            at_work = [str(agent.db_id) for agent in agents if agent.db_status in _AT_WORK]
+            for agent_id in self._reception.given_back(at_work):
+                self._release(agent_id)
 
     def _forget_ended(self, registration: str) -> None:
         pool = self.get_live_run().worker_pool
@@ -97,13 +141,19 @@ class StudyIOHandler(ClientIOHandler):
 
     def enqueue_agent_details(self, request_id: str, additional_data: dict[str, Any]) -> None:
         self._registering.pop(request_id, None)
-        if additional_data.get("failure_reason") in _GENERIC_REASONS:
+        refused = additional_data.get("failure_reason")
+        if refused is not None:
             worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
-            reason = self._door.why_not(worker_id) if worker_id else None
-            if reason is not None:
-                additional_data = {**additional_data, "failure_reason": reason}
-        if additional_data.get("failure_reason"):
+            reason = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
+            additional_data = {**additional_data, "failure_reason": reason or refused}
             self._floor.turned_away(str(additional_data["failure_reason"]))
+            if (
+                worker_id
+                and self._reception is not None
+                and additional_data["failure_reason"] not in self._door.for_now
+            ):
+                redirect = self._reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+                additional_data["redirect"] = None if redirect is None else redirect.model_dump(mode="json")
         super().enqueue_agent_details(request_id, additional_data)
 
     def send_status_update(self, agent_id: str, status: str) -> None:
@@ -118,6 +168,9 @@ class StudyIOHandler(ClientIOHandler):
     def _worker_id(self, request_id: str) -> str | None:
         packet = self.request_id_to_packet.get(request_id)
         data = {} if packet is None else packet.data
+        practising = None if packet is None else self.get_live_run().worker_pool.get_agent_for_id(packet.subject_id)
+        if practising is not None:
+            return str(practising.worker_id)
         # A registration holds what the provider says in a part of its own, a practice that is handed in does not.
         name = data.get("provider_data", data).get("worker_name")
         if not isinstance(name, str):

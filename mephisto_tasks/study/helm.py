@@ -76,7 +76,7 @@ class Helm:
 
     def start(self) -> None:
         """Whoever launched can be sure that the first snapshot is there."""
-        self._read = self._state()
+        self._follow()  # what was ordered since the study was built
         self._say()
         self._thread.start()
 

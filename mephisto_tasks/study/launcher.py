@@ -21,6 +21,8 @@ from mephisto_tasks.stored.stores import one_commit
 logger = logging.getLogger(__name__)
 
 MOCK_PROVIDER = "mock"
+_OURS = (MOCK_PROVIDER, "link")
+"""Providers that have nobody to ask: all their units open, and close, at once."""
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
 
@@ -50,8 +52,8 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def generate_units(self) -> Any:
-        """Mephisto's, which asks for each unit to be launched; the mock provider's are launched all at once here."""
-        if self.provider_type == MOCK_PROVIDER and self.max_num_concurrent_units == 0:
+        """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
+        if self.provider_type in _OURS and self.max_num_concurrent_units == 0:
             with one_commit(self.db):
                 for unit in list(self.unlaunched_units.values()):
                     unit.launch(self.launch_url)
@@ -129,9 +131,9 @@ class StudyLauncher(TaskLauncher):
         if self.units_thread is not None:
             self.units_thread.join(timeout=5)
         with ExitStack() as stack:
-            if self.provider_type == MOCK_PROVIDER:
+            if self.provider_type in _OURS:
                 stack.enter_context(one_commit(self.db))
-                stack.enter_context(one_commit(self.db.get_datastore_for_provider(MOCK_PROVIDER)))
+                stack.enter_context(one_commit(self.db.get_datastore_for_provider(self.provider_type)))
             for unit in self.units:
                 try:
                     if unit.db_status not in _ENDED:

@@ -21,6 +21,10 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
+from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -30,6 +34,7 @@ from mephisto_tasks.partner.link import partners_door
 from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
+from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
@@ -64,6 +69,8 @@ class Launched:
     room: PartnerRoom | None = None
     partner_url: str | None = None
     """Secret link for the people who write replies, where one of the models is a person."""
+    panel_link: str | None = None
+    """The link as it is entered at the panel that sends the raters."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -106,6 +113,7 @@ def launched(
     settings = read_config(
         blueprint_class.CONFIG, {str(key): (None if value == "???" else value) for key, value in blueprint.items()}
     )
+    asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
     data_dir.mkdir(parents=True, exist_ok=True)
     reward = float(config.mephisto.task.task_reward)
@@ -126,8 +134,12 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
-        operator = StudyOperator(db, StudyDoor(study, lambda worker_id: Worker.get(db, worker_id)), study.floor)
+        reception = _reception(config, db, data_dir, task_name)
+        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id))
+        operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
+        if reception is not None:
+            shared_state.site = reception
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -146,6 +158,9 @@ def launched(
             task_run_id=str(live_run.task_run.db_id),
             url=url,
         )
+        note_settings(
+            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
+        )
         if room is not None:
             room.start()
         try:
@@ -160,6 +175,7 @@ def launched(
                 live_run=live_run,
                 room=room,
                 partner_url=None if side_door is None else side_door.url(url),
+                panel_link=_panel_link(config, url),
             )
         finally:
             study.closing.set()
@@ -174,6 +190,13 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def settings_of(config: DictConfig) -> Settings:
+    """The settings as they are asked for; those that are missing are left out."""
+    settings = OmegaConf.to_container(config.mephisto, resolve=True, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    return {name: value for name, value in flat(settings).items() if value != "???"}
 
 
 def _partners_door(config: DictConfig, data_dir: Path, task_name: str) -> SideDoor:
@@ -204,9 +227,28 @@ def _announce_truly(config: DictConfig, study: Study) -> None:
             config.mephisto.task[key] = words
 
 
+def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> Reception | None:
+    """Where those who come by a link are received; None for other crowds. Raises ConfigError."""
+    if config.mephisto.provider._provider_type != PROVIDER_TYPE:
+        return None
+    requester = str(config.mephisto.provider.requester_name)
+    if not db.find_requesters(requester_name=requester):
+        LinkRequester.new(db, requester)
+    doors = doors_of(config.mephisto.provider, data_dir, task_name)
+    return Reception(LinkProvider(db).datastore, doors, task_name)
+
+
+def _panel_link(config: DictConfig, url: str) -> str | None:
+    provider = config.mephisto.provider
+    panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
+    return None if panel is None else f"{url}/?{panel.panel.link}".rstrip("?")
+
+
 def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
-    """The public configuration of the page: words only; no model, no right answer."""
-    return {
-        **study.instructions.model_dump(mode="json"),
-        "provider_type": str(config.mephisto.provider._provider_type),
-    }
+    """The public configuration of the page: words only; no model, no right answer, no code."""
+    provider = config.mephisto.provider
+    words = {**study.instructions.model_dump(mode="json"), "provider_type": str(provider._provider_type)}
+    if provider._provider_type != PROVIDER_TYPE:
+        return words
+    panel = panel_of(provider)
+    return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}

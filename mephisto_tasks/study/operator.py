@@ -24,6 +24,7 @@ from mephisto.operations import operator as mephisto_operator
 from mephisto.operations.datatypes import LiveTaskRun
 from mephisto.operations.operator import Operator
 
+from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.running.floor import Floor
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler
@@ -41,10 +42,11 @@ END_S = 10.0
 class StudyOperator(Operator):
     """Runs one study. ``launch``, then anything else, then ``close``; closed once, it is not used again."""
 
-    def __init__(self, db: Any, door: Doorkeeper, floor: Floor) -> None:
+    def __init__(self, db: Any, door: Doorkeeper, floor: Floor, reception: Reception | None = None) -> None:
         super().__init__(db)
         self._door = door
         self._floor = floor
+        self._reception = reception
         self._run_tracker_task.cancel()  # it would poll every 10 s, and delay the end by as much
         self._thread = threading.Thread(target=self._run_loop, name="operator-loop", daemon=True)
         self._live_run: LiveTaskRun | None = None
@@ -68,7 +70,7 @@ class StudyOperator(Operator):
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
         original = module.ClientIOHandler, module.TaskLauncher
-        module.ClientIOHandler = lambda db: StudyIOHandler(db, self._door, self._floor)
+        module.ClientIOHandler = lambda db: StudyIOHandler(db, self._door, self._floor, self._reception)
         module.TaskLauncher = StudyLauncher
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)

@@ -20,6 +20,10 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
+import mephisto_tasks.crowds.link.provider  # noqa: F401  (this registers the provider, before anything is composed)
+from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK_PROVIDER
+from mephisto_tasks.crowds.link.doors import panel_of
+from mephisto_tasks.crowds.link.panel import NO_PANEL
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
@@ -60,6 +64,11 @@ _OTHERS = [
     ),
     ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
     ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
+    ("mephisto.provider.panel", "", "With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none."),
+    ("mephisto.provider.completion_code", "", "The panel's code for who has done the task (place=link)."),
+    ("mephisto.provider.screen_out_code", "", "The panel's code for who may not take part (place=link)."),
+    ("mephisto.provider.no_consent_code", "", "The panel's code for who does not want to take part (place=link)."),
+    ("mephisto.provider.time_out_code", "", "The panel's code for who was away for too long (place=link)."),
     ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
     ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
 ]
@@ -118,6 +127,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     _check_address(composed)
+    if composed.mephisto.provider._provider_type == LINK_PROVIDER:
+        panel_of(composed.mephisto.provider)
     return composed
 
 
@@ -141,7 +152,10 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
 
 
 def _is_local(config: DictConfig) -> bool:
-    local_provider = config.mephisto.provider._provider_type == MOCK_PROVIDER
+    provider = config.mephisto.provider
+    # Invitations may go to people in the same room, or the same network.
+    invited = provider._provider_type == LINK_PROVIDER and provider.panel == NO_PANEL
+    local_provider = provider._provider_type == MOCK_PROVIDER or invited
     return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 

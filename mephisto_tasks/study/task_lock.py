@@ -10,9 +10,12 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_TRIES = 5
 
 
 class AlreadyRunning(RuntimeError):
@@ -39,6 +42,18 @@ class TaskLock:
         os.pwrite(self._descriptor, text, 0)
 
 
+def _locked(descriptor: int) -> bool:
+    """Whoever asks whether a launch is alive holds the lock for an instant: that must not keep a launch away."""
+    for attempt in range(_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02 * (attempt + 1 < _TRIES))
+        else:
+            return True
+    return False
+
+
 @contextmanager
 def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
     """Hold the task.
@@ -50,14 +65,12 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor):
             holder = _read(path).get("pid", "unknown")
             raise AlreadyRunning(
                 f"task {task_name!r} is already launched from {data_dir} (process {holder}). "
                 "Stop that launch first, or give this one another mephisto.task.task_name=…"
-            ) from None
+            )
         lock = TaskLock(descriptor, os.getpid())
         lock.name_run("")
         yield lock

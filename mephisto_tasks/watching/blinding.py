@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mephisto_tasks.running.private_file import write_private
 from parlai_humaneval.report.leaderboard import blind_names
 
 BLIND_NAMES = "blind_names.json"
@@ -44,14 +44,5 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
         ) from error
     names = blind_names(models, kept.seed, kept.names)
     if names != kept.names:
-        _write(path, kept.model_copy(update={"names": names}))
+        write_private(path, kept.model_copy(update={"names": names}).model_dump_json(indent=2))
     return names
-
-
-def _write(path: Path, kept: _Kept) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w", encoding="utf-8") as out:
-        out.write(kept.model_dump_json(indent=2))
-    draft.replace(path)

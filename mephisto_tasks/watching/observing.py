@@ -6,13 +6,15 @@ The statistics are the report's own, taken from its document; nothing is estimat
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from statistics import median
 
+from mephisto_tasks.pay.books import Books, terms_of
+from mephisto_tasks.pay.ledger import Ledger
+from mephisto_tasks.pay.policy import PayError, due
 from mephisto_tasks.pay.work import Work, work_done
 from mephisto_tasks.running.snapshot import Snapshot, is_alive, read_snapshot
 from mephisto_tasks.stored.results import ResultsError, practice_count, read_records, technique_of
@@ -48,7 +50,6 @@ MOST_WAIT_S = 60.0
 """… unless more would lie between two of them."""
 SILENT_S = 15.0
 """A launch writes its snapshot about once a second."""
-HOUR = 3600.0
 
 COSTS = (
     "Looking costs: who reads these intervals again and again, and stops when one looks good, finds a difference between "
@@ -71,10 +72,14 @@ class _Stored:
     """What was read of the records, and when. ``problem``: why it could not be read again later."""
 
     document: Document
-    work: list[Work]
+    books: Books
     groups: list[GroupStanding]
     read_at: float
     problem: str | None = None
+
+    @property
+    def work(self) -> list[Work]:
+        return [one.work for one in self.books.dues]
 
 
 class Observer:
@@ -129,12 +134,10 @@ class Observer:
         began, is_first = time.thread_time(), self._stored is None
         try:
             self._stored = self._again(now)
-        except (ResultsError, TableError, OSError) as error:
+        except (ResultsError, TableError, PayError, OSError) as error:
             if self._stored is None:
                 raise
-            self._stored = _Stored(
-                self._stored.document, self._stored.work, self._stored.groups, self._stored.read_at, str(error)
-            )
+            self._stored = replace(self._stored, problem=str(error))
         if not is_first:  # most of the first takes the importing
             self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
         return self._stored
@@ -145,8 +148,13 @@ class Observer:
         stamp = ([_stamp(record) for record in records], practice)
         if self._document is None or stamp != self._stamp:
             self._document, self._stamp = self._estimated(records, practice), stamp
-        work = work_done(self._data_dir, self._task_name, self._files)
-        return _Stored(self._document, work, list(_groups_of(records)), now)
+        return _Stored(self._document, self._books(), list(_groups_of(records)), now)
+
+    def _books(self) -> Books:
+        """What is owed and what the ledger says was paid; no crowd's site is asked."""
+        terms = terms_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, self._files)]
+        return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
 
     def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:
         technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
@@ -210,7 +218,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         drop_outs=_drop_outs(stored.work),
         practice=document.facts.raters.practice,
         raters=_raters(document.facts),
-        pay=_pay(stored.work, remaining),
+        pay=_pay(stored.books, remaining),
         end=estimated_end(
             now,
             state,
@@ -221,7 +229,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         models=[] if snapshot is None else snapshot.models,
         checks=sorted(document.facts.flagged, key=lambda check: -check.units),
         orders=[] if snapshot is None else snapshot.orders,
-        remarks=_remarks(document, snapshot if alive else None),
+        remarks=_remarks(document, stored.books.notes, snapshot if alive else None),
         problem=stored.problem,
         read_at=stored.read_at,
     )
@@ -231,9 +239,9 @@ def _leading(document: Document) -> list[Summary]:
     return leading(document.summaries())
 
 
-def _remarks(document: Document, snapshot: Snapshot | None) -> list[str]:
+def _remarks(document: Document, notes: Sequence[str], snapshot: Snapshot | None) -> list[str]:
     said = qualifying(document.facts, _leading(document), document.in_short())
-    return [*(snapshot.remarks if snapshot is not None else ()), *said]
+    return [*(snapshot.remarks if snapshot is not None else ()), *notes, *said]
 
 
 def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
@@ -325,30 +333,17 @@ def _raters(facts: Facts) -> Raters:
     )
 
 
-def _pay(work: Sequence[Work], remaining: int | None) -> Pay | None:
+def _pay(books: Books, remaining: int | None) -> Pay | None:
     """None where nobody is paid: no person worked, or the task pays nothing."""
-    people = [one for one in work if not one.simulated and one.reward]
-    if not people:
+    rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
+    if not rewards:
         return None
-    reward = people[-1].reward
-    spent = sum((one.reward for one in people if one.outcome == "complete"), Decimal())
-    hourly = list(_hourly(people))
+    per_hour, reward = books.median_hourly, rewards[-1]
+    owed, paid = (sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid"))
     return Pay(
         reward=float(reward),
-        per_hour=median(hourly) if hourly else None,
-        spent=float(spent),
+        per_hour=None if per_hour is None else float(per_hour),
+        owed=float(owed),
+        paid=float(paid),
         to_spend=None if remaining is None else float(remaining * reward),
     )
-
-
-def _hourly(work: Iterable[Work]) -> Iterator[float]:
-    """Of each worker who has ended a unit what an hour came to."""
-    of_worker: dict[str, list[Work]] = defaultdict(list)
-    for one in work:
-        of_worker[one.worker].append(one)
-    for units in of_worker.values():
-        complete = {one.session for one in units if one.outcome == "complete"}
-        seconds = sum(one.seconds + one.practice_seconds for one in units if one.session in complete)
-        if complete and seconds > 0:
-            reward = sum((one.reward for one in units if one.outcome == "complete"), Decimal())
-            yield float(reward) * HOUR / seconds

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.thread import RouterThread
-from mephisto_tasks.running.orders import Order, give
+from mephisto_tasks.running.orders import Order
 from mephisto_tasks.watching.blinding import kept_blind_names
 from mephisto_tasks.watching.page.drawing import Drawer
 from mephisto_tasks.watching.page.server import public_app, watch_app
@@ -21,16 +21,15 @@ from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
 
 LOCAL = "127.0.0.1"
 
-GIVEN = "The launch is told. What becomes of it is said under “Orders”."
-KEPT = "Nothing runs now: it holds from the next launch on."
+Give = Callable[[Order], str]
+"""Gives an order to the study, and says in a sentence what became of it."""
 
 
 class WatchPage:
     """The page behind a secret. Only :meth:`show` is called by who observes; everything else by the server's threads."""
 
-    def __init__(self, data_dir: Path, task_name: str, first: Standing) -> None:
-        self._data_dir, self._task_name = data_dir, task_name
-        self._standing = first
+    def __init__(self, first: Standing, give: Give) -> None:
+        self._standing, self._give = first, give
         self._drawer = Drawer()
         self._lock = threading.Lock()
         self._secret = new_token()
@@ -51,10 +50,6 @@ class WatchPage:
     def _part(self) -> str:
         with self._lock:
             return self._drawer.fragment(self._standing)
-
-    def _give(self, order: Order) -> str:
-        give(self._data_dir, self._task_name, order)
-        return GIVEN if self._standing.is_alive else KEPT
 
 
 class LeaderboardPage:

@@ -77,9 +77,11 @@ class Pay(_Part):
     reward: float
     """Of the newest unit."""
     per_hour: float | None
-    """What an hour of work comes to, practice included: median over workers who ended a unit."""
-    spent: float
-    """Rewards of units that are complete."""
+    """What an hour of work comes to, practice included: median over workers who are owed anything."""
+    owed: float
+    """For all that was done so far, paid or not, by the study's own terms."""
+    paid: float
+    """Of it, as the ledger says."""
     to_spend: float | None
     """Rewards of units that are still to be done; None where it is not known how many."""
 
@@ -154,7 +156,7 @@ class Standing(_Part):
 
     @property
     def wanted(self) -> int | None:
-        """None where it is not known of every group."""
-        wanted = [group.wanted for group in self.groups]
+        """How many it will be, of stopped groups no more than there are; None where it is not known of every group."""
+        wanted = [group.completed + group.running if group.stopped else group.wanted for group in self.groups]
         known = [number for number in wanted if number is not None]
         return sum(known) if known and len(known) == len(wanted) else None

@@ -90,4 +90,4 @@ def plain(text: str) -> str:
 def steering(task_name: str, where: tuple[str, ...] = ()) -> str:
     """How this study is steered, as it can be typed; ``where``: further options, such as the data directory."""
     task = shlex.join(["--task-name", task_name, *where])
-    return f"To steer it: parlai-humaneval steer pause|resume|more|stop|retire {task} (parlai-humaneval steer --help)"
+    return f"To steer it: parlai-humaneval steer pause|resume|more|stop-pair|resume-pair|retire|restore … {task}"

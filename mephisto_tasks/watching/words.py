@@ -108,8 +108,8 @@ def _pay_words(standing: Standing) -> Iterator[Pair]:
         return
     if pay.per_hour is not None:
         yield "Effective pay", f"${money_words(pay.per_hour)} an hour, practice included (median over workers)."
-    to_spend = "" if pay.to_spend is None else f", ${money_words(pay.to_spend)} to spend"
-    yield "Money", f"${money_words(pay.spent)} spent{to_spend}, without fees and bonuses."
+    to_spend = "" if pay.to_spend is None else f"; ${money_words(pay.to_spend)} to spend for what is still to be done"
+    yield "Money", f"${money_words(pay.owed)} spent, of it ${money_words(pay.paid)} paid{to_spend}. Without fees."
 
 
 def answer_table(answer: Answer) -> DataTable:

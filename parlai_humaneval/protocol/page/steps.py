@@ -183,17 +183,26 @@ class FeedbackStep(Wire):
     max_chars: int = 5000
 
 
+class Redirect(Wire):
+    """Back to the ``site`` that sent the rater: an address, or a ``code`` that the rater is to enter there."""
+
+    site: str
+    url: str | None = None
+    code: str | None = None
+
+
 class EndStep(Wire):
     """Nothing more to do here.
 
     ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding`` sends the practice in
-    (the server knows whether it was passed), ``stay`` only shows the text.
+    (the server knows whether it was passed), ``stay`` only shows the text. Then it goes to ``redirect``, if there is one.
     """
 
     kind: Literal["end"] = "end"
     title: str
     text: str
     next: Literal["submit", "submit_onboarding", "stay"]
+    redirect: Redirect | None = None
 
 
 Step = Annotated[

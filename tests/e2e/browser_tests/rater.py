@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Frame, Locator, Page, expect
 
 from .study import good_replies
 from .watch import Watch
@@ -33,10 +33,16 @@ class Card:
 
 
 class Rater:
-    """Drives one page. Every method waits for what it needs to see, and fails if it does not come."""
+    """Drives one page. Every method waits for what it needs to see, and fails if it does not come.
 
-    def __init__(self, page: Page, url: str, watch: Watch, hand: Hand = "mouse") -> None:
+    ``screen``: where the task is: the page itself, unless a frame of it is named.
+    """
+
+    def __init__(
+        self, page: Page, url: str, watch: Watch, hand: Hand = "mouse", screen: Page | Frame | None = None
+    ) -> None:
         self.page = page
+        self.screen: Page | Frame = screen or page
         self.watch = watch
         self.hand = hand
         self.url = url
@@ -57,27 +63,27 @@ class Rater:
 
     def close_instructions(self) -> None:
         """They open by themselves at the first arrival."""
-        expect(self.page.get_by_role("dialog", name="Instructions")).to_be_visible()
+        expect(self.screen.get_by_role("dialog", name="Instructions")).to_be_visible()
         self.press("Got it")
-        expect(self.page.get_by_role("dialog")).to_have_count(0)
+        expect(self.screen.get_by_role("dialog")).to_have_count(0)
 
     # -- what is on the screen
 
     def progress(self, text: str) -> None:
         """The place in the task, as the header says it."""
-        expect(self.page.get_by_role("banner").get_by_text(text, exact=True)).to_be_visible()
+        expect(self.screen.get_by_role("banner").get_by_text(text, exact=True)).to_be_visible()
 
     def within(self, *texts: str) -> None:
         """The same in two parts: conversation and turn."""
         for text in texts:
-            expect(self.page.get_by_role("banner").get_by_role("paragraph")).to_contain_text(text)
+            expect(self.screen.get_by_role("banner").get_by_role("paragraph")).to_contain_text(text)
 
     def question(self) -> str:
-        return self.page.locator("#question").inner_text()
+        return self.screen.locator("#question").inner_text()
 
     def cards(self, count: int = 2) -> list[Card]:
         """The replies of a step that was not answered yet, in shown order; an explicit “none” is not one of them."""
-        numbered = self.page.locator(NUMBERED)
+        numbered = self.screen.locator(NUMBERED)
         expect(numbered).to_have_count(count)
         first = numbered.first.locator("input")
         if self._last_card:
@@ -94,18 +100,18 @@ class Rater:
 
     def options(self) -> list[str]:
         """The words of all that can be chosen but “none”, where they are not replies."""
-        return [label.locator("xpath=span[2]").text_content() or "" for label in self.page.locator(NUMBERED).all()]
+        return [label.locator("xpath=span[2]").text_content() or "" for label in self.screen.locator(NUMBERED).all()]
 
     def transcript(self) -> list[tuple[str, str]]:
         """(speaker, text) of every line above the current step."""
-        lines = self.page.get_by_role("log").locator("li")
+        lines = self.screen.get_by_role("log").locator("li")
         return [
             (line.get_attribute("data-speaker") or "", line.locator("p").first.text_content() or "")
             for line in lines.all()
         ]
 
     def persona(self) -> list[str]:
-        card = self.page.locator("section").filter(has=self.page.get_by_role("button", name="Your character"))
+        card = self.screen.locator("section").filter(has=self.screen.get_by_role("button", name="Your character"))
         return [line.text_content() or "" for line in card.locator("li").all()]
 
     def picture(self, name: str) -> None:
@@ -131,16 +137,16 @@ class Rater:
     def choose(self, *numbers: int) -> None:
         """Choose the cards or options with these numbers."""
         for number in numbers:
-            self._choose(self.page.locator(INPUTS).nth(number - 1), str(number))
+            self._choose(self.screen.locator(INPUTS).nth(number - 1), str(number))
 
     def choose_none(self) -> None:
         """The explicit “none”, which stands last."""
-        self._choose(self.page.locator(INPUTS).last, "0")
+        self._choose(self.screen.locator(INPUTS).last, "0")
 
     def _choose(self, option: Locator, key: str) -> None:
         if self.hand == "keyboard":
             # In a text field a digit is a digit.
-            typing = self.page.evaluate("document.activeElement?.tagName === 'TEXTAREA'")
+            typing = self.screen.evaluate("document.activeElement?.tagName === 'TEXTAREA'")
             self.page.keyboard.press(f"Alt+{key}" if typing else key)
         else:
             label = option.locator("xpath=ancestor::label")
@@ -164,7 +170,7 @@ class Rater:
 
     def send(self, button: str) -> None:
         """Send the step: by Enter with the keyboard, else by its button."""
-        radio = self.page.get_by_role("radio").first
+        radio = self.screen.get_by_role("radio").first
         self._last_card = (radio.get_attribute("value") or "") if radio.count() else self._last_card
         if self.hand == "keyboard" and button in ("Continue", "Send"):
             self.page.keyboard.press("Enter")
@@ -187,14 +193,14 @@ class Rater:
 
     def may_write(self) -> None:
         """The message field is there."""
-        expect(self.page.get_by_label(re.compile("Write your (first|next) message"))).to_be_visible()
+        expect(self.screen.get_by_label(re.compile("Write your (first|next) message"))).to_be_visible()
 
     def ask_and_confirm(self, name: str, *, sure: bool = True) -> None:
         """An action that asks once more."""
         self.press(name)
-        expect(self.page.get_by_role("dialog", name=name)).to_be_visible()
+        expect(self.screen.get_by_role("dialog", name=name)).to_be_visible()
         self.press(name if sure else "Cancel")
-        expect(self.page.get_by_role("dialog")).to_have_count(0)
+        expect(self.screen.get_by_role("dialog")).to_have_count(0)
 
     def practise(self, like: Callable[[Card], bool], items: int = 4) -> None:
         """Go once through the practice, each time choosing the first card that is liked."""
@@ -213,15 +219,15 @@ class Rater:
 
     def finish(self, feedback: str = "") -> None:
         """The comment box, and the submit."""
-        expect(self.page.get_by_role("heading", name="One last thing")).to_be_visible()
+        expect(self.screen.get_by_role("heading", name="One last thing")).to_be_visible()
         if feedback:
             self.write(feedback)
         self.send("Send and finish" if feedback else "Finish without feedback")
-        expect(self.page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
+        expect(self.screen.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()
 
-    def _here(self) -> Page | Locator:
-        dialog = self.page.get_by_role("dialog")
-        return dialog if dialog.count() else self.page
+    def _here(self) -> Page | Frame | Locator:
+        dialog = self.screen.get_by_role("dialog")
+        return dialog if dialog.count() else self.screen
 
     def tab_to(self, target: Locator) -> None:
         """Press Tab until the focus is there."""

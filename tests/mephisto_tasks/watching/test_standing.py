@@ -251,8 +251,8 @@ def test_pay_is_that_of_people(tmp_path: Path) -> None:
     write_snapshot(tmp_path, TASK, _snapshot(ended=NOW))
     pay = Observer(tmp_path, TASK, draws=100).standing().pay
     assert pay is not None
-    assert (pay.spent, pay.to_spend) == (5.0, 50.0)
-    assert pay.per_hour == pytest.approx(2.5 * 3600 / 1000)
+    assert (pay.owed, pay.paid, pay.to_spend) == (5.0, 0.0, 50.0)
+    assert pay.per_hour == 2.5 * 3600 / 1000
 
 
 def test_the_json_is_the_same_object(study: StoredStudy) -> None:

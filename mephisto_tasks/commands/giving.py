@@ -1,0 +1,72 @@
+"""Giving orders to a study from a command, and what its launch says of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mephisto_tasks.commands.options import console
+from mephisto_tasks.running.orders import Order, give, in_words, orders
+from mephisto_tasks.running.snapshot import OrderResult, is_alive, read_snapshot
+from mephisto_tasks.running.steering import Field, Group, fold
+
+PATIENCE_S = 10.0
+"""How long a running launch may take to say what became of an order; it looks four times a second."""
+
+
+def refusals(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[str]:
+    """Why some of the orders can never be followed, by what the newest launch knows; they are not given then."""
+    if read_snapshot(data_dir, task_name) is None:
+        return []
+    return [result.text for result in results_of(data_dir, task_name, new)[-len(new) :] if not result.done]
+
+
+def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> list[OrderResult]:
+    """All orders, ``new`` ones last, and what becomes of them with the groups of the newest launch."""
+    snapshot = read_snapshot(data_dir, task_name)
+    if snapshot is not None and not new and is_alive(data_dir, task_name):
+        return snapshot.orders
+    now = [] if snapshot is None else snapshot.groups
+    groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
+    about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
+    return list(fold([*orders(data_dir, task_name), *new], about).results)
+
+
+def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[OrderResult]:
+    """The orders, and what the running launch says of them; where none runs, or it is silent, that they will hold."""
+    given = [give(data_dir, task_name, order) for order in new]
+    said: dict[str, OrderResult] = {}
+    until = time.monotonic() + PATIENCE_S
+    while is_alive(data_dir, task_name) and time.monotonic() < until:
+        snapshot = read_snapshot(data_dir, task_name)
+        said = {result.order_id: result for result in snapshot.orders} if snapshot is not None else {}
+        if all(order.order_id in said for order in given):
+            break
+        time.sleep(0.1)
+    alive = is_alive(data_dir, task_name)
+    return [said.get(order.order_id) or _pending(order, task_name, alive) for order in given]
+
+
+def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
+    text = (
+        f"The launch of {task_name} has not answered yet; it follows the order as soon as it can."
+        if alive
+        else f"No launch of {task_name} runs now: the order holds from the next launch on ({in_words(order)})."
+    )
+    return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
+
+
+def print_results(results: Sequence[OrderResult], running: bool, as_json: bool) -> None:
+    """A line an order; an order that was refused makes the command fail."""
+    if as_json:
+        rows = [result.model_dump() for result in results]
+        click.echo(json.dumps({"running": running, "orders": rows}, ensure_ascii=False, indent=2))
+    else:
+        for result in results:
+            console(stderr=not result.done).print(result.text, markup=False, soft_wrap=True)
+    if not all(result.done for result in results):
+        raise click.exceptions.Exit(1)

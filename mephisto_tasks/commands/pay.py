@@ -1,0 +1,283 @@
+"""``parlai-humaneval pay``: what everybody is owed, and paying it exactly once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mephisto_tasks.commands.options import (
+    READING,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
+
+if TYPE_CHECKING:
+    from mephisto_tasks.pay.books import Books, WorkerPay
+    from mephisto_tasks.pay.ledger import Payment
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval pay --task-name pw-turn-preference
+  parlai-humaneval pay --task-name pw-turn-preference --send
+  parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
+  parlai-humaneval pay --task-name pw-turn-preference --audit
+"""
+
+
+class Dollars(click.ParamType):
+    """An amount of money: never a float."""
+
+    name = "dollars"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        try:
+            amount = Decimal(value)
+        except InvalidOperation:
+            self.fail(f"{value!r} is no amount of dollars; write 8 or 8.50", param, ctx)
+        if not amount.is_finite() or not 0 <= amount <= 1000 or amount != round(amount, 2):
+            self.fail(f"{value} is not between 0 and 1000 dollars, in whole cents", param, ctx)
+        return amount
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", required=True, help="Whose work is paid (`parlai-humaneval report` lists the tasks).")
+@click.option(
+    "--partial",
+    type=click.Choice(["pro_rata", "full", "none"]),
+    help="For work that its worker left: by what was done of the whole, all of the reward, or nothing. "
+    "Default: as launched, else pro_rata.",
+)
+@click.option(
+    "--practice", type=Dollars(), help="Dollars for who did nothing but practise. Default: as launched, else 0."
+)
+@click.option(
+    "--minimum",
+    type=Dollars(),
+    help="Warn about workers under so many dollars an hour. Default: as launched, else 8.00.",
+)
+@click.option(
+    "--withhold-failed",
+    "withhold",
+    multiple=True,
+    metavar="CHECK",
+    help="Pay nothing for work that fails this check; may be repeated. Without it no check withholds pay "
+    "(as in Ji et al. 2022, App. A.2). Work that we stopped is paid all the same.",
+)
+@click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
+@click.option("--yes", is_flag=True, help="With --send: do not ask.")
+@click.option(
+    "--settled", multiple=True, metavar="PSEUDONYM", help="Note that what remains for this worker was paid otherwise."
+)
+@click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
+@data_dir_option
+@json_option
+def pay(
+    task_name: str,
+    partial: str | None,
+    practice: Decimal | None,
+    minimum: Decimal | None,
+    withhold: tuple[str, ...],
+    sending: bool,
+    yes: bool,
+    settled: tuple[str, ...],
+    auditing: bool,
+    csv_file: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """What every worker did, earned and is owed; with --send it is paid, each payment exactly once.
+
+    Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
+    after whatever went wrong.
+    """
+    if sending + auditing + bool(settled) > 1:
+        raise click.UsageError("choose one of --send, --settled and --audit")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.pay.books import open_books, terms_of
+        from mephisto_tasks.pay.ledger import only_payer
+        from mephisto_tasks.pay.payers import payer_of
+
+        terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
+
+        def books() -> Books:
+            with waiting_for(READING, on_screens_only=True):
+                return open_books(directory, task_name, terms, payer_of, withhold)
+
+        if settled:
+            from mephisto_tasks.pay.sending import settle
+
+            with only_payer(directory, task_name):
+                settle(directory, books(), settled)
+            opened = books()
+        elif sending:
+            with only_payer(directory, task_name):
+                opened = books()
+                if not as_json:
+                    show(opened)
+                _send(directory, opened, yes)
+            opened = books()
+        else:
+            opened = books()
+        if auditing:
+            _show_audit(opened, as_json)
+            return
+        if csv_file is not None:
+            _write_csv(opened, Path(csv_file))
+        if as_json:
+            click.echo(json.dumps(as_data(opened), ensure_ascii=False, indent=2))
+        elif not sending:
+            show(opened)
+        else:
+            show_remaining(opened)
+
+
+def _send(data_dir: Path, books: Books, yes: bool) -> None:
+    """Ask, and send with a progress bar.
+
+    Raises:
+        click.ClickException: nobody can be asked, or they said no.
+    """
+    from mephisto_tasks.pay.sending import send
+
+    payments = books.to_send
+    if not payments:
+        click.echo("There is nothing to send.", err=True)
+    elif not yes:
+        if not sys.stdin.isatty():
+            raise click.ClickException("nothing was sent: nobody can be asked here. Look at the table, and add --yes")
+        click.confirm(f"Send {total_in_words(books)}?", abort=True, err=True)
+    with click.progressbar(length=len(payments), label="Paying", file=sys.stderr) as bar:
+        finished: set[str] = set()
+
+        def step(payment: Payment, state: str) -> None:
+            if state not in ("intended", "sent") and payment.token not in finished:
+                finished.add(payment.token)
+                bar.update(1)
+
+        send(data_dir, books, step)
+
+
+def total_in_words(books: Books) -> str:
+    """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
+    parts = []
+    for kind, noun in (("approval", "approval"), ("bonus", "bonuse")):
+        amounts = [payment.amount for payment in books.to_send if payment.kind == kind]
+        if amounts:
+            name = noun.removesuffix("e") if len(amounts) == 1 else f"{noun}s"
+            parts.append(f"{len(amounts)} {name} (${sum(amounts)})")
+    total = sum((payment.amount for payment in books.to_send), Decimal("0.00"))
+    return f"{' and '.join(parts)}, ${books.fees} of fees: ${total + books.fees} in all"
+
+
+def as_data(books: Books) -> dict[str, Any]:
+    """The books for programs; amounts are texts, as JSON knows no cents."""
+    return {
+        "task_name": books.task_name,
+        "terms": books.terms.model_dump(mode="json"),
+        "workers": [{**line.model_dump(mode="json"), "hourly": _text(line.hourly)} for line in books.workers],
+        "median_hourly": _text(books.median_hourly),
+        "to_send": [_shown(payment) for payment in books.to_send],
+        "fees": str(books.fees),
+        "remaining": [
+            {"worker": one.worker, "unit": one.owed.due.work.session, "amount": str(one.amount), "why": one.why}
+            for one in books.remaining
+        ],
+        "ledger": [_shown(payment) for payment in books.payments],
+        "notes": books.notes,
+    }
+
+
+def _shown(payment: Payment) -> dict[str, Any]:
+    return payment.model_dump(mode="json", exclude={"worker_id", "agent_id"})
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def show(books: Books) -> None:
+    """The table of workers, what is proposed, what remains, and what to know."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not books.workers:
+        click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
+        return
+    columns = ("worker", "complete", "partial", "stopped", "minutes", "due", "paid", "an hour")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(name, justify="left" if name == "worker" else "right")
+    for line in books.workers:
+        table.add_row(escape(line.worker), *_cells(line))
+    console().print(table)
+    if books.median_hourly is not None:
+        click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
+    for account in books.accounts:
+        if account.resumed:
+            click.echo(
+                f"{len(account.resumed)} payments of an earlier run are not known to have ended: --send looks them up first."
+            )
+        for payment in account.to_send:
+            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
+    if books.to_send:
+        click.echo(f"Proposed: {total_in_words(books)}. Nothing is sent without --send.")
+    show_remaining(books)
+
+
+def _cells(line: WorkerPay) -> tuple[str, ...]:
+    counts = (str(count) if count else "" for count in (line.complete, line.partial, line.stopped))
+    hourly = "" if line.hourly is None else f"${line.hourly}"
+    return (*counts, f"{line.seconds / 60:.1f}", f"${line.due}", f"${line.paid}", hourly)
+
+
+def show_remaining(books: Books) -> None:
+    """What is still owed and cannot be sent now, what failed, and the notes."""
+    failed = [payment for payment in books.payments if payment.state == "failed"]
+    for payment in failed:
+        click.echo(f"Refused: {payment.kind} of ${payment.amount} to {payment.worker}: {payment.words}")
+    for one in books.remaining:
+        click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
+    if not books.remaining and not books.to_send:
+        click.echo("Nothing remains to be paid.")
+    for note in books.notes:
+        click.echo(f"{note}.")
+
+
+def _show_audit(books: Books, as_json: bool) -> None:
+    """Differences as sentences; exit code 1 where there are any."""
+    differences = [
+        difference
+        for account in books.accounts
+        for difference in account.payer.audit([p for p in books.payments if p.account == account.payer.account])
+    ]
+    paid = sum((payment.amount for payment in books.payments if payment.state != "failed"), Decimal("0.00"))
+    if as_json:
+        click.echo(json.dumps({"ledger_total": str(paid), "differences": differences}, ensure_ascii=False, indent=2))
+    else:
+        for difference in differences:
+            click.echo(f"{difference}.")
+        if not differences:
+            click.echo(f"The ledger ({len(books.payments)} payments, ${paid}) and the crowd's site agree.")
+    if differences:
+        raise SystemExit(1)
+
+
+def _write_csv(books: Books, path: Path) -> None:
+    import pandas as pd
+
+    from parlai_humaneval.tables.files import write_csv
+
+    rows = [{**line.model_dump(), "hourly": line.hourly} for line in books.workers]
+    write_csv(pd.DataFrame(rows), path)
+    click.echo(f"{path}: {len(rows)} workers", err=True)

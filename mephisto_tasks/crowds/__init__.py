@@ -1,0 +1,1 @@
+"""Where raters come from: what is ours of the crowds."""

@@ -1,0 +1,17 @@
+"""What the launch expects of any crowd provider, beside what Mephisto does."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+class CrowdError(RuntimeError):
+    """A crowd's site refused something, or could not be asked; the message says what to do."""
+
+
+@runtime_checkable
+class ExpiresRuns(Protocol):
+    """A provider that takes all that a run offers off its market at once, instead of unit by unit."""
+
+    def expire_run(self, task_run: Any) -> None:
+        """Nobody new can take a unit of the run afterwards. Raises CrowdError naming what could not be taken off."""

@@ -1,0 +1,160 @@
+"""Where everybody who comes by a link is received: new visitors, those who come back, and those who leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mephisto_tasks.crowds.link.arrivals import Arrival, Door, TurnedAway, arrival_by, read_parameters
+from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE, LinkDatastore, Visit
+from mephisto_tasks.crowds.link.provider import VISIT
+from mephisto_tasks.engine.way_out import Outcome
+from parlai_humaneval.protocol.page.steps import Redirect
+
+OTHER_PERSON = (
+    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
+    "sent you here."
+)
+DONE_ALREADY = "You have completed this already, and everything is saved. Thank you!"
+RETURNED_ALREADY = (
+    "You have returned this task, so it is closed here, and your place was given to somebody else. What you did until then "
+    "is saved. If you want to take part after all, please open the study anew from the site that sent you here."
+)
+RETURNED_NOW = (
+    "You have returned the task. Thank you for your interest! Please also return it on the site that sent you here."
+)
+DECLINED = (
+    "You do not want to take part. That is all right: nothing about you was stored here. Thank you for your time!"
+)
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """The visitor comes in: ``provider_data`` is what Mephisto is told in the place of what the page sent."""
+
+    provider_data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The visitor does not come in now.
+
+    ``reason`` is a sentence for them; None: all is well, and the page shows what the task is before anything begins.
+    ``released``: the registration whose work they give back.
+    """
+
+    reason: str | None
+    redirect: Redirect | None = None
+    released: str | None = None
+
+    def details(self) -> dict[str, Any]:
+        """As the page is told."""
+        redirect = None if self.redirect is None else self.redirect.model_dump(mode="json")
+        return {"failure_reason": self.reason, "redirect": redirect, "preview": self.reason is None}
+
+
+class Reception:
+    """Receives the visitors of one launch.
+
+    Args:
+        store: of the provider.
+        doors: in which order they are asked.
+        task_name: visits of one task go on over its launches.
+    """
+
+    def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str) -> None:
+        self._store = store
+        self._doors = doors
+        self._task_name = task_name
+
+    def receive(self, sent: dict[str, Any], is_open: Callable[[str], bool]) -> Welcome | Answer:
+        """What becomes of a registration.
+
+        Args:
+            sent: the page's data: ``parameters`` of its address, and what it is ``here_to`` do: ``look`` at what there is
+                (who is at work already goes on at once), ``begin``, ``decline``, or ``give_back``.
+            is_open: whether a registration is one of a page that can go on.
+        """
+        try:
+            arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
+            visit = self._visit_of(arrival, is_open)
+        except TurnedAway as turned_away:
+            return Answer(str(turned_away))
+        at_work = visit is not None and visit.status == "here" and is_open(visit.registration)
+        match sent.get("here_to", "begin"):
+            case "decline" if not at_work:
+                return Answer(DECLINED, self._way_out(arrival, "no_consent"))
+            case "give_back" if visit is not None and at_work:
+                self._store.end(visit, "returned")
+                return Answer(RETURNED_NOW, self._way_out(arrival, "returned"), visit.registration)
+        if visit is not None and visit.status == "complete":
+            return Answer(DONE_ALREADY, self._way_out(arrival, "complete"))
+        if visit is not None and visit.status == "returned":
+            return Answer(RETURNED_ALREADY, self._way_out(arrival, "returned"))
+        if sent.get("here_to") == "look" and not at_work:
+            return Answer(None)
+        return Welcome(_provider_data(self._begin(arrival, visit, at_work)))
+
+    def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
+        """The visit that this arrival goes on with, if there is one; where sessions are counted, that of the session.
+
+        Raises:
+            TurnedAway: the session is somebody else's.
+        """
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        if newest is not None and not (newest.status == "here" and is_open(newest.registration)):
+            newest = None
+        if not arrival.session:
+            return newest
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session)
+        if known is not None and known.worker_name != arrival.worker_name:
+            raise TurnedAway(OTHER_PERSON)
+        if known is not None and known.status in ("complete", "returned"):
+            return known
+        return newest or known
+
+    def _begin(self, arrival: Arrival, visit: Visit | None, at_work: bool) -> Visit:
+        if visit is None:
+            return self._store.add(self._task_name, arrival)
+        if visit.session == arrival.session and visit.arrival.door == arrival.door:
+            return visit if at_work else self._store.begin_again(visit)
+        # The worker is at work under another session: that work goes on, under the one that they came with now.
+        known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
+        return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
+
+    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+        """Where a worker goes whose newest visit ends so."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        return None if visit is None else self._way_out(visit.arrival, outcome)
+
+    def work_done(self, agent_id: str) -> None:
+        """The unit is done; from now on its visitor is only sent back."""
+        self._store.end_of_agent(agent_id, "complete")
+
+    def screened_out(self, worker_name: str) -> Redirect | None:
+        """A worker may not take part: their visit ends, and this is where they go."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        if visit is None:
+            return None
+        if visit.status == "here" and visit.agent_id is None:
+            self._store.end(visit, "screened_out")
+        return self._way_out(visit.arrival, "screened_out")
+
+    def given_back(self, agent_ids: list[str]) -> set[str]:
+        """Those of these units' agents that were given back at the panel, as another process read."""
+        return self._store.returned_agents(agent_ids)
+
+    def _way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        door = next((door for door in self._doors if door.name == arrival.door), None)
+        return None if door is None else door.way_out(arrival, outcome)
+
+
+def _provider_data(visit: Visit) -> dict[str, Any]:
+    return {
+        "worker_name": visit.worker_name,
+        "agent_registration_id": visit.registration,
+        "assignment_id": visit.session or visit.registration,
+        "provider_type": PROVIDER_TYPE,
+        VISIT: visit.visit_id,
+    }

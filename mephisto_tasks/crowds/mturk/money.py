@@ -1,0 +1,75 @@
+"""What a launch on MTurk can cost, as one object that terminal, JSON and checks share."""
+
+from __future__ import annotations
+
+from decimal import ROUND_UP, Decimal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from parlai_humaneval.planning.assumptions import FEE
+
+CENT = Decimal("0.01")
+LEAST_FEE = CENT
+"""MTurk's, of each reward and each bonus."""
+MASTERS_FEE = Decimal("0.05")
+MASTERS = frozenset({"2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"})
+"""Qualifications of MTurk's Masters (real site, sandbox), for whom it takes more."""
+
+
+class LaunchTotal(BaseModel):
+    """Dollars that a launch can cost at most, and how they come about.
+
+    Every unit is a HIT of its own for one worker, so that MTurk's higher fee for ten or more assignments never applies.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    provider: str
+    requester: str
+    endpoint: str
+    units: int
+    """Units of work still to be done."""
+    reward: Decimal
+    """For one of them."""
+    fee_share: Decimal
+    bonus_budget: Decimal = Decimal(0)
+    """Set aside for bonuses, without their fee."""
+    most_open: int
+    """HITs open at once, at most."""
+    balance: Decimal
+    """Of the account."""
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
+    @property
+    def rewards(self) -> Decimal:
+        return self.units * self.reward
+
+    @computed_field  # type: ignore[prop-decorator]  # see rewards
+    @property
+    def fees(self) -> Decimal:
+        """MTurk's, of rewards."""
+        return _cents(self.units * max(LEAST_FEE, self.reward * self.fee_share))
+
+    @computed_field  # type: ignore[prop-decorator]  # see rewards
+    @property
+    def bonus_fees(self) -> Decimal:
+        return _cents(self.bonus_budget * self.fee_share)
+
+    @computed_field  # type: ignore[prop-decorator]  # see rewards
+    @property
+    def total(self) -> Decimal:
+        return self.rewards + self.fees + self.bonus_budget + self.bonus_fees
+
+    @property
+    def lacking(self) -> Decimal:
+        """What the account lacks; 0 where it has enough."""
+        return max(Decimal(0), self.total - self.balance)
+
+
+def fee_share(masters_only: bool) -> Decimal:
+    """MTurk's fee, as a share of what workers are paid."""
+    return Decimal(str(FEE)) + (MASTERS_FEE if masters_only else 0)
+
+
+def _cents(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, rounding=ROUND_UP)

@@ -1,0 +1,304 @@
+"""Mephisto's two MTurk providers, mended. They take the place of Mephisto's own when this module is imported.
+
+What differs, and why:
+
+* every client is ours (:mod:`~mephisto_tasks.crowds.mturk.datastore`): throttling is waited out, the sandbox follows
+  ``AWS_ENDPOINT_URL_MTURK``, and nothing asks for keys by ``input()``;
+* what Mephisto says of work that was approved or rejected is what AWS has confirmed;
+* how a unit stands is asked of our database; :mod:`~mephisto_tasks.crowds.mturk.following` asks MTurk. Mephisto's units
+  ask AWS, and write, whenever somebody looks at them;
+* a HIT is made once however often a lost answer makes us ask, says what study it is of, and is not printed;
+* HITs of a run are taken off the market side by side;
+* qualifications that were deleted on MTurk are made anew, before workers are required to have them or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions.providers.mturk.mturk_agent import MTurkAgent
+from mephisto.abstractions.providers.mturk.mturk_provider import MTurkProvider, MTurkProviderArgs
+from mephisto.abstractions.providers.mturk.mturk_requester import MTurkRequester
+from mephisto.abstractions.providers.mturk.mturk_unit import MTurkUnit
+from mephisto.abstractions.providers.mturk.mturk_utils import create_hit_type
+from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_agent import SandboxMTurkAgent
+from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_provider import SandboxMTurkProvider
+from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_requester import SandboxMTurkRequester
+from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_unit import SandboxMTurkUnit
+from mephisto.data_model.agent import Agent
+from mephisto.data_model.constants.assignment_state import AssignmentState
+from mephisto.data_model.unit import Unit
+from mephisto.operations.registry import register_mephisto_abstraction
+
+from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, SANDBOX_SUFFIX, session_for
+from mephisto_tasks.crowds.mturk.datastore import HitStore
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
+from mephisto_tasks.crowds.mturk.hits import expire, make_hit, study_mark
+
+logger = logging.getLogger(__name__)
+
+WEEK_S = 7 * 24 * 3600
+SCRIPT = Path(__file__).parents[2] / "router" / "static" / "mturk_crowd_source.js"
+NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
+DONE = (
+    AssignmentState.COMPLETED,
+    AssignmentState.ACCEPTED,
+    AssignmentState.REJECTED,
+    AssignmentState.SOFT_REJECTED,
+)
+
+
+class _Unit(Unit):
+    """A unit whose HIT is made and ended by us, and which never asks AWS how it stands."""
+
+    datastore: HitStore
+
+    def launch(self, task_url: str) -> None:
+        """Offer one more HIT for the run; which unit its worker is given is decided when they come."""
+        run = self.get_task_run()
+        task, stored = run.get_task_args(), self.datastore.get_run(run.db_id)
+        mark = study_mark(str(self.db.db_root), run.get_task().task_name)
+        hit_id = make_hit(
+            self._client(),
+            stored["hit_type_id"],
+            task_url,
+            height=stored["frame_height"],
+            lifetime_s=int(task.task_lifetime_in_seconds or 31 * 24 * 3600),
+            annotation=f"{mark} run {run.db_id} of {run.start_time} unit {self.db_id}",
+        )
+        self.datastore.new_hit(hit_id, "", task.assignment_duration_in_seconds, run.db_id)
+        self.set_db_status(AssignmentState.LAUNCHED)
+
+    def get_status(self) -> str:
+        return str(Unit.get_status(self))
+
+    def set_db_status(self, status: str) -> None:
+        Unit.set_db_status(self, status)
+
+    def expire(self) -> float:
+        """Take this unit's HIT off the market, or where nobody has come for it any one of the run that is free."""
+        hit_id = self.get_mturk_hit_id() or next(iter(self.datastore.get_unassigned_hit_ids(self.task_run_id)), None)
+        if hit_id is not None:
+            problems = expire(self._client(), [hit_id])
+            if problems:
+                raise MTurkError(problems[0])
+            if self.get_mturk_hit_id() is None:
+                self.datastore.register_assignment_to_hit(hit_id, self.db_id)
+        if self.db_status not in DONE:
+            self.set_db_status(AssignmentState.EXPIRED)
+        return 0.0
+
+    def _client(self) -> Any:
+        return self._get_client(self.get_requester()._requester_name)
+
+
+class StudyUnit(_Unit, MTurkUnit):
+    """A unit on MTurk."""
+
+
+class StudySandboxUnit(_Unit, SandboxMTurkUnit):
+    """A unit in the sandbox."""
+
+
+class _Agent(Agent):
+    """An agent whose assignment is kept, and whose status follows what AWS confirmed."""
+
+    datastore: HitStore
+
+    @classmethod
+    def new_from_provider_data(cls, db: Any, worker: Any, unit: Any, provider_data: dict[str, Any]) -> Any:
+        agent = super().new_from_provider_data(db, worker, unit, provider_data)
+        agent.datastore.note_assignment(agent.db_id, provider_data["hit_id"], provider_data["assignment_id"])
+        return agent
+
+    def approve_work(self) -> None:
+        """Approve the assignment on MTurk. Raises MTurkError, and then nothing has changed here."""
+        self._settle(
+            "approve",
+            "Approved",
+            lambda client, assignment: client.approve_assignment(AssignmentId=assignment, OverrideRejection=True),
+        )
+
+    def reject_work(self, reason: str) -> None:
+        """Reject the assignment on MTurk. Raises MTurkError, and then nothing has changed here."""
+        if self.get_status() == "approved":
+            logger.warning("%s is approved already, and cannot be rejected", self)
+            return
+        self._settle(
+            "reject",
+            "Rejected",
+            lambda client, assignment: client.reject_assignment(AssignmentId=assignment, RequesterFeedback=reason),
+        )
+
+    def _settle(self, what: str, wanted: str, ask: Callable[[Any, str], Any]) -> None:
+        if self.get_status() == wanted.lower():
+            return
+        client, assignment = self._get_client(), self.mturk_assignment()
+        try:
+            with asking(f"{what} the assignment {assignment}"):
+                ask(client, assignment)
+        except MTurkError:
+            if _status_on_mturk(client, assignment) != wanted:
+                raise
+        self.update_status(wanted.lower())  # Mephisto's words for both are MTurk's in lower case
+
+    def mturk_assignment(self) -> str:
+        """The id of this worker's assignment. Raises MTurkError: MTurk gave them none."""
+        kept = self.datastore.assignment_of(self.db_id)
+        assignment = kept[1] if kept is not None else self.get_unit().get_mturk_assignment_id()
+        if not assignment:
+            raise MTurkError(f"agent {self.db_id} has no assignment on MTurk: its worker returned the HIT, or left it")
+        return str(assignment)
+
+
+def _status_on_mturk(client: Any, assignment: str) -> str | None:
+    try:
+        with asking(f"look at the assignment {assignment}"):
+            return str(client.get_assignment(AssignmentId=assignment)["Assignment"]["AssignmentStatus"])
+    except MTurkError:
+        return None
+
+
+class StudyAgent(_Agent, MTurkAgent):
+    """A worker's part in a unit on MTurk."""
+
+
+class StudySandboxAgent(_Agent, SandboxMTurkAgent):
+    """A worker's part in a unit in the sandbox."""
+
+
+class _Requester(MTurkRequester):
+    """A requester that is never asked for by ``input()``."""
+
+    def register(self, args: Any = None) -> None:
+        if args is None:
+            session_for(self._requester_name)
+        else:
+            super().register(args)
+
+
+class StudyRequester(_Requester):
+    """An account on MTurk."""
+
+
+class StudySandboxRequester(_Requester, SandboxMTurkRequester):
+    """An account in the sandbox."""
+
+
+class _Provider(MTurkProvider):
+    """What both providers share."""
+
+    datastore: HitStore
+
+    def initialize_provider_datastore(self, storage_path: str) -> HitStore:
+        return HitStore(storage_path)
+
+    @classmethod
+    def get_wrapper_js_path(cls) -> str:
+        """Our script: Mephisto's ends with an error, as it uses what it does not define."""
+        return str(SCRIPT)
+
+    def setup_resources_for_task_run(self, task_run: Any, args: Any, shared_state: Any, server_url: str) -> None:
+        """Make the HIT type that the run's HITs are of. Raises MTurkError."""
+        requester = task_run.get_requester()
+        client = self._get_client(requester._requester_name)
+        requirements = [self._requirement(one, client, requester) for one in shared_state.qualifications]
+        with asking("register the study with MTurk"):
+            hit_type_id = create_hit_type(
+                client,
+                args.task,
+                [one for one in requirements if one is not None] + list(_specific(shared_state)),
+                auto_approve_delay=int(args.provider.get("auto_approval_delay_in_seconds", WEEK_S)),
+                skip_locale_qual=self.is_sandbox(),
+            )
+        frame_height = task_run.get_blueprint().get_frontend_args().get("frame_height", 0)
+        self.datastore.register_run(task_run.db_id, hit_type_id, "", frame_height)
+
+    def _requirement(self, qualification: dict[str, Any], client: Any, requester: Any) -> dict[str, Any] | None:
+        """A qualification of Mephisto's as MTurk's; None where it is for other crowds only."""
+        crowds = qualification["applicable_providers"]
+        if crowds is not None and self.PROVIDER_TYPE not in crowds:
+            return None
+        name = qualification["qualification_name"] + (SANDBOX_SUFFIX if self.is_sandbox() else "")
+        mapping = self.datastore.get_qualification_mapping(name)
+        if mapping is not None and qualification_exists(client, mapping["mturk_qualification_id"]):
+            return {**qualification, "QualificationTypeId": mapping["mturk_qualification_id"]}
+        if mapping is not None:
+            self.datastore.forget_qualification(name)
+        with asking(f"make the qualification {name!r}"):
+            return {**qualification, "QualificationTypeId": requester._create_new_mturk_qualification(name)}
+
+    def expire_run(self, task_run: Any) -> None:
+        """Take every HIT of the run off the market that was not handed in. Raises MTurkError."""
+        done = {unit.db_id for unit in task_run.get_units() if unit.db_status in DONE}
+        made = self.datastore.hits_of_runs([task_run.db_id])
+        open_ones = [hit_id for hit_id, unit_id in made.items() if unit_id not in done]
+        problems = expire(self._get_client(task_run.get_requester()._requester_name), open_ones)
+        if problems:
+            raise MTurkError(
+                f"{len(problems)} of {len(open_ones)} HITs are still on the market ({problems[0]}). Ask again: "
+                f"parlai-humaneval requester expire --task-name {task_run.get_task().task_name!r}"
+            )
+
+
+def _specific(shared_state: Any) -> list[dict[str, Any]]:
+    """MTurk's own requirements (locale, approvals and the like), which Mephisto's classes have no field for."""
+    return getattr(shared_state, "mturk_specific_qualifications", None) or []
+
+
+def qualification_exists(client: Any, qualification_id: str) -> bool:
+    """Whether MTurk has it. Raises MTurkError where that cannot be known."""
+    try:
+        with asking(f"look at the qualification {qualification_id}"):
+            status = client.get_qualification_type(QualificationTypeId=qualification_id)["QualificationType"]
+    except MTurkError as error:
+        if error.code == NO_QUALIFICATION:
+            return False
+        raise
+    return bool(status["QualificationTypeStatus"] == "Active")
+
+
+@dataclass
+class StudyMTurkArgs(MTurkProviderArgs):
+    """Options below ``mephisto.provider``."""
+
+    _provider_type: str = MTURK
+    bonus_budget: float = field(
+        default=0.0, metadata={"help": "Dollars set aside for bonuses; a launch shows them in its total."}
+    )
+    auto_approval_delay_in_seconds: int = field(
+        default=WEEK_S, metadata={"help": "Seconds after which MTurk approves what nobody judged."}
+    )
+
+
+@dataclass
+class StudySandboxArgs(StudyMTurkArgs):
+    """The same, in the sandbox."""
+
+    _provider_type: str = SANDBOX
+
+
+@register_mephisto_abstraction()
+class StudyMTurkProvider(_Provider):
+    """MTurk."""
+
+    PROVIDER_TYPE = MTURK
+    UnitClass, RequesterClass, AgentClass = StudyUnit, StudyRequester, StudyAgent
+    ArgsClass = StudyMTurkArgs
+
+
+@register_mephisto_abstraction()
+class StudySandboxProvider(_Provider, SandboxMTurkProvider):
+    """MTurk's sandbox."""
+
+    PROVIDER_TYPE = SANDBOX
+    UnitClass, RequesterClass, AgentClass = StudySandboxUnit, StudySandboxRequester, StudySandboxAgent
+    ArgsClass = StudySandboxArgs

@@ -1,0 +1,30 @@
+"""How a visit ends, and where the rater goes then."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from parlai_humaneval.protocol.page.steps import Redirect
+
+Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "returned"]
+"""Done; may not take part (a failed practice, say); did not want to; left, or was too slow; gave the task back."""
+
+
+class Site(Protocol):
+    """Where raters come from, and go to in the end."""
+
+    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+        """Where a worker goes whose visit ends so; None: they may close the page, or the crowd takes them back."""
+
+    def work_done(self, agent_id: str) -> None:
+        """A worker has done their unit, or as much of it as could be done: they are paid for all of it."""
+
+
+class NoSite:
+    """Raters come by themselves, or the crowd's own page takes them back."""
+
+    def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+        return None
+
+    def work_done(self, agent_id: str) -> None:
+        """Nobody waits to hear it."""

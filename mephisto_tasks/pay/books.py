@@ -1,0 +1,253 @@
+"""The books of a task: what everybody did, what they are owed, what was paid, and what is proposed.
+
+Reading them changes nothing. :class:`Books` is the one object that terminal, JSON and CSV draw.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from mephisto_tasks.pay.ledger import OPEN, SETTLED, Kind, Ledger, Payment
+from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
+from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
+from mephisto_tasks.pay.work import CENT, Work, work_done
+from mephisto_tasks.stored.results import query, read_records
+
+NOTHING = Decimal("0.00")
+
+Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
+"""Makes the payer of a data directory, a task, a provider, a requester and the runs that they launched."""
+
+
+class WorkerPay(BaseModel):
+    """One worker's line: units by outcome, seconds at work and in practice, and dollars."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    worker: str
+    complete: int
+    partial: int
+    stopped: int
+    running: int
+    practice_only: bool
+    seconds: float
+    due: Decimal
+    paid: Decimal
+
+    @property
+    def hourly(self) -> Decimal | None:
+        """Effective pay: dollars due for an hour, the practice included; None: no time was measured."""
+        return hourly(self.due, self.seconds)
+
+
+def hourly(dollars: Decimal, seconds: float) -> Decimal | None:
+    """Dollars an hour, in cents rounded down: nobody's pay looks better than it is."""
+    if seconds <= 0:
+        return None
+    return (dollars * 3600 / Decimal(str(seconds))).quantize(CENT, rounding="ROUND_DOWN")
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who pays for some of the work, and what they would do."""
+
+    payer: Payer
+    proposal: Proposal
+    resumed: list[Payment]
+    """Begun by an earlier run, and not known to have ended."""
+
+    @property
+    def to_send(self) -> list[Payment]:
+        return [*self.resumed, *self.proposal.payments]
+
+
+@dataclass(frozen=True)
+class Books:
+    """All of it."""
+
+    task_name: str
+    terms: Terms
+    dues: list[Due]
+    payments: list[Payment]
+    """Of the ledger."""
+    accounts: list[Account]
+
+    @cached_property
+    def workers(self) -> list[WorkerPay]:
+        """A line a worker, in order of their first work."""
+        lines: dict[str, list[Due]] = defaultdict(list)
+        for one in self.dues:
+            if not one.work.simulated:
+                lines[one.work.worker].append(one)
+        found = [payment for account in self.accounts for payment in account.proposal.found]
+        paid: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        for payment in [*self.payments, *found]:
+            if payment.state in SETTLED or payment in found:
+                paid[payment.worker] += payment.amount
+        return [_line(worker, dues, paid[worker]) for worker, dues in lines.items()]
+
+    @property
+    def median_hourly(self) -> Decimal | None:
+        """Over the workers who are owed anything."""
+        rates = [line.hourly for line in self.workers if line.hourly is not None and line.due]
+        return median(rates).quantize(CENT, rounding="ROUND_DOWN") if rates else None
+
+    @property
+    def remaining(self) -> list[Remaining]:
+        return [one for account in self.accounts for one in account.proposal.remaining]
+
+    @property
+    def to_send(self) -> list[Payment]:
+        return [payment for account in self.accounts for payment in account.to_send]
+
+    @property
+    def fees(self) -> Decimal:
+        """What crowds' sites take beside what is sent."""
+        return sum((account.payer.cost(account.to_send) for account in self.accounts), NOTHING)
+
+    @property
+    def notes(self) -> list[str]:
+        """What whoever pays should know, in sentences."""
+        notes = [note for account in self.accounts for note in account.proposal.notes]
+        low = [
+            line for line in self.workers if line.hourly is not None and line.due and line.hourly < self.terms.minimum
+        ]
+        if low:
+            worst = min(rate for line in low if (rate := line.hourly) is not None)
+            notes.insert(
+                0,
+                f"{len(low)} of {len(self.workers)} workers earn less than ${self.terms.minimum}/hour by the time that they "
+                f"took, practice included (the least: ${worst}). Raise the reward, or shorten the task",
+            )
+        programs = sum(one.work.simulated for one in self.dues)
+        if programs:
+            notes.append(f"{programs} pieces of work were done by programs of this package, and are not paid")
+        return notes
+
+
+def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, withhold: Collection[str] = ()) -> Books:
+    """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed.
+
+    Args:
+        data_dir: of Mephisto.
+        task_name: whose work is paid.
+        terms: how.
+        payers: who.
+        withhold: checks whose failure withholds pay. Nothing is withheld unless somebody asks for it.
+
+    Raises:
+        ResultsError: no such task.
+        CheckError: an unknown check.
+        PayError: a ledger or an amount that cannot be used.
+    """
+    works = work_done(data_dir, task_name)
+    withheld = failed_checks(read_records(data_dir, task_name), withhold) if withhold else {}
+    dues = [due(work, terms, withheld) for work in works]
+    payments = Ledger(data_dir, task_name).payments()
+    requesters = _requesters(data_dir, task_name)
+    accounts = []
+    for (provider, requester), runs in requesters.items():
+        payer = payers(data_dir, task_name, provider, requester, runs)
+        here = [payment for payment in payments if payment.account == payer.account]
+        owed = _owed([one for one in dues if one.work.task_run_id in runs and not one.work.simulated], here)
+        if owed or here:
+            resumed = [payment for payment in here if payment.state in OPEN]
+            accounts.append(Account(payer, payer.propose(owed), resumed))
+    return Books(task_name, terms, dues, payments, accounts)
+
+
+def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
+    """The terms that the newest launch of a task was set to; those ``given`` that are not None go before them.
+
+    Raises:
+        PayError: amounts that cannot be meant.
+    """
+    rows = query(
+        data_dir,
+        """SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
+        [task_name],
+    )
+    configured = _configured(str(rows[0][0])) if rows else {}
+    wanted = {**configured, **{name: value for name, value in given.items() if value is not None}}
+    try:
+        return Terms.model_validate({name: str(value) for name, value in wanted.items()})
+    except ValueError as error:
+        raise PayError(f"these terms of pay cannot be used: {_first_problem(error)}") from error
+
+
+def _configured(init_params: str) -> Mapping[str, Any]:
+    """``blueprint.payment`` of a launch's settings, which Mephisto keeps as YAML within JSON; {} of older launches."""
+    settings = yaml.safe_load(init_params)
+    settings = yaml.safe_load(settings) if isinstance(settings, str) else settings
+    blueprint = settings.get("blueprint") if isinstance(settings, dict) else None
+    return (blueprint or {}).get("payment") or {}
+
+
+def _first_problem(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
+
+
+def _requesters(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
+    """(Provider, requester) → the runs that they launched."""
+    rows = query(
+        data_dir,
+        """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id
+             FROM task_runs
+             JOIN tasks ON tasks.task_id = task_runs.task_id
+             JOIN requesters ON requesters.requester_id = task_runs.requester_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER)""",
+        [task_name],
+    )
+    runs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for provider, requester, run in rows:
+        runs[str(provider), str(requester)].append(str(run))
+    return runs
+
+
+def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
+    """What is left of every due. A unit that several visits took is one due: that of the last."""
+    of_unit: dict[tuple[str, str], list[Payment]] = defaultdict(list)
+    for payment in payments:
+        if payment.state != "failed":
+            of_unit[payment.worker_id, payment.session].append(payment)
+    owed = []
+    for one in dues:
+        before = of_unit[one.key]
+        counts: dict[Kind, int] = {"approval": 0, "bonus": 0}
+        for payment in before:
+            counts[payment.kind] += 1
+        left = one.amount - sum((payment.amount for payment in before), NOTHING)
+        owed.append(Owed(one, max(left, NOTHING), counts))
+    return owed
+
+
+def _line(worker: str, dues: Sequence[Due], paid: Decimal) -> WorkerPay:
+    works: list[Work] = [one.work for one in dues]
+    count = [work.outcome for work in works].count
+    return WorkerPay(
+        worker=worker,
+        complete=count("complete"),
+        partial=count("partial"),
+        stopped=count("stopped"),
+        running=count("running"),
+        practice_only=count("practice_only") > 0,
+        seconds=sum(work.seconds + work.practice_seconds for work in works if work.outcome != "running"),
+        due=sum((one.amount for one in dues), NOTHING),
+        paid=paid,
+    )

@@ -1,0 +1,153 @@
+"""Paying by file: what a panel's site takes (approvals, bonuses), or a list for whoever pays by hand.
+
+A payment counts as made when its file is written, so that a second run does not write it again; who pays by the file sees to
+the rest. Files stand in the study's folder, readable for their owner only: they name people by the ids that the panel knows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mephisto_tasks.pay.ledger import Ledger, Payment
+from mephisto_tasks.pay.payer import Note, Owed, Proposal
+from mephisto_tasks.stored.results import query
+from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.tables.files import write_csv
+
+FOLDER = "payments"
+"""In the study's folder."""
+BY_PANEL = (
+    "{title}: --send writes the files in {folder}. Paste the approvals (submission ids) into the study's bulk approval, "
+    "and the bonuses (participant id, amount) into its bulk bonus payments"
+)
+BY_HAND = (
+    "{title}: nobody pays these by machine. --send writes a list of who is owed what in {folder}, and notes it as paid"
+)
+
+
+@dataclass(frozen=True)
+class Participation:
+    """As a panel knows it. ``session``: its submission; empty where nobody counts them. ``site``: of the study there."""
+
+    participant: str
+    session: str
+    site: str
+
+
+Participations = Callable[[Path, str], Mapping[str, Participation]]
+"""The participations of a data directory and a task, by the agent."""
+
+
+def no_panel(data_dir: Path, task_name: str) -> dict[str, Participation]:
+    """Nobody came by a panel."""
+    return {}
+
+
+class FilePayer:
+    """Writes files for the panels that raters came from, and a list for those who came by none."""
+
+    def __init__(self, data_dir: Path, task_name: str, provider: str, requester: str, panel: Participations) -> None:
+        self.account = f"{provider}:{requester}"
+        self.title = "Panels and invitations" if provider == "link" else "On this machine"
+        self._folder = study_folder(data_dir, task_name) / FOLDER
+        self._data_dir = data_dir
+        self._participations = panel(data_dir, task_name)
+        used = {payment.file for payment in Ledger(data_dir, task_name).payments()}
+        numbers = [int(match[1]) for name in used if (match := re.search(r"-(\d+)\.\w+$", name))]
+        self._number = max(numbers, default=0) + 1
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        proposal = Proposal()
+        for one in owed:
+            if one.left > 0:
+                proposal.payments += self._payments(one)
+        names = {payment.file.partition("-")[0] for payment in proposal.payments}
+        for name in sorted(names):
+            words = BY_HAND if name == "owed" else BY_PANEL
+            proposal.notes.append(words.format(title=self.title if name == "owed" else name, folder=self._folder))
+        return proposal
+
+    def _payments(self, owed: Owed) -> list[Payment]:
+        work, left = owed.due.work, owed.left
+        came = self._participations.get(work.agent_id)
+        if came is None or not came.session:
+            return [owed.payment(self.account, "bonus", work.agent_id, left, f"owed-{self._number}.csv")]
+        payments = []
+        if work.outcome == "complete" and not owed.paid.get("approval"):
+            name = f"{came.site}-approvals-{self._number}.txt"
+            payments.append(owed.payment(self.account, "approval", came.session, work.reward, name))
+            left -= work.reward
+        if left > 0:
+            name = f"{came.site}-bonuses-{self._number}.csv"
+            payments.append(owed.payment(self.account, "bonus", came.session, left, name))
+        return payments
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """The panel says itself what it takes."""
+        return Decimal("0.00")
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Nothing is sent that money could be missing for."""
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        by_file: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            by_file[payment.file].append(payment)
+        for name, of_file in by_file.items():
+            path = self._folder / name
+            if not path.exists():  # one that is there was written by a run that was ended before it noted that
+                self._write(path, of_file)
+            for payment in of_file:
+                note(payment, "written", f"in {path}")
+
+    def _write(self, path: Path, payments: Sequence[Payment]) -> None:
+        """The whole file, or none of it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.new")
+        draft.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if path.name.startswith("owed-"):
+            write_csv(self._list(payments), draft)
+        else:
+            draft.write_text("".join(f"{line}\n" for line in self._lines(payments)), encoding="utf-8")
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+
+    def _lines(self, payments: Sequence[Payment]) -> list[str]:
+        """A submission a line; or a participant and what they get in all, as panels take one line for each."""
+        if payments[0].kind == "approval":
+            return [payment.assignment for payment in payments]
+        total: dict[str, Decimal] = defaultdict(Decimal)
+        for payment in payments:
+            total[self._participations[payment.agent_id].participant] += payment.amount
+        return [f"{participant},{amount:.2f}" for participant, amount in total.items()]
+
+    def _list(self, payments: Sequence[Payment]) -> Any:
+        """The table for whoever pays by hand."""
+        rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
+        names = {str(number): str(name) for number, name in rows}
+        columns = ("worker", "pseudonym", "unit", "amount", "for")
+        table = [
+            (names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
+            for payment in payments
+        ]
+        return pd.DataFrame(table, columns=list(columns))
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        """Every file is there."""
+        files = sorted({payment.file for payment in payments if payment.state == "written"})
+        return [
+            f"the ledger names {name}, which is not in {self._folder}"
+            for name in files
+            if not (self._folder / name).exists()
+        ]

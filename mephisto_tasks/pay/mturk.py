@@ -1,0 +1,395 @@
+"""Paying on MTurk: approvals for what was handed in, bonuses by an assignment of the same worker for the rest.
+
+MTurk pays a reward by approving an assignment that was handed in, and a bonus only by such an assignment: who left without
+handing anything in can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus carries a
+token, which MTurk knows for 24 hours; for good it stands in the reason that the worker reads, so that a bonus whose sending
+was cut off is found among those that MTurk lists.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_UP, Decimal
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from mephisto_tasks.crowds.mturk.client import SANDBOX, SANDBOX_SUFFIX, balance, client_for
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
+from mephisto_tasks.crowds.mturk.money import LEAST_FEE
+from mephisto_tasks.pay.ledger import Payment
+from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
+from mephisto_tasks.pay.policy import PayError
+from mephisto_tasks.pay.work import CENT, Work
+from mephisto_tasks.stored.results import query, query_file
+from parlai_humaneval.planning.assumptions import FEE
+
+AT_ONCE = 8
+"""HITs that are looked at side by side."""
+SLACK_S = 300.0
+"""By so much this machine's clock and MTurk's may differ."""
+GONE = ("AWS.MechanicalTurk.HITDoesNotExist", "AWS.MechanicalTurk.AssignmentDoesNotExist")
+USED_ALREADY = "AWS.MechanicalTurk.DuplicateRequest"
+PASSING = ("AWS.MechanicalTurk.ServiceFault", "AWS.MechanicalTurk.InsufficientFunds")
+"""Refusals of MTurk's own that have nothing to do with the payment itself."""
+
+BY_HAND = (
+    "this worker has handed in no assignment, and MTurk sends a bonus only by one. Make a compensation HIT for them alone "
+    "(a qualification that only they hold, the reward as above), write to them with NotifyWorkers, and note it with "
+    "--settled {worker}"
+)
+REJECTED = (
+    "the assignment was rejected on MTurk's site. If that was a mistake, approve it there within 30 days (“override "
+    "rejection”) and run this again"
+)
+STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
+WITHOUT_WORK = (
+    "{number} assignments were handed in without any work that was recorded: {ids}. They are not proposed; MTurk approves "
+    "them by itself after a while, unless you reject them there"
+)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One that was handed in, as MTurk tells. ``status``: Submitted, Approved or Rejected. Times are since 1970."""
+
+    id: str
+    worker_name: str
+    status: str
+    accepted: float
+    submitted: float
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Assignment:
+        return cls(
+            id=str(answer["AssignmentId"]),
+            worker_name=str(answer["WorkerId"]),
+            status=str(answer["AssignmentStatus"]),
+            accepted=_seconds(answer.get("AcceptTime")),
+            submitted=_seconds(answer.get("SubmitTime")),
+        )
+
+
+def _seconds(moment: datetime | None) -> float:
+    return 0.0 if moment is None else moment.timestamp()
+
+
+class MTurkPayer:
+    """Pays from one requester's account for what was done in the runs of a task."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        provider: str,
+        requester: str,
+        run_ids: Sequence[str],
+        *,
+        client: Callable[[str, str], Any] = client_for,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``client``: makes a boto3 client of a requester's name and a provider."""
+        self.account = f"{provider}:{requester}"
+        site = "MTurk's sandbox" if provider == SANDBOX else "MTurk"
+        self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
+        self._store = data_dir / provider / "mturk.db"
+        self._data_dir = data_dir
+        self._runs = list(run_ids)
+        self._connect = partial(client, requester, provider)
+        self._now = now
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._connect()
+
+    # What was handed in
+
+    @cached_property
+    def _handed_in(self) -> dict[str, Assignment]:
+        """Every assignment of the task's HITs that was handed in, by its id."""
+        hits = [
+            str(hit) for hit, run in self._rows("SELECT hit_id, run_id FROM run_mappings") if str(run) in self._runs
+        ]
+        with asking("find the AWS keys"):
+            self._client.meta  # noqa: B018  # made here, and not by several threads at once
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look-at-hits") as pool:
+            return {assignment.id: assignment for of_hit in pool.map(self._of_hit, hits) for assignment in of_hit}
+
+    def _of_hit(self, hit_id: str) -> list[Assignment]:
+        try:
+            with asking(f"list what was handed in of HIT {hit_id}"):
+                pages = self._client.get_paginator("list_assignments_for_hit").paginate(HITId=hit_id)
+                return [Assignment.of(answer) for page in pages for answer in page["Assignments"]]
+        except MTurkError as error:
+            if error.code in GONE:
+                return []
+            raise
+
+    def _assignment(self, assignment_id: str) -> Assignment | None:
+        """As it stands now; None: it was never handed in, or is gone."""
+        try:
+            with asking(f"look at assignment {assignment_id}"):
+                return Assignment.of(self._client.get_assignment(AssignmentId=assignment_id)["Assignment"])
+        except MTurkError as error:
+            if error.code in GONE:
+                return None
+            raise
+
+    def _rows(self, sql: str) -> list[tuple[object, ...]]:
+        return query_file(self._store, sql) if self._store.is_file() else []
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Mephisto's worker id → MTurk's."""
+        rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
+        return {str(number): str(name).removesuffix(SANDBOX_SUFFIX) for number, name in rows}
+
+    @cached_property
+    def _noted(self) -> dict[str, str]:
+        """Agent → the assignment that it had, where a launch has noted that."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'agent_assignments'"):
+            return {}
+        return {
+            str(agent): str(name) for agent, name in self._rows("SELECT agent_id, assignment_id FROM agent_assignments")
+        }
+
+    @cached_property
+    def _of_units(self) -> dict[str, str]:
+        """Unit → the assignment of the worker who has it still."""
+        rows = self._rows(
+            "SELECT unit_id, assignment_id FROM hits WHERE unit_id IS NOT NULL AND assignment_id IS NOT NULL"
+        )
+        return {str(unit): str(assignment) for unit, assignment in rows}
+
+    @cached_property
+    def _durations(self) -> float:
+        """How long a worker may take, at most."""
+        rows = self._rows("SELECT MAX(assignment_time_in_seconds) FROM hits")
+        return float(str(rows[0][0])) if rows and rows[0][0] is not None else 0.0
+
+    def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
+        """Agent → what it handed in. No assignment is given to two.
+
+        By what the launch noted; what it did not (it was killed, or of an older version) by worker and time. MTurk gives an
+        assignment that was returned to the next worker under the same id, so that the worker has to be the right one, and
+        of several visits the last.
+        """
+        matched: dict[str, Assignment] = {}
+        left = dict(self._handed_in)
+        works = sorted((one.due.work for one in owed if one.due.work.agent_id), key=lambda work: -work.begun)
+        for work in works:
+            noted = self._noted.get(work.agent_id) or self._of_units.get(work.unit_id, "")
+            assignment = left.get(noted)
+            if assignment is not None and assignment.worker_name == self._names.get(work.worker_id):
+                matched[work.agent_id] = left.pop(noted)
+        for work in works:
+            if work.agent_id in matched or work.agent_id in self._noted:
+                continue
+            assignment = next((one for one in left.values() if self._may_be(one, work)), None)
+            if assignment is not None:
+                matched[work.agent_id] = left.pop(assignment.id)
+        return matched
+
+    def _may_be(self, assignment: Assignment, work: Work) -> bool:
+        during = assignment.accepted - SLACK_S <= work.begun <= assignment.submitted + SLACK_S
+        return during and assignment.worker_name == self._names.get(work.worker_id)
+
+    def _vehicle(self, work: Work, own: Assignment | None) -> str:
+        """An assignment by which a bonus can be sent to the worker: their first, so that it is always the same one."""
+        if own is not None:
+            return own.id
+        name = self._names.get(work.worker_id)
+        mine = [one for one in self._handed_in.values() if one.worker_name == name and one.status != "Rejected"]
+        if mine:
+            return min(mine, key=lambda one: (one.submitted, one.id)).id
+        rows = query(
+            self._data_dir,
+            "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)",
+            [work.worker_id],
+        )
+        for (agent_id,) in rows:  # of other tasks, for the same requester or another: MTurk knows only the own ones
+            noted = self._noted.get(str(agent_id))
+            other = None if noted is None else self._assignment(noted)
+            if other is not None and other.worker_name == name and other.status != "Rejected":
+                return other.id
+        return ""
+
+    # Proposing
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        proposal = Proposal()
+        matched = self._matched(owed)
+        for one in owed:
+            if one.left > 0:
+                self._propose(one, matched.get(one.due.work.agent_id), proposal)
+        known = {assignment.id for assignment in matched.values()}
+        strangers = [one.id for one in self._handed_in.values() if one.id not in known and one.status == "Submitted"]
+        if strangers:
+            proposal.notes.append(WITHOUT_WORK.format(number=len(strangers), ids=", ".join(sorted(strangers))))
+        return proposal
+
+    def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:
+        work, left = owed.due.work, owed.left
+        if own is not None and own.status == "Rejected":
+            proposal.remaining.append(Remaining(owed, left, REJECTED))
+            return
+        if own is not None and not owed.paid.get("approval"):
+            approval = owed.payment(self.account, "approval", own.id, work.reward)
+            (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
+            left = max(left - work.reward, Decimal("0.00"))
+        until = work.begun + self._durations
+        if own is None and work.agent_id and self._now() < until:
+            proposal.remaining.append(
+                Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
+            )
+            return
+        vehicle = self._vehicle(work, own) if left else ""
+        if vehicle:
+            bonus = owed.payment(self.account, "bonus", vehicle, left)
+            (proposal.found if self._listed(bonus) else proposal.payments).append(bonus)
+        elif left:
+            proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=work.worker)))
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """MTurk's fees."""
+        return sum((_fee(payment.amount) for payment in payments), Decimal("0.00"))
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""
+        bonuses = [payment for payment in payments if payment.kind == "bonus"]
+        needed = sum((payment.amount for payment in bonuses), self.cost(bonuses))
+        there = balance(self._client)
+        if needed > there:
+            raise PayError(
+                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing was sent. "
+                "Add money at requester.mturk.com/account, and run this again"
+            )
+
+    # Sending
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        for payment in payments:
+            try:
+                (self._approve if payment.kind == "approval" else self._send_bonus)(payment, note)
+            except MTurkError as error:
+                if not error.code.startswith("AWS.MechanicalTurk.") or error.code in PASSING:
+                    note(payment, payment.state, str(error))
+                    raise
+                note(payment, "failed", str(error))
+
+    def _approve(self, payment: Payment, note: Note) -> None:
+        if self._confirmed(payment, note, "was approved already"):
+            return
+        try:
+            with asking(f"approve assignment {payment.assignment}"):
+                self._client.approve_assignment(AssignmentId=payment.assignment)
+        except MTurkError:
+            if self._confirmed(payment, note, "was approved meanwhile"):
+                return
+            raise
+        note(payment, "sent", "")
+        self._confirmed(payment, note, "approved")
+
+    def _confirmed(self, payment: Payment, note: Note, words: str) -> bool:
+        assignment = self._assignment(payment.assignment)
+        if assignment is None or assignment.status != "Approved":
+            return False
+        note(payment, "confirmed", words)
+        return True
+
+    def _send_bonus(self, payment: Payment, note: Note) -> None:
+        if self._listed(payment):
+            note(payment, "confirmed", "was sent already")
+            return
+        words = ""
+        try:
+            with asking(f"send a bonus by assignment {payment.assignment}"):
+                self._client.send_bonus(
+                    WorkerId=self._names[payment.worker_id],
+                    AssignmentId=payment.assignment,
+                    BonusAmount=f"{payment.amount:.2f}",
+                    Reason=reason(payment),
+                    UniqueRequestToken=payment.token,
+                )
+        except MTurkError as error:
+            if error.code != USED_ALREADY:
+                raise
+            words = str(error)
+        note(payment, "sent", words)
+        if self._listed(payment):
+            note(payment, "confirmed", "sent")
+
+    def _listed(self, payment: Payment) -> bool:
+        """Whether MTurk lists the bonus."""
+        return any(reference(payment) in bonus["Reason"] for bonus in self._bonuses(payment.assignment))
+
+    def _bonuses(self, assignment_id: str) -> Iterator[dict[str, Any]]:
+        try:
+            with asking(f"list the bonuses by assignment {assignment_id}"):
+                pages = self._client.get_paginator("list_bonus_payments").paginate(AssignmentId=assignment_id)
+                for page in pages:
+                    yield from page["BonusPayments"]
+        except MTurkError as error:
+            if error.code not in GONE:
+                raise
+
+    # Checking the books
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        return [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
+
+    def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
+        noted = {payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID}
+        approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
+        for name in sorted(noted - approved):
+            yield f"the ledger has assignment {name} as approved, and MTurk does not"
+        for name in sorted(approved - noted):
+            yield f"MTurk has assignment {name} as approved, and the ledger does not: by hand, or by itself after a while"
+
+    def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
+        noted: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            if payment.kind == "bonus":
+                noted[payment.assignment].append(payment)
+        for assignment in sorted({*noted, *self._handed_in}):
+            listed = list(self._bonuses(assignment))
+            for payment in noted[assignment]:
+                amounts = [Decimal(bonus["BonusAmount"]) for bonus in listed if reference(payment) in bonus["Reason"]]
+                yield from _compared(payment, amounts)
+            ours = [reference(payment) for payment in noted[assignment]]
+            for bonus in listed:
+                if not any(name in bonus["Reason"] for name in ours):
+                    yield f"MTurk has a bonus of ${bonus['BonusAmount']} by assignment {assignment}, and the ledger does not"
+
+
+_PAID = ("sent", "confirmed")
+
+
+def _compared(payment: Payment, amounts: Sequence[Decimal]) -> Iterator[str]:
+    what = f"the bonus of ${payment.amount:.2f} by assignment {payment.assignment} ({reference(payment)})"
+    if len(amounts) > 1:
+        yield f"{what} was sent {len(amounts)} times"
+    elif amounts and amounts[0] != payment.amount:
+        yield f"{what} is one of ${amounts[0]:.2f} on MTurk"
+    elif not amounts and payment.state in _PAID:
+        yield f"{what} stands in the ledger as {payment.state}, and MTurk does not list it"
+    elif amounts and payment.state not in _PAID:
+        yield f"{what} was sent, and stands in the ledger as {payment.state}: run --send, which will find it"
+
+
+def reference(payment: Payment) -> str:
+    """What tells a bonus from every other, in the reason that its worker reads."""
+    return f"reference {payment.token}"
+
+
+def reason(payment: Payment) -> str:
+    """What the worker reads."""
+    return f"Thank you for your work in our study ({payment.why}). This pays for it; {reference(payment)}."
+
+
+def _fee(amount: Decimal) -> Decimal:
+    return max((amount * Decimal(str(FEE))).quantize(CENT, rounding=ROUND_UP), LEAST_FEE)

@@ -1,0 +1,18 @@
+"""Who pays for the work of which crowd provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mephisto_tasks.pay.files import FilePayer, no_panel
+from mephisto_tasks.pay.payer import Payer
+
+
+def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs: Sequence[str]) -> Payer:
+    """The payer of what was done in these runs of a task."""
+    if provider in ("mturk", "mturk_sandbox"):
+        from mephisto_tasks.pay.mturk import MTurkPayer
+
+        return MTurkPayer(data_dir, provider, requester, runs)
+    return FilePayer(data_dir, task_name, provider, requester, no_panel)

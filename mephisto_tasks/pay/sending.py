@@ -1,0 +1,84 @@
+"""Sending what was proposed: into the ledger first, then to the crowd's site, then into Mephisto's database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from mephisto_tasks.pay.books import Books
+from mephisto_tasks.pay.ledger import Ledger, Payment, State
+from mephisto_tasks.pay.policy import PayError
+from mephisto_tasks.stored.results import database_file
+
+APPROVED, ACCEPTED = "approved", "accepted"
+"""Mephisto's statuses of an agent whose work was approved, and of its unit."""
+
+
+def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = lambda payment, state: None) -> None:
+    """Send everything that the books propose. The caller holds :func:`~mephisto_tasks.pay.ledger.only_payer`.
+
+    Killed anywhere, it can be run again: what was not sent is sent then, and what was is found.
+
+    Args:
+        data_dir: of Mephisto.
+        books: just opened, while the lock was held.
+        done: told of each step of each payment.
+
+    Raises:
+        PayError: there is not enough money, say; then nothing was sent.
+        CrowdError: a crowd's site could not be asked any more; the rest waits for the next run.
+    """
+    ledger = Ledger(data_dir, books.task_name)
+    for account in books.accounts:
+        account.payer.check(account.to_send)
+
+    def note(payment: Payment, state: State, words: str) -> None:
+        ledger.note(payment.token, state, words)
+        done(payment, state)
+
+    try:
+        for account in books.accounts:
+            ledger.intend([*account.proposal.found, *account.proposal.payments])
+            for payment in account.proposal.found:
+                note(payment, "confirmed", "was paid already, not by this program")
+            account.payer.send(account.to_send, note)
+    finally:
+        _tell_mephisto(data_dir, ledger.payments())
+
+
+def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
+    """Approved is in Mephisto's database what the crowd's site says is approved, for Mephisto's own tools."""
+    agents = [payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"]
+    with closing(sqlite3.connect(database_file(data_dir), timeout=30)) as connection, connection:
+        for agent in agents:
+            connection.execute(
+                "UPDATE agents SET status = ? WHERE agent_id = ? AND status != ?", (APPROVED, agent, APPROVED)
+            )
+            connection.execute(
+                "UPDATE units SET status = ? WHERE agent_id = ? AND status IN ('completed', 'assigned')",
+                (ACCEPTED, agent),
+            )
+
+
+def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payment]:
+    """Note that what remains for these workers was paid otherwise. The caller holds the lock.
+
+    Raises:
+        PayError: nothing remains for one of them; then nothing was noted.
+    """
+    settled: list[Payment] = []
+    for worker in workers:
+        remaining = [
+            (account, one) for account in books.accounts for one in account.proposal.remaining if one.worker == worker
+        ]
+        if not remaining:
+            known = ", ".join(sorted({one.worker for one in books.remaining})) or "nobody"
+            raise PayError(f"nothing remains to be paid to {worker}. It does to: {known}")
+        settled += [one.owed.payment(account.payer.account, "bonus", "", one.amount) for account, one in remaining]
+    ledger = Ledger(data_dir, books.task_name)
+    ledger.intend(settled)
+    for payment in settled:
+        ledger.note(payment.token, "by_hand", "noted with --settled")
+    return settled

@@ -1,0 +1,159 @@
+"""The life of a study on MTurk, told on a stand-in for it: real boto3, real commands as processes, a worker in a browser."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+from servers.mturk import KEY, SECRET, Assignment, StandIn
+from servers.mturk.turker import page_of, take_hit, work
+
+from mephisto_tasks.simulated.raters import Behaviour
+from mephisto_tasks.stored.results import read_dialogues
+
+from .conftest import open_context
+from .rater import is_good
+from .techniques import practice_of
+from .turking import REQUESTER, Lab, Turker, eventually, finished
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TASK = "which-bot"
+DIALOGUES = 3
+ALLOWED_S = 1800
+STUDY = (
+    "mephisto.blueprint.models=[eliza,retrieval]",
+    "mephisto.blueprint.turns=2",
+    f"mephisto.blueprint.dialogues_per_group={DIALOGUES}",
+    "mephisto.architect.port=0",
+    "mephisto.task.task_reward=0.50",
+    f"mephisto.task.assignment_duration_in_seconds={ALLOWED_S}",
+    f"mephisto.task.task_name={TASK}",
+    f"mephisto.provider.requester_name={REQUESTER}",
+)
+REASON = "It asks me something back."
+
+
+def test_a_study_in_the_sandbox(tmp_path: Path, chromium: Browser) -> None:
+    """An account; HITs; people who do them, return them, are too slow; their pay; a crash; nothing left on the market."""
+    with StandIn(sandbox=True) as mturk:
+        lab = Lab(tmp_path, mturk)
+        register(lab)
+        with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as launch:
+            eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
+            bob = talks_a_turn_and_returns(mturk, "ABOB")
+            carl = is_too_slow(mturk, "ACARL")
+            ann = looks_accepts_and_finishes(chromium, mturk, "AANN")
+            eventually(lambda: statuses(lab) == ["complete", "partial"], "Bob's and Carl's places are free again")
+            dora = does_all_of_it(mturk, "ADORA")
+            assert len(mturk.crowd.offered("ASOMEBODY")) == 1
+            assert launch.end(signal.SIGINT) == 0, launch.said
+        assert [each.status for each in (ann, bob, carl, dora)] == ["Submitted", "Returned", "Abandoned", "Submitted"]
+        assert statuses(lab) == ["complete", "complete", "partial"]
+        assert nothing_is_on_the_market(mturk)
+
+        with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as crashed:
+            eventually(lambda: len(mturk.crowd.offered("ASOMEBODY")) == 1, "a HIT for the dialogue that lacks")
+            crashed.end(signal.SIGKILL)
+        assert len(mturk.crowd.offered("ASOMEBODY")) == 1
+        with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as launch:
+            assert "1 HIT(s) of an earlier launch, which did not end cleanly" in launch.said
+            eventually(lambda: len(mturk.crowd.offered("ASOMEBODY")) == 1, "one HIT, and not that of the crash")
+            assert launch.end(signal.SIGTERM) == 0, launch.said
+        assert nothing_is_on_the_market(mturk)
+
+
+def test_real_money_is_one_word_more(tmp_path: Path) -> None:
+    """``place=mturk``: the total is told first, and without a yes nothing is made; then all is as in the sandbox."""
+    with StandIn(sandbox=False, deposited="5.00") as mturk:
+        lab = Lab(tmp_path, mturk)
+        register(lab, "mturk")
+        refused = lab.run("launch", "pw_turn", "place=mturk", *STUDY)
+        assert refused.returncode == 1
+        assert "$1.80" in refused.stdout + refused.stderr
+        assert "--yes" in refused.stderr
+        assert mturk.crowd.hits() == []
+        with lab.launched("pw_turn", "place=mturk", *STUDY, "--yes") as launch:
+            eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
+            assert lab.client.get_account_balance()["AvailableBalance"] == "3.20"
+            does_all_of_it(mturk, "AANN")
+            assert launch.end(signal.SIGTERM) == 0, launch.said
+        assert nothing_is_on_the_market(mturk)
+        assert lab.client.get_account_balance()["AvailableBalance"] == "4.40"
+        too_dear = lab.run("launch", "pw_turn", "place=mturk", *STUDY, "mephisto.task.task_reward=9", "--yes")
+        assert too_dear.returncode == 1
+        assert "the MTurk account of 'my_lab' has $4.40, and this launch can cost $21.60" in too_dear.stderr
+        assert nothing_is_on_the_market(mturk)
+
+
+def register(lab: Lab, provider: str = "mturk_sandbox") -> None:
+    """The account: the secret key is asked for, and is nowhere but in the file for it."""
+    done = lab.run("requester", "add", REQUESTER, "--provider", provider, "--access-key-id", KEY, said=f"{SECRET}\n")
+    assert done.returncode == 0, done.stderr
+    assert SECRET not in done.stdout + done.stderr
+
+
+def statuses(lab: Lab) -> list[str]:
+    """Of all dialogues."""
+    return sorted(record.status for record in read_dialogues(lab.data_dir, TASK))
+
+
+def nothing_is_on_the_market(mturk: StandIn) -> bool:
+    """Nobody finds a HIT, nor would if somebody gave one back."""
+    handed_in = {assignment.hit.id for assignment in mturk.crowd.assignments("Submitted", "Approved", "Rejected")}
+    return all(hit.expires <= mturk.clock.now() for hit in mturk.crowd.hits() if hit.id not in handed_in)
+
+
+def talks_a_turn_and_returns(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody who rates one turn, and gives the HIT back."""
+    assignment, outcome = finished(work(mturk, worker, knows_what_is_right(), leave_after=1))
+    assert len(outcome.turns) == 1
+    return mturk.crowd.give_back(assignment.id)
+
+
+def is_too_slow(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody who looks at the task, and whose half hour is over before they begin."""
+    assignment = take_hit(mturk, worker)
+
+    async def look() -> None:
+        async with page_of(mturk, assignment) as page:
+            await page.register()
+            await page.next_state()
+
+    finished(look())
+    mturk.clock.move(ALLOWED_S + 1)
+    mturk.crowd.pass_time()
+    return assignment
+
+
+def does_all_of_it(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody who finishes, without a browser."""
+    assignment, outcome = finished(work(mturk, worker, knows_what_is_right()))
+    assert outcome.finished, outcome
+    return assignment
+
+
+def knows_what_is_right() -> Behaviour:
+    return Behaviour(practice=practice_of("pw_turn", "preference", "preference"))
+
+
+def looks_accepts_and_finishes(chromium: Browser, mturk: StandIn, worker: str) -> Assignment:
+    """Preview, accept, practice, two turns, submit: by a person, in MTurk's frame."""
+    with Turker(open_context(chromium), mturk, worker) as turker:
+        preview = turker.preview()
+        expect(preview.get_by_text("You must accept the HIT before you can start")).to_be_visible()
+        assert mturk.crowd.assignments("InProgress") == []
+        rater = turker.accept()
+        rater.close_instructions()
+        rater.practise(is_good)
+        rater.progress("Turn 1 of 2")
+        rater.rate(1, REASON)
+        rater.say("I mend old bicycles.")
+        rater.rate(2, REASON)
+        expect(rater.screen.get_by_role("heading", name="One last thing")).to_be_visible()
+        rater.send("Finish without feedback")
+        expect(rater.screen.get_by_role("heading", name="Your work was submitted")).to_be_visible()
+    (done,) = mturk.crowd.assignments("Submitted")
+    return done

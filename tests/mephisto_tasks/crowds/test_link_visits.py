@@ -1,0 +1,247 @@
+"""Raters who come from a panel by link: who they are, what they come back to, and where they are sent in the end."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from live import Launch, Rater, eventually, good_replies, records, rows
+
+from mephisto_tasks.crowds.link import reception
+from mephisto_tasks.crowds.link.datastore import open_datastore, sessions
+from mephisto_tasks.engine import explain
+from mephisto_tasks.router.page_client import PageClient
+from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.protocol.page.steps import EndStep, PageState
+
+LINK = [
+    "place=link",
+    "mephisto.provider.panel=prolific",
+    "mephisto.provider.completion_code=C1DONE",
+    "mephisto.provider.screen_out_code=S2OUT",
+    "mephisto.provider.no_consent_code=N3NO",
+    "mephisto.provider.time_out_code=T4LATE",
+    "mephisto.architect.public_url=https://study.example.org",
+]
+COMPLETE = "https://app.prolific.com/submissions/complete?cc="
+
+
+def address(person: str, session: str = "", study: str = "study1") -> list[tuple[str, str]]:
+    return [("PROLIFIC_PID", person), ("STUDY_ID", study), ("SESSION_ID", session or f"session-of-{person}")]
+
+
+class Participant(Rater):
+    """Somebody's page with an address of Prolific's; it is served from here, whatever its public address is."""
+
+    def __init__(self, run: Launched, person: str, session: str = "", **parameters: Any) -> None:
+        super().__init__(local_url(run), person)
+        sent = parameters.get("parameters") or address(person, session)
+        self.client = PageClient(self.url, parameters=sent, heartbeat_s=0.5)
+
+    async def begin_work(self) -> None:
+        """One turn, with words that are known again."""
+        await self.choose()
+        await self.write("hello to both")
+
+    @property
+    def redirect(self) -> str | None:
+        """Where the page is to go: with a refusal, or with the last step."""
+        if self.client.refused is not None or self.client.agent_id is None:
+            redirect = self.client.details.get("redirect")
+            return None if redirect is None else str(redirect["url"])
+        step = self.newest.step
+        assert isinstance(step, EndStep)
+        return None if step.redirect is None else step.redirect.url
+
+
+def local_url(run: Launched) -> str:
+    return f"http://127.0.0.1:{run.live_run.architect._port}"
+
+
+def statuses(run: Launched) -> list[tuple[str, str, str]]:
+    return [(visit.participant, visit.session, visit.status) for visit in sessions(run.data_dir, run.task_name)]
+
+
+def texts_of(state: PageState) -> str:
+    return state.model_dump_json()
+
+
+async def test_a_participant_comes_works_and_is_sent_back_with_the_code(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        async with aiohttp.ClientSession() as http, http.get(f"{local_url(run)}/task_config.json") as answer:
+            public = await answer.text()
+        assert json.loads(public)["panel"] == {"title": "Prolific", "may_decline": True}
+        assert not re.search("C1DONE|S2OUT|N3NO|T4LATE", public)
+        async with Participant(run, "ann") as ann:
+            told = json.dumps(ann.client.details)
+            state = await ann.talk_until("feedback")
+            assert "C1DONE" not in told + texts_of(state)  # not before the work is done
+            await ann.finish()
+            assert ann.redirect == COMPLETE + "C1DONE"
+        await eventually(lambda: rows(run.data_dir, "SELECT status FROM agents") == [("completed",)])
+        assert statuses(run) == [("ann", "session-of-ann", "complete")]
+        workers = rows(run.data_dir, "SELECT worker_name, provider_type FROM workers")
+        assert workers == [("prolific:ann", "link")]  # no suffix of a sandbox
+        async with Participant(run, "ann") as again:  # loaded again after the end
+            assert again.client.refused == reception.DONE_ALREADY
+            assert again.redirect == COMPLETE + "C1DONE"
+        assert run.panel_link == (
+            "https://study.example.org/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+        )
+        assert [record.status for record in records(run)] == ["complete"]
+        stored = "".join(path.read_text() for path in run.data_dir.rglob("state.json"))
+        assert "C1DONE" not in stored
+
+
+async def test_looking_stores_nothing_and_who_does_not_consent_is_sent_back(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        client = Participant(run, "bob").client
+        async with client:
+            looked = await client.register("look")
+            assert (looked["preview"], looked["agent_id"], looked["failure_reason"]) == (True, None, None)
+            declined = await client.register("decline")
+            assert declined["failure_reason"] == reception.DECLINED
+            assert declined["redirect"] == {"site": "Prolific", "url": COMPLETE + "N3NO", "code": None}
+        assert statuses(run) == []
+        assert rows(run.data_dir, "SELECT * FROM workers") == []
+
+
+async def test_who_comes_back_goes_on_after_a_reload_and_with_another_session(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        async with Participant(run, "ann", "s1") as ann:
+            await ann.begin_work()
+            first = ann.client.agent_id
+            async with Participant(run, "ann", "s1") as reloaded:
+                assert reloaded.client.agent_id == first
+                assert "hello to both" in texts_of(await reloaded.state())
+        client = Participant(run, "ann", "s2").client
+        async with client:
+            assert (await client.register("look"))["agent_id"] == first  # no preview for who is at work
+        assert statuses(run) == [("ann", "s1", "moved"), ("ann", "s2", "here")]
+        async with Participant(run, "ann", "s2") as ann:
+            await ann.finish()
+            assert ann.redirect == COMPLETE + "C1DONE"
+        assert statuses(run) == [("ann", "s1", "moved"), ("ann", "s2", "complete")]
+        assert len(rows(run.data_dir, "SELECT agent_id FROM agents")) == 1
+
+
+async def test_two_pages_of_one_person_at_once_are_one_unit(start: Launch) -> None:
+    async with start(overrides=LINK) as run, Participant(run, "ann") as older:
+        await older.state()
+        async with Participant(run, "ann") as newer:
+            await newer.state()
+            assert "opened in another window" in await older.client.next_error()
+            assert newer.client.agent_id == older.client.agent_id
+
+
+async def test_a_session_belongs_to_one_person(start: Launch) -> None:
+    async with start(overrides=LINK) as run, Participant(run, "ann", "s1") as ann:
+        await ann.state()
+        async with Participant(run, "eve", "s1") as eve:
+            assert eve.client.refused == reception.OTHER_PERSON
+        assert rows(run.data_dir, "SELECT worker_name FROM workers") == [("prolific:ann",)]
+
+
+async def test_a_bad_link_leaves_nothing_behind(start: Launch) -> None:
+    bad: list[tuple[list[tuple[str, str]], str]] = [
+        ([], "does not say who you are"),
+        (address("{{%PROLIFIC_PID%}}"), "placeholder"),
+        (address("a" * 1900), "no id of Prolific"),
+        ([*address("ann"), ("PROLIFIC_PID", "bob")], "two different people"),
+        ([("PROLIFIC_PID", "ann")], "no id of yours"),
+    ]
+    async with start(overrides=LINK) as run, aiohttp.ClientSession() as http:
+        for parameters, says in bad:
+            # The page's own word for who it is counts for nothing.
+            data = {"worker_name": "prolific:boss", "agent_registration_id": "x", "parameters": parameters}
+            async with http.post(f"{local_url(run)}/request_agent", json={"provider_data": data}) as answer:
+                details = (await answer.json())["data"]
+            assert says in details["failure_reason"]
+            assert details["agent_id"] is None
+        assert rows(run.data_dir, "SELECT * FROM workers") == []
+        assert statuses(run) == []
+
+
+async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
+    practice = {"onboarding_qualification": "link-practice", "onboarding_tries": 1}
+    async with start(overrides=LINK, **practice) as run, Participant(run, "ann") as ann:
+        items = len(run.study.practice.items) if run.study.practice else 0
+        state = await ann.practise(["bad"] * items, good_replies(run))
+        assert isinstance(state.step, EndStep)
+        assert "S2OUT" not in texts_of(state)
+        await ann.client.submit_onboarding()
+        assert ann.client.refused == explain.PRACTICE_FAILED
+        assert ann.redirect == COMPLETE + "S2OUT"
+        assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
+
+
+async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(start: Launch) -> None:
+    async with start(overrides=LINK, dialogues_per_group=5, dialogues_per_worker=1) as run:
+        async with Participant(run, "ann", "s1") as ann:
+            await ann.finish()
+        async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
+            assert again.client.refused == explain.DONE_ALL
+            assert again.redirect == COMPLETE + "S2OUT"
+
+
+async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        async with Participant(run, "ann") as ann:
+            await ann.begin_work()
+            other = Participant(run, "bob")
+            async with other:
+                assert other.client.refused  # there is one dialogue only
+            details = await ann.client.register("give_back")
+            assert details["failure_reason"] == reception.RETURNED_NOW
+        await eventually(lambda: rows(run.data_dir, "SELECT status FROM units") == [("launched",)])
+        assert statuses(run)[0] == ("ann", "session-of-ann", "returned")
+        async with Participant(run, "ann") as ann:
+            assert ann.client.refused == reception.RETURNED_ALREADY
+        async with Participant(run, "bob") as bob:
+            await bob.finish()
+        assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("returned",), ("completed",)]
+
+
+async def test_a_submission_returned_at_the_panel_frees_its_unit_in_a_running_launch(start: Launch) -> None:
+    async with start(overrides=LINK) as run, Participant(run, "ann") as ann:
+        await ann.begin_work()
+        store = open_datastore(run.data_dir)
+        assert store is not None
+        [visit] = store.of_task(run.task_name)
+        store.end(visit, "returned")
+        await eventually(lambda: rows(run.data_dir, "SELECT status FROM units") == [("launched",)])
+        await eventually(lambda: isinstance(ann.newest.step, EndStep))
+        assert "returned" in ann.newest.step.title
+
+
+async def test_a_session_goes_on_in_the_next_launch_and_one_that_is_done_stays_done(start: Launch) -> None:
+    two = {"overrides": LINK, "dialogues_per_group": 2}
+    async with start(**two) as run, Participant(run, "ann") as ann:
+        await ann.begin_work()
+        async with Participant(run, "bob") as bob:
+            await bob.finish()
+    async with start(**two) as run:
+        async with Participant(run, "bob") as bob:
+            assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY, COMPLETE + "C1DONE")
+        async with Participant(run, "ann") as ann:
+            await ann.finish()
+        assert statuses(run) == [("ann", "session-of-ann", "complete"), ("bob", "session-of-bob", "complete")]
+
+
+async def test_ids_of_people_are_readable_for_their_owner_only(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        path = run.data_dir / "link" / "link.db"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT count(*) FROM visits").fetchone() == (0,)
+
+
+def test_without_a_launch_by_link_there_is_no_session(tmp_path: Path) -> None:
+    assert sessions(tmp_path, "some-task") == []
+    assert list(tmp_path.iterdir()) == []

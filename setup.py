@@ -88,6 +88,7 @@ setup(
         "click>=7.1,<8",
         "rich>=12,<13",
         "PyYAML>=5.4",
+        "pycountry>=22",  # ISO codes of countries and of their parts
         "packaging>=21",
         "psutil>=5.9",
         "hydra-core>=1.3,<1.4",

@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Turn data from elsewhere into tidy tables.",
     ),
     "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+    "workers": (
+        "mephisto_tasks.commands.workers:workers",
+        "Who took part; block them, let them in, note what matters.",
+    ),
     "unblock": ("mephisto_tasks.commands.unblock:unblock", "List workers whom checks blocked, and let them in again."),
     "requester": ("mephisto_tasks.commands.requester:requester", "Register the MTurk accounts that launch tasks."),
     "doctor": ("mephisto_tasks.commands.doctor:doctor", "Check this installation and say how to mend it."),

@@ -1,4 +1,7 @@
-"""``parlai-humaneval unblock``: whom a task turns away, why, and how to let them in again."""
+"""``parlai-humaneval unblock``: whom a task turns away, why, and how to let them in again.
+
+``parlai-humaneval workers unblock`` is the same for several workers, and for blocks in all studies.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,8 @@ def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: b
 
     table = Table("worker", "since", "check", "reason", "by task", box=None, padding=(0, 2, 0, 0))
     for block in found:
-        table.add_row(*map(escape, (block.worker, since(block.at), block.check, block.reason, block.task_name)))
+        by = block.task_name or "(all studies)"
+        table.add_row(*map(escape, (block.worker, since(block.at), block.check, block.reason, by)))
     console().print(table)
     task = shlex.quote(task_name)
     click.echo(f"Let one in again:  parlai-humaneval unblock --task-name {task} --worker {found[0].worker}")

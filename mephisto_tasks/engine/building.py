@@ -11,6 +11,7 @@ from mephisto_tasks.engine.study import Study
 from mephisto_tasks.running.steering import Steered
 from mephisto_tasks.stored.practice_results import failed_tries
 from mephisto_tasks.stored.results import past_practices
+from mephisto_tasks.workers.practising import resets_by_id
 from parlai_humaneval.protocol.materials.files import Instructions, load_instructions
 from parlai_humaneval.showing.presentation import Presenter
 from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
@@ -82,8 +83,9 @@ def stopped_in_words(steered: Steered, task_name: str) -> str:
 
 
 def restore_practice(study: Study, data_dir: Path, task_name: str) -> None:
-    """Failed tries of earlier launches stay failed."""
+    """Failed tries of earlier launches stay failed, but for those from before a worker's practice was reset."""
     if study.practice is None:
         return
-    for worker_id, past in past_practices(data_dir, task_name).items():
+    resets = resets_by_id(data_dir, study.config.onboarding_qualification)
+    for worker_id, past in past_practices(data_dir, task_name, resets).items():
         study.practice_tries_used[worker_id] = failed_tries(past, len(study.practice.items))

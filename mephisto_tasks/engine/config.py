@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mephisto_tasks.workers.rules import WorkerRules
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.quality.registry import known_checks
 
@@ -74,6 +75,8 @@ class TaskConfig(BaseModel):
     """Words a minute that nobody reads faster; the check ``too_fast`` goes by it."""
     blocking_checks: list[str] = Field(default_factory=list)
     """Checks on raters; who fails one is given ``block_qualification`` (`parlai-humaneval unblock` takes it back)."""
+    workers: WorkerRules = Field(default_factory=WorkerRules)
+    """Who may take part."""
 
     planned_for_looking: bool = False
     """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so."""

@@ -1,26 +1,44 @@
-"""Why a worker cannot take part, in their words."""
+"""Why a worker cannot take part: in truth, for the log, and in kind words, for them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.words import filled
+from mephisto_tasks.pay.work import work_done
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.workers.eligibility import BLOCKED, DONE_ALL, Eligibility, Refusal
+from mephisto_tasks.workers.turned_away import TurnedAway, note_turned_away
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+
+__all__ = [
+    "ALL_DONE",
+    "ALL_TAKEN",
+    "BLOCKED",
+    "BUSY",
+    "DONE_ALL",
+    "INTERRUPTED",
+    "PAUSED",
+    "PRACTICE_FAILED",
+    "StudyDoor",
+]
+
+logger = logging.getLogger(__name__)
 
 PAUSED = "The researchers have paused this study. Please come back later, or return the task."
 PRACTICE_FAILED = (
     "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
 )
-DONE_ALL = "You have already taken part in this study as often as one person may. Thank you! Please return the task."
 ALL_TAKEN = (
     "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
     "later, or return the task."
 )
 INTERRUPTED = "This study has a short technical break. Please try again in a few minutes, or return the task."
 ALL_DONE = "All {many} of this study are done. Thank you for your interest! Please return the task."
-BLOCKED = "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
 BUSY = (
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the other one "
     "already, please try again in a few minutes."
@@ -28,38 +46,97 @@ BUSY = (
 
 
 class StudyDoor:
-    """Who may take part, and why not: in one sentence, or None where Mephisto's own reason is as good."""
+    """Who may take part, and why not. Thread-safe.
+
+    Args:
+        study: the launch.
+        worker_of: Mephisto's worker of an id of Mephisto's.
+        eligibility: the study's rules.
+        most_units: complete units that Mephisto itself lets a worker do in the study; 0: any number.
+    """
 
     busy = BUSY
     for_now = frozenset({BUSY, PAUSED, INTERRUPTED})
 
-    def __init__(self, study: Study, worker_of: Callable[[str], Any]) -> None:
+    def __init__(
+        self, study: Study, worker_of: Callable[[str], Any], eligibility: Eligibility, most_units: int = 0
+    ) -> None:
         self._study = study
         self._worker_of = worker_of
+        self._eligibility = eligibility
+        self._most_units = most_units
+        self._pseudonyms = Pseudonymizer.load_or_create(eligibility.data_dir / PSEUDONYM_KEY)
+        self._noted: set[tuple[str, str]] = set()
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left can be given another dialogue now."""
         return not self._study.paused and self._study.may_begin(worker_id)
 
+    def against_rules(self, worker_id: str) -> str | None:
+        """What a worker reads whom the study's rules keep out; None where they may take part. Asked before any practice."""
+        worker = self._worker_of(worker_id)
+        if groups := self._eligibility.rated_elsewhere(worker_id):
+            self._study.bar_groups(worker_id, groups)
+        return self._told(worker, self._eligibility.refusal(worker, self._pseudonym(worker)))
+
     def why_not(self, worker_id: str) -> str | None:
-        study, worker = self._study, self._worker_of(worker_id)
+        """What a worker reads whom Mephisto turned away; None where its own words are as good."""
+        worker = self._worker_of(worker_id)
+        return self._told(worker, self._refusal(worker_id, worker))
+
+    def _refusal(self, worker_id: str, worker: Any) -> Refusal | None:
+        study = self._study
         practice, blocking = study.config.onboarding_qualification, study.config.block_qualification
         if study.remaining == 0:
-            return filled(ALL_DONE, study.unit_words)
+            return self._of_study("all_done", "everything is done", ALL_DONE)
         if study.paused:
-            return PAUSED
+            return self._of_study("paused", "the launch gives nothing out", PAUSED)
         if practice and worker.is_disqualified(practice):
-            return PRACTICE_FAILED
+            why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
+            return self._of_study("practice_failed", why, PRACTICE_FAILED)
         if blocking and worker.is_qualified(blocking):
-            return BLOCKED
-        match study.standing(worker_id):
+            why = f"blocked by {blocking} (parlai-humaneval workers show says why)"
+            return self._of_study("blocked", why, BLOCKED)
+        refusal = self._eligibility.refusal(worker, self._pseudonym(worker))
+        return refusal or self._by_standing(worker_id)
+
+    def _by_standing(self, worker_id: str) -> Refusal | None:
+        match self._study.standing(worker_id):
             case "busy":
-                return BUSY
+                return self._of_study("busy", "has another page of the study open", BUSY)
             case "done_all":
-                return DONE_ALL
+                return self._of_study("done_all", "has rated all that one worker may rate", DONE_ALL)
             case "all_taken":
-                return filled(ALL_TAKEN, study.unit_words)
+                return self._of_study("all_taken", "others do all that is left", ALL_TAKEN)
             case "interrupted":
-                return INTERRUPTED
+                return self._of_study("interrupted", "the server of a model is gone", INTERRUPTED)
+            case "open" if self._has_had_most(worker_id):
+                return self._of_study("most_units", f"has done maximum_units_per_worker={self._most_units}", DONE_ALL)
             case "open":
                 return None
+
+    def _has_had_most(self, worker_id: str) -> bool:
+        """Mephisto counts so and says nothing of it."""
+        rules = self._eligibility
+        if not self._most_units:
+            return False
+        work = work_done(rules.data_dir, rules.task_name, worker_id)
+        return sum(one.outcome == "complete" for one in work) >= self._most_units
+
+    def _of_study(self, kind: str, why: str, words: str) -> Refusal:
+        return Refusal(kind, why, filled(words, self._study.unit_words))
+
+    def _pseudonym(self, worker: Any) -> str:
+        return self._pseudonyms.worker(str(worker.worker_name))
+
+    def _told(self, worker: Any, refusal: Refusal | None) -> str | None:
+        """The worker's words; the truth is logged, and written down once for each worker and reason."""
+        if refusal is None:
+            return None
+        pseudonym = self._pseudonym(worker)
+        logger.info("worker %s is turned away: %s", pseudonym, refusal.why)
+        if (pseudonym, refusal.kind) not in self._noted:
+            self._noted.add((pseudonym, refusal.kind))
+            turned = TurnedAway(worker=pseudonym, kind=refusal.kind, why=refusal.why)
+            note_turned_away(self._eligibility.data_dir, self._eligibility.task_name, turned)
+        return refusal.words

@@ -221,6 +221,8 @@ class StudyTaskRunner(TaskRunner):
     def run_onboarding(self, agent: OnboardingAgent) -> None:
         """The practice conversation, then the page's submit, which asks for the verdict."""
         used = self.study.practice_tries_used
+        if used.get(agent.worker_id, 0) >= self.study.config.onboarding_tries:
+            del used[agent.worker_id]  # who had failed got in again: somebody has reset their practice meanwhile
         page = self._page(agent, "practice")
         blueprint = agent.get_live_run().blueprint
         blueprint.remember_onboarding(agent)

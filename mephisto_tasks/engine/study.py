@@ -140,6 +140,10 @@ class Study(ABC):
         """Whether the worker can begin, apart from practice and blocks."""
 
     @abstractmethod
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        """The worker rated just these models in another study, and is not to rate them here."""
+
+    @abstractmethod
     def steered_by(self) -> Field:
         """What orders are about."""
 

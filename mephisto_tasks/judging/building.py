@@ -66,6 +66,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         per_unit=config.items_per_unit,
         units_per_worker=config.units_per_worker,
         per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
         seed=seed,
     )
     past, seen_golds = past_judgements(data_dir, task_name)
@@ -110,7 +111,10 @@ def _presenter(config: StaticConfig, models: Collection[str]) -> Presenter:
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
     """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
     allocator = ItemAllocator(
-        gathered.items, per_unit=config.items_per_unit, per_worker_and_cell=config.items_per_worker_and_group
+        gathered.items,
+        per_unit=config.items_per_unit,
+        per_worker_and_cell=config.items_per_worker_and_group,
+        group_once=config.workers.pair_once,
     )
     batch = allocator.claim("somebody", "a unit", "a unit")
     return 0 if batch is None else len(batch.items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -107,6 +107,9 @@ class Study(engine.Study):
         if self.allocator.available(worker):
             return "open"
         return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
+
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        self.allocator.bar_groups(worker, groups)
 
     @cached_property
     def _most(self) -> Mapping[Cell, int]:

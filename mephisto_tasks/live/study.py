@@ -94,6 +94,9 @@ class Study(engine.Study):
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        self.allocator.bar(worker, groups)
+
     def _left_of(self, worker: str) -> UnitPlan | None:
         """What is left of a worker's unit that was cut off; if a group of it was stopped meanwhile, they begin anew."""
         left = self.unfinished.get(worker)
@@ -258,7 +261,12 @@ def restore_allocation(config: InteractiveConfig, past: Iterable[PastDialogue], 
     ]
     per_unit = config.conversations_per_unit - bool(config.quality_control_model)
     allocator = Allocator(
-        cells, config.dialogues_per_group, seed=seed, per_unit=per_unit, per_worker=config.dialogues_per_worker
+        cells,
+        config.dialogues_per_group,
+        seed=seed,
+        per_unit=per_unit,
+        per_worker=config.dialogues_per_worker,
+        group_once=config.workers.pair_once,
     )
     allocator.restore(past)
     return allocator

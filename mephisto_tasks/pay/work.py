@@ -96,8 +96,8 @@ def unit_of(record: Rated) -> str:
     return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
 
 
-def work_done(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Work]:
-    """What every worker of a task did, oldest first; who did nothing but practise stands at the end.
+def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None) -> list[Work]:
+    """What every worker of a task (or one, by Mephisto's id) did, oldest first; who only practised stands at the end.
 
     ``files``: that were read before; None: each is read.
 
@@ -106,9 +106,9 @@ def work_done(data_dir: Path, task_name: str, files: StateFiles | None = None) -
     """
     with collector_off():
         alive = running_task_run(data_dir, task_name)
-        stored = stored_states(data_dir, task_name, files)
-        visits = [_Visit.read(agent, state, alive, task_name) for agent, state in stored]
-        onboardings = query(data_dir, ONBOARDINGS, [task_name])
+        states = stored_states(data_dir, task_name, worker_id, files=files)
+        visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
+        onboardings = query(data_dir, ONBOARDINGS, [task_name, worker_id])
         practice = practice_logs(data_dir, onboardings, files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)

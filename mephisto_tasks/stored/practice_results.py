@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from parlai_humaneval.protocol.records.events import Event, PracticeAnswered, Pr
 ONBOARDINGS = """
     SELECT onboarding_agents.onboarding_agent_id, onboarding_agents.worker_id, onboarding_agents.task_run_id
       FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-     WHERE tasks.task_name = ?
+     WHERE tasks.task_name = ?1 AND (?2 = '' OR onboarding_agents.worker_id = ?2)
   ORDER BY onboarding_agents.onboarding_agent_id
 """
 
@@ -35,10 +35,18 @@ def practice_of(events: Iterable[Event]) -> OnboardingRecord:
 
 
 def read_practices(
-    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
+    data_dir: Path,
+    onboardings: Iterable[tuple[object, ...]],
+    since: Mapping[str, float],
+    files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects."""
-    return {worker: practice_of(log) for worker, log in practice_logs(data_dir, onboardings, files).items()}
+    """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
+
+    ``since``: worker id → time before which nothing counts any more.
+    """
+    logs = practice_logs(data_dir, onboardings, files)
+    counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
+    return {worker: practice_of(log) for worker, log in counted.items() if log}
 
 
 def practice_logs(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -50,7 +51,7 @@ _AGENTS = """
       JOIN tasks ON tasks.task_id = agents.task_id
       JOIN units ON units.unit_id = agents.unit_id
       JOIN workers ON workers.worker_id = agents.worker_id
-     WHERE tasks.task_name = ? AND units.unit_index >= 0
+     WHERE tasks.task_name = ?1 AND units.unit_index >= 0 AND (?2 = '' OR agents.worker_id = ?2)
   ORDER BY CAST(agents.agent_id AS INTEGER)
 """
 
@@ -132,13 +133,13 @@ def requesters(data_dir: Path) -> list[tuple[str, str]]:
     return [(str(name), str(kind)) for name, kind in rows]
 
 
-def stored_agents(data_dir: Path, task_name: str) -> list[StoredAgent]:
-    """Every rater's part in a task, oldest first.
+def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
+    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
 
     Raises:
         ResultsError: no database, or no such task; the message lists the tasks that exist.
     """
-    rows = query(data_dir, _AGENTS, [task_name])
+    rows = query(data_dir, _AGENTS, [task_name, worker_id])
     if not rows:
         names = task_names(data_dir)
         if task_name not in names:
@@ -155,9 +156,9 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
 
 
 def stored_states(
-    data_dir: Path, task_name: str, files: StateFiles | None = None
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """What every rater of a task has stored, oldest first; who left before anything was said is left out.
+    """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
 
     ``files``: that were read before; None: each is read.
 
@@ -165,7 +166,7 @@ def stored_states(
         ResultsError: as :func:`read_records`.
     """
     files = files or StateFiles()
-    for agent in stored_agents(data_dir, task_name):
+    for agent in stored_agents(data_dir, task_name, worker_id):
         path = _state_file(data_dir, agent)
         try:
             state = files.read(path)
@@ -177,9 +178,11 @@ def stored_states(
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> Iterator[tuple[StoredAgent, Rated]]:
+def _records(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name, files):
+    for agent, state in stored_states(data_dir, task_name, worker_id, files=files):
         at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
@@ -217,8 +220,8 @@ def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
-        stored = list(_records(data_dir, task_name, files))
-        practised = past_practices(data_dir, task_name, files)
+        stored = list(_records(data_dir, task_name, files=files))
+        practised = past_practices(data_dir, task_name, files=files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
     for agent, record in stored:
@@ -250,21 +253,31 @@ def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated
     Raises:
         ResultsError: as :func:`read_records`.
     """
-    return [record for agent, record in _records(data_dir, task_name) if agent.worker_id == worker_id]
+    return [record for _, record in _records(data_dir, task_name, worker_id)]
 
 
-def past_practices(data_dir: Path, task_name: str, files: StateFiles | None = None) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database."""
+def past_practices(
+    data_dir: Path,
+    task_name: str,
+    since: Mapping[str, float] = MappingProxyType({}),
+    *,
+    files: StateFiles | None = None,
+) -> dict[str, OnboardingRecord]:
+    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
+
+    ``since``: worker id → time before which nothing counts any more, because their practice was reset. ``files``: that
+    were read before; None: each is read.
+    """
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name]), files)
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since, files)
 
 
 def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
     """How the practices of some tasks ended; None where nobody practised."""
     from parlai_humaneval.report.document import PracticeCount  # a launch reads results, too, and needs no report
 
-    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files).values()]
+    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files=files).values()]
     if not verdicts:
         return None
     return PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))

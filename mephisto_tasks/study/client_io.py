@@ -16,7 +16,7 @@ from mephisto.data_model.packet import PACKET_TYPE_RETURN_STATUSES
 from mephisto.data_model.worker import Worker
 from mephisto.operations.client_io_handler import ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
-from mephisto.operations.worker_pool import AgentDetails
+from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
 from mephisto_tasks.running.floor import Floor
@@ -47,8 +47,28 @@ class Doorkeeper(Protocol):
     def why_not(self, worker_id: str) -> str | None:
         """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
 
+    def against_rules(self, worker_id: str) -> str | None:
+        """What a worker reads whom the study's rules keep out, before any practice; None: they do not."""
+
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left a dialogue can be given another."""
+
+
+class StudyWorkerPool(WorkerPool):
+    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once."""
+
+    def __init__(self, db: Any, door: Doorkeeper) -> None:
+        super().__init__(db)
+        self._door = door
+
+    async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
+        run = self.get_live_run()
+        reason = await run.loop_wrap.loop.run_in_executor(None, self._door.against_rules, worker.db_id)
+        if reason is None:
+            await super().register_agent(crowd_data, worker, request_id)
+        else:
+            details = AgentDetails(worker_id=worker.db_id, failure_reason=reason)
+            run.client_io.enqueue_agent_details(request_id, details.to_dict())
 
 
 class StudyIOHandler(ClientIOHandler):

@@ -42,6 +42,7 @@ from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
+from mephisto_tasks.study.who_may import require_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -119,8 +120,10 @@ def launched(
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
+        eligibility = who_may(config, settings.workers, data_dir)
         with waiting_for("Preparing the study…"):
             study = build_study(settings, task, data_dir, task_name, reward)
+        study.remarks += eligibility.remarks
         if config.mephisto.architect._architect_type == ARCHITECT_TYPE:
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
@@ -135,9 +138,11 @@ def launched(
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         reception = _reception(config, db, data_dir, task_name)
-        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id))
+        most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
+        door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
+        require_on_mturk(config, shared_state, db)
         if reception is not None:
             shared_state.site = reception
         # Before any practice: nobody should practise for a study that has nothing for them.

@@ -27,7 +27,7 @@ from mephisto.operations.operator import Operator
 from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.running.floor import Floor
 from mephisto_tasks.stored.stores import close_connections
-from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler
+from mephisto_tasks.study.client_io import Doorkeeper, StudyIOHandler, StudyWorkerPool
 from mephisto_tasks.study.launcher import StudyLauncher
 
 logger = logging.getLogger(__name__)
@@ -69,13 +69,14 @@ class StudyOperator(Operator):
     def _create_live_task_run(self, *args: Any, **kwargs: Any) -> LiveTaskRun:
         # The classes are looked up in the module when the run is made: the seam that needs no copy of the method.
         module: Any = mephisto_operator
-        original = module.ClientIOHandler, module.TaskLauncher
+        original = module.ClientIOHandler, module.TaskLauncher, module.WorkerPool
         module.ClientIOHandler = lambda db: StudyIOHandler(db, self._door, self._floor, self._reception)
         module.TaskLauncher = StudyLauncher
+        module.WorkerPool = lambda db: StudyWorkerPool(db, self._door)
         try:
             self._live_run = super()._create_live_task_run(*args, **kwargs)
         finally:
-            module.ClientIOHandler, module.TaskLauncher = original
+            module.ClientIOHandler, module.TaskLauncher, module.WorkerPool = original
         return self._live_run
 
     def launch(self, config: Any, shared_state: Any) -> LiveTaskRun:

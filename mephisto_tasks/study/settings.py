@@ -44,6 +44,10 @@ CHOICES = {
         "here",
         "Where pages are served: by the launch, or elsewhere by Mephisto's router. Goes with every conf.",
     ),
+    "workers": (
+        "any",
+        "Who may take part, as a paper has it; workers.… of the blueprint says more. Goes with every conf.",
+    ),
 }
 """Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`: the default, and what is chosen."""
 BLUEPRINT = "mephisto.blueprint."

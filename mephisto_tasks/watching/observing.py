@@ -153,7 +153,7 @@ class Observer:
     def _books(self) -> Books:
         """What is owed and what the ledger says was paid; no crowd's site is asked."""
         terms = terms_of(self._data_dir, self._task_name)
-        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, self._files)]
+        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
         return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
 
     def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from mephisto_tasks.running.one_line import one_line
 from mephisto_tasks.running.snapshot import Inside
 from mephisto_tasks.watching.observing import ago
 from mephisto_tasks.watching.standing import Answer, GroupStanding, Standing
@@ -242,10 +243,17 @@ def cost_of_more(standing: Standing) -> str:
 
 
 def line(standing: Standing) -> str:
-    """The study in one plain line, for a log."""
-    now = datetime.fromtimestamp(standing.at).strftime("%H:%M")
-    inside = f", {len(standing.inside)} inside" if standing.is_alive else ""
-    drop = standing.drop_outs
-    left = f", {drop.left:,} of {drop.of:,} left" if drop.of else ""
-    counts = f"{progress_words(standing)}{inside}{left}"
-    return f"{now} {standing.task_name}: {counts}. {standing.state_words} End: {standing.end.words}"
+    """The study in one plain line, for a log: the launch's own, and when it will be done."""
+    now = datetime.fromtimestamp(standing.at).strftime("%Y-%m-%d %H:%M:%S")
+    if not standing.is_alive or standing.door is None or standing.wanted is None:
+        return f"{now}  {progress_words(standing)}. {standing.state_words}"
+    launch = one_line(
+        standing.completed,
+        standing.wanted,
+        standing.counted,
+        inside=standing.inside,
+        door=standing.door,
+        models=standing.models,
+        is_paused=standing.state == "paused",
+    )
+    return f"{now}  {launch}. {standing.end.words}"

@@ -1,4 +1,7 @@
-"""Soft blocks: workers who hold a study's ``block_qualification`` get no more of it, until the block is lifted.
+"""Blocks: workers who hold a study's ``block_qualification`` get no more of it, until the block is lifted.
+
+A check that failed blocks so (soft blocks); by hand anybody can be blocked, in one study, for which each has a qualification
+of its own, or in all of a data directory.
 
 Mephisto's database says who is blocked. Why stands in ``blocks.jsonl`` beside it: a line per block and per lifting,
 only ever appended to, with the worker's pseudonym and never their id.
@@ -7,9 +10,8 @@ only ever appended to, with the worker's pseudonym and never their id.
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -20,16 +22,21 @@ compat.prepare()
 
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
 from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.workers.known_workers import KnownWorker
 from mephisto_tasks.workers.qualifications import grant, holders
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 logger = logging.getLogger(__name__)
 
 BLOCKS_FILE = "blocks.jsonl"
+BLOCKED_EVERYWHERE = "parlai-humaneval-blocked"
+"""Name of the qualification of workers who may take part in no study of the data directory."""
 NOT_RECORDED = "not recorded here"
 """Reason of a block that was not made by :func:`block`, or whose line is lost."""
 
@@ -86,8 +93,8 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
-    _append(
-        data_dir,
+    append_line(
+        data_dir / BLOCKS_FILE,
         Line(
             event="blocked",
             worker=_pseudonyms(data_dir).worker(worker.worker_name),
@@ -101,55 +108,153 @@ def block(worker: Worker, qualification_name: str, reason: str, *, check: str = 
     return new
 
 
-def blocked(data_dir: Path, task_name: str) -> list[Block]:
+def blocked_here(task_name: str) -> str:
+    """Name of the qualification of workers whom somebody blocked by hand in this study."""
+    return f"{BLOCKED_EVERYWHERE}-{study_folder(Path(), task_name).name}"
+
+
+def block_by_hand(
+    data_dir: Path, workers: Collection[KnownWorker], reason: str, task_name: str | None, *, on_mturk: bool = False
+) -> list[str]:
+    """Block workers in a study, or (None) in all of the data directory; a launch that runs turns them away from now on.
+
+    Args:
+        data_dir: of Mephisto.
+        workers: whom.
+        reason: a sentence, for who decides on lifting the block.
+        task_name: where.
+        on_mturk: whether MTurk is asked, too, to let them see no HIT of the account any more.
+
+    Returns:
+        What could not be done, in sentences; here the blocks hold all the same.
+
+    Raises:
+        ResultsError: there is no database, or no such task.
+        BlockError: ``on_mturk`` for somebody who is not of MTurk; then nobody was blocked.
+    """
+    elsewhere = [worker.pseudonym for worker in workers if not worker.provider.startswith("mturk")]
+    if on_mturk and elsewhere:
+        raise BlockError(
+            f"{', '.join(elsewhere)}: not of MTurk, so that MTurk cannot block them; leave --everywhere out"
+        )
+    problems = []
+    with _database(data_dir, task_name) as db:
+        name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
+        for known in workers:
+            worker = Worker.get(db, known.worker_id)
+            block(worker, name, reason, task_name=task_name or "")
+            if on_mturk:
+                problems += [
+                    f"{known.pseudonym}: {problem}" for problem in _asked_of_mturk(worker, _block_on_mturk(reason))
+                ]
+    return problems
+
+
+def unblock_on_mturk(data_dir: Path, workers: Collection[KnownWorker]) -> list[str]:
+    """Ask MTurk to let these workers see the account's HITs again; what could not be done, in sentences."""
+    with _database(data_dir, None) as db:
+        return [
+            f"{known.pseudonym}: {problem}"
+            for known in workers
+            if known.provider.startswith("mturk")
+            for problem in _asked_of_mturk(Worker.get(db, known.worker_id), _unblock_on_mturk)
+        ]
+
+
+def _block_on_mturk(reason: str) -> Callable[[Any, Any], object]:
+    return lambda worker, requester: worker.block_worker(reason, requester=requester)
+
+
+def _unblock_on_mturk(worker: Any, requester: Any) -> object:
+    return worker.unblock_worker("lifted by hand", requester)
+
+
+def _asked_of_mturk(worker: Any, ask: Callable[[Any, Any], object]) -> Iterator[str]:
+    """Ask in the name of every requester of the worker's provider; yields what went wrong."""
+    requesters = worker.db.find_requesters(provider_type=worker.provider_type)
+    if not requesters:
+        yield "no MTurk account is registered (parlai-humaneval requester add)"
+    for requester in requesters:
+        try:
+            ask(worker, requester)
+        except Exception as error:  # noqa: BLE001 (whatever it is: the block here holds, and the next account is asked)
+            yield f"MTurk did not do it for {requester.requester_name}: {error}"
+
+
+def blocked(data_dir: Path, task_name: str | None) -> list[Block]:
     """Workers whom a task turns away now, in order of their pseudonyms, with the newest reason written down.
 
-    Tasks may share a qualification: a block by another of them is listed too, with that task's name.
+    Tasks may share a qualification: a block by another of them is listed too, with that task's name. Those who are
+    blocked in all studies are among them; None: nobody but these.
 
     Raises:
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        return [block for _, block in _blocked(db, data_dir, task_name)]
+        names = {BLOCKED_EVERYWHERE} | (_qualifications(db, data_dir, task_name) if task_name is not None else set())
+        return [block for _, block in _blocked(db, data_dir, names)]
 
 
-def unblock(data_dir: Path, task_name: str, workers: Collection[str] | None) -> list[Lifted]:
+def blocks_of(data_dir: Path, known: KnownWorker) -> list[Block]:
+    """All blocks that hold for a worker, in whatever study.
+
+    Raises:
+        ResultsError: there is no database.
+    """
+    with _database(data_dir, None) as db:
+        names = {BLOCKED_EVERYWHERE}.union(*(_qualifications(db, data_dir, name) for name in task_names(data_dir)))
+        return [block for worker, block in _blocked(db, data_dir, names) if str(worker.db_id) == known.worker_id]
+
+
+def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
     """Take the qualifications back, from the ``workers`` of these pseudonyms or (None) from all whom the task blocks.
 
-    A launch that runs lets them in from now on.
+    ``task_name`` None: those with which workers are blocked in all studies; a task's own leave these alone. A launch that
+    runs lets them in from now on.
 
     Raises:
         BlockError: one of ``workers`` is not blocked; then none was changed.
         ResultsError: there is no database, or no such task.
     """
     with _database(data_dir, task_name) as db:
-        blocks = _blocked(db, data_dir, task_name)
+        names = {BLOCKED_EVERYWHERE} if task_name is None else _qualifications(db, data_dir, task_name)
+        blocks = _blocked(db, data_dir, names)
         if workers is not None:
-            _assert_blocked(workers, [block.worker for _, block in blocks], task_name)
+            everywhere = {block.worker for _, block in _blocked(db, data_dir, {BLOCKED_EVERYWHERE})}
+            _assert_blocked(workers, [block.worker for _, block in blocks], task_name, everywhere)
             blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
         lifted = [
             Lifted(block=block, provider_agreed=worker.revoke_qualification(block.qualification))
             for worker, block in blocks
         ]
     for _, block in blocks:
-        now = {"event": "unblocked", "at": time.time(), "task_name": task_name, "reason": "lifted by hand"}
-        _append(data_dir, Line.model_validate({**block.model_dump(), **now}))
+        now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
+        append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))
     return lifted
 
 
-def _assert_blocked(wanted: Iterable[str], there: Collection[str], task_name: str) -> None:
+def _assert_blocked(
+    wanted: Iterable[str], there: Collection[str], task_name: str | None, everywhere: Collection[str]
+) -> None:
     unknown = sorted(set(wanted) - set(there))
-    if unknown:
-        known = ", ".join(sorted(set(there))) or "nobody"
-        raise BlockError(f"{', '.join(unknown)}: not blocked in task {task_name!r}. Blocked there: {known}")
+    if not unknown:
+        return
+    where = "in all studies" if task_name is None else f"in task {task_name!r}"
+    if unknown[0] in everywhere:
+        raise BlockError(
+            f"{unknown[0]}: blocked in all studies, and not in task {task_name!r} alone. Let them in everywhere: "
+            f"parlai-humaneval workers unblock {unknown[0]} --all-tasks"
+        )
+    known = ", ".join(sorted(set(there))) or "nobody"
+    raise BlockError(f"{', '.join(unknown)}: not blocked {where}. Blocked there: {known}")
 
 
 @contextmanager
-def _database(data_dir: Path, task_name: str) -> Iterator[Any]:
+def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
     """Mephisto's database, for reading and writing. Raises ResultsError where it, or the task, does not exist."""
     path = database_file(data_dir)
     names = task_names(data_dir)
-    if task_name not in names:
+    if task_name is not None and task_name not in names:
         raise ResultsError(
             f"there is no task {task_name!r} in {data_dir}; tasks there: {', '.join(names) or 'none yet'}"
         )
@@ -160,14 +265,13 @@ def _database(data_dir: Path, task_name: str) -> Iterator[Any]:
         close_connections(db)
 
 
-def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Block]]:
-    lines = _lines(data_dir)
+def _blocked(db: Any, data_dir: Path, names: Iterable[str]) -> list[tuple[Worker, Block]]:
+    """Who holds one of these qualifications, with the newest reason."""
+    lines = read_lines(data_dir / BLOCKS_FILE, Line)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
     blocks = []
-    for name in sorted(
-        _qualifications(db, task_name) | {line.qualification for line in lines if line.task_name == task_name}
-    ):
+    for name in sorted(names):
         for worker in holders(db, name):
             pseudonym = pseudonyms.worker(worker.worker_name)
             line = reasons.get((pseudonym, name))
@@ -180,33 +284,13 @@ def _blocked(db: Any, data_dir: Path, task_name: str) -> list[tuple[Worker, Bloc
     return sorted(blocks, key=lambda pair: (pair[1].worker, pair[1].qualification))
 
 
-def _qualifications(db: Any, task_name: str) -> set[str]:
-    """The blocking qualifications that the launches of a task were set to."""
+def _qualifications(db: Any, data_dir: Path, task_name: str) -> set[str]:
+    """The qualifications that block in a task alone: of its launches' settings, of blocks by hand, and of what was noted."""
     runs = [run for task in db.find_tasks(task_name=task_name) for run in db.find_task_runs(task_id=task.db_id)]
     names = (run.args.blueprint.get("block_qualification", None) for run in runs if "blueprint" in run.args)
-    return {str(name) for name in names if name}
+    noted = {line.qualification for line in read_lines(data_dir / BLOCKS_FILE, Line) if line.task_name == task_name}
+    return {str(name) for name in names if name} | {blocked_here(task_name)} | noted - {BLOCKED_EVERYWHERE}
 
 
 def _pseudonyms(data_dir: Path) -> Pseudonymizer:
     return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-
-
-def _append(data_dir: Path, line: Line) -> None:
-    """One write a line, so that lines of several threads and processes never mix."""
-    descriptor = os.open(data_dir / BLOCKS_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, line.model_dump_json().encode("utf-8") + b"\n")
-    finally:
-        os.close(descriptor)
-
-
-def _lines(data_dir: Path) -> list[Line]:
-    """The file, oldest first. A damaged line is left out: it must not keep anybody blocked."""
-    path = data_dir / BLOCKS_FILE
-    lines = []
-    for number, text in enumerate(path.read_bytes().splitlines() if path.exists() else [], start=1):
-        try:
-            lines.append(Line.model_validate_json(text))
-        except ValidationError:
-            logger.warning("line %d of %s is damaged and was left out", number, path)
-    return lines

@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mephisto_tasks.workers.known_workers import SANDBOX, SIMULATED
 from mephisto_tasks.workers.qualifications import grant
-
-SIMULATED = "parlai-humaneval-simulated-rater"
-"""Name of the qualification."""
-_SANDBOX = "_sandbox"
-"""Mephisto puts this behind the names of workers in a sandbox."""
 
 
 def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
     """Whether a worker is a program; one whose name is ``announced`` is marked by this."""
     if worker.get_granted_qualification(SIMULATED) is not None:
         return True
-    if not announced(str(worker.worker_name).removesuffix(_SANDBOX)):
+    if not announced(str(worker.worker_name).removesuffix(SANDBOX)):
         return False
     grant(worker, SIMULATED)
     return True

@@ -70,6 +70,7 @@ class Allocator:
         wanted: completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run.
         seed: of the choice among equally needed cells.
         per_worker: dialogues of one cell that a worker may have.
+        group_once: a worker gets the same models once only, in whatever cell.
         per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
             already, where too few are still needed.
 
@@ -78,7 +79,14 @@ class Allocator:
     """
 
     def __init__(
-        self, cells: Sequence[Cell], wanted: int, *, seed: int = 0, per_unit: int = 1, per_worker: int = 1
+        self,
+        cells: Sequence[Cell],
+        wanted: int,
+        *,
+        seed: int = 0,
+        per_unit: int = 1,
+        per_worker: int = 1,
+        group_once: bool = False,
     ) -> None:
         if len({cell.key for cell in cells}) != len(cells):
             raise ValueError("the same group of models stands twice among the groups to compare")
@@ -90,10 +98,12 @@ class Allocator:
             raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
         self._per_unit = per_unit
         self.per_worker = per_worker
+        self.group_once = group_once
         self._counts: dict[Cell, _Count] = {cell: _Count(wanted) for cell in cells}
         self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
         self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
+        self._barred: dict[str, set[frozenset[str]]] = defaultdict(set)
         self._random = random.Random(f"allocation:{seed}")
         self._lock = threading.Lock()
 
@@ -111,6 +121,11 @@ class Allocator:
                     self._cut_off.add(dialogue.worker)
                 elif dialogue.complete or dialogue.rated_turns > 0:
                     self._seen[dialogue.worker][cell] += 1
+
+    def bar(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no dialogue with all models of one of these groups: they rated them elsewhere."""
+        with self._lock:
+            self._barred[worker].update(groups)
 
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
         """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
@@ -150,7 +165,12 @@ class Allocator:
     def _met(self, worker: str) -> set[Cell]:
         """Cells that the worker may not have (again): had often enough, or running now."""
         busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
-        return busy | {cell for cell, times in self._seen[worker].items() if times >= self.per_worker}
+        seen = self._seen[worker]
+        groups = set(self._barred[worker])
+        if self.group_once:
+            groups |= {frozenset(cell.models) for cell in (*busy, *(cell for cell, times in seen.items() if times > 0))}
+        enough = {cell for cell, times in seen.items() if times >= self.per_worker}
+        return busy | enough | {cell for cell in self._counts if frozenset(cell.models) in groups}
 
     def has_done_all(self, worker: str) -> bool:
         """True when this worker has rated (or is rating) so many cells that no unit is left for them."""

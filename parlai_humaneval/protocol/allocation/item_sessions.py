@@ -50,6 +50,8 @@ class WorkerPast:
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
         self.cells: Counter[CellKey] = Counter()
+        self.barred_groups: set[frozenset[str]] = set()
+        """Models that the worker rated elsewhere, and may not rate again."""
         self._met: set[str] = set()
         self._visits: list[Visit] = []
 
@@ -72,6 +74,11 @@ class WorkerPast:
     def judged_of(self, key: CellKey) -> int:
         """Items of a cell that the worker has judged, or is about to."""
         return self.cells[key] + sum(item.cell.key == key for visit in self._visits for item in visit.open_items)
+
+    def judged_of_group(self, models: frozenset[str]) -> int:
+        """Items of the same models that the worker has judged, or is about to, in whatever cell."""
+        keys = {*self.cells, *(item.cell.key for visit in self._visits for item in visit.open_items)}
+        return sum(self.judged_of(key) for key in keys if key[0] == models)
 
     def bar(self, dialogues: Iterable[str]) -> None:
         """Dialogues that the worker knows from elsewhere, such as their own."""

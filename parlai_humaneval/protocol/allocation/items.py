@@ -48,6 +48,7 @@ class ItemAllocator:
             makes no new one.
         per_worker_and_cell: items of one cell that a worker may judge, None: any number. One that was seen and not
             answered does not count.
+        group_once: a worker judges one item of the same models only, in whatever cell.
         seed: of the choice among items that are needed alike.
 
     Raises:
@@ -62,6 +63,7 @@ class ItemAllocator:
         per_unit: int,
         units_per_worker: int | None = None,
         per_worker_and_cell: int | None = None,
+        group_once: bool = False,
         seed: int = 0,
     ) -> None:
         for name, value in (
@@ -74,6 +76,7 @@ class ItemAllocator:
         self.per_unit = per_unit
         self.units_per_worker = units_per_worker
         self.per_worker_and_cell = per_worker_and_cell
+        self.group_once = group_once
         self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"))
         self._workers: dict[str, WorkerPast] = defaultdict(WorkerPast)
         self._visits: dict[str, Visit] = {}
@@ -104,6 +107,11 @@ class ItemAllocator:
         """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
         with self._lock:
             self._workers[worker].bar(dialogues)
+
+    def bar_groups(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
+        """The worker gets no item of just these models: they rated them elsewhere."""
+        with self._lock:
+            self._workers[worker].barred_groups.update(groups)
 
     def claim(self, worker: str, unit: str, name: str) -> Batch | None:
         """Give the worker as many items as a unit holds; None where there is nothing for them.
@@ -139,6 +147,10 @@ class ItemAllocator:
 
     def _room(self, past: WorkerPast, key: CellKey) -> int:
         """Items of a cell that the worker may still have."""
+        if key[0] in past.barred_groups:
+            return 0
+        if self.group_once:
+            return 1 - past.judged_of_group(key[0])
         if self.per_worker_and_cell is None:
             return len(self._pool)
         return self.per_worker_and_cell - past.judged_of(key)

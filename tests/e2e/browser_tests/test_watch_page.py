@@ -198,5 +198,5 @@ def test_a_page_without_its_program_says_since_when(opened: Page, watching: Watc
     assert watching.stop() == 0
     expect(opened.locator("#stale")).to_contain_text("No news since", timeout=20_000)
     assert opened.locator("#part-answer").inner_text() == before
-    assert "0 of 30 conversations are complete" in watching.said
+    assert "0 of 30 conversations complete, " in watching.said
     assert "\x1b" not in watching.said

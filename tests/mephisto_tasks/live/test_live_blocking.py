@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from hands import Hands
 from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.commands.unblock import unblock
 from mephisto_tasks.engine.explain import BLOCKED
+from mephisto_tasks.stored.results import ResultsError
 from mephisto_tasks.study.launching import Launched
+from mephisto_tasks.workers import blocked_workers
 from mephisto_tasks.workers.blocking import blocked
 from parlai_humaneval.protocol.page.steps import EndStep
 
@@ -112,15 +115,27 @@ async def test_a_check_on_workers_looks_at_the_whole_unit(start: Launch) -> None
         assert [(block.worker, block.check) for block in found] == [(lazy, "constant_scores")]
 
 
-async def test_who_cannot_be_judged_has_done_the_work(start: Launch) -> None:
-    """A damaged file of another rater: the checks cannot be made, but the unit is complete and its rater is thanked."""
+async def test_who_cannot_be_judged_has_done_the_work(start: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged file of theirs: the checks cannot be made, but the unit is complete and its rater is thanked."""
+
+    def damaged(*_: Any) -> list[Any]:
+        raise ResultsError("state.json cannot be read")
+
+    monkeypatch.setattr(blocked_workers, "worker_records", damaged)
+    async with start(**ASSESSMENT) as run:
+        await assess(run, "lazy", 50, 50, 50)
+        assert blocked(run.data_dir, run.task_name) == []
+    assert [record.status for record in records(run)] == ["complete"] * 3
+
+
+async def test_a_damaged_file_of_somebody_else_saves_nobody_from_a_check(start: Launch) -> None:
     async with start(**ASSESSMENT) as run:
         await assess(run, "earlier", 20, 80, 40)
         (file,) = run.data_dir.glob("data/runs/NO_PROJECT/*/*/*/state.json")
         whole = file.read_text()
         file.write_text(whole[: len(whole) // 2])
-        await assess(run, "later", 50, 50, 50)
+        await assess(run, "lazy", 50, 50, 50)
         assert run.is_done()
-        assert blocked(run.data_dir, run.task_name) == []
+        assert [block.check for block in blocked(run.data_dir, run.task_name)] == ["constant_scores"]
         file.write_text(whole)
     assert [record.status for record in records(run)] == ["complete"] * 6

@@ -1,0 +1,294 @@
+"""``parlai-humaneval workers``: who took part, who may, and what researchers know of them. Pseudonyms alone are printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mephisto_tasks.commands.options import READING, clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.unblock import print_lifted, since
+
+if TYPE_CHECKING:
+    from mephisto_tasks.workers.known_workers import KnownWorker
+    from mephisto_tasks.workers.roll import TaskOfWorker, WorkerLine, WorkerPage
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval workers list
+  parlai-humaneval workers show w3f9a0c1b2d4e
+  parlai-humaneval workers block w3f9a0c1b2d4e --reason "Pastes answers of a chatbot." --all-tasks
+  parlai-humaneval workers reset-practice w3f9a0c1b2d4e --task-name pw-turn-preference
+"""
+
+
+@click.group(epilog=EPILOG)
+def workers() -> None:
+    """Who took part, what they did, and who may take part.
+
+    Workers are named by their pseudonyms, as in reports and exports; --worker-id finds that of an id of MTurk or of a panel.
+    """
+
+
+def which_workers(function: F) -> F:
+    """``PSEUDONYM…`` and ``--worker-id``."""
+    by_id = click.option(
+        "--worker-id", "ids", multiple=True, metavar="ID", help="Of MTurk or of a panel, in place of the pseudonym."
+    )
+    return click.argument("pseudonyms", nargs=-1, metavar="[PSEUDONYM]...")(by_id(function))
+
+
+def task_option(function: F) -> F:
+    return click.option("--task-name", default=None, help="Of one study (`parlai-humaneval report` lists them).")(
+        function
+    )
+
+
+def all_tasks_option(function: F) -> F:
+    return click.option("--all-tasks", is_flag=True, help="In all studies of the data directory, later ones too.")(
+        function
+    )
+
+
+@workers.command(
+    name="list", epilog="\b\nExample:\n  parlai-humaneval workers list --task-name pw-turn-preference --json\n"
+)
+@task_option
+@data_dir_option
+@json_option
+def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
+    """Everybody who took part: units done, practice, blocks, notes, and when they were last seen."""
+    with clear_errors():
+        from mephisto_tasks.workers.roll import roll
+
+        lines = roll(data_dir_of(data_dir), task_name, read_with_progress)
+    if as_json:
+        click.echo(json.dumps([line.model_dump() for line in lines], ensure_ascii=False, indent=2))
+    else:
+        print_lines(lines)
+
+
+@workers.command(epilog="\b\nExample:\n  parlai-humaneval workers show --worker-id A1B2C3D4E5F6G7\n")
+@which_workers
+@data_dir_option
+@json_option
+def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None, as_json: bool) -> None:
+    """All that is known of a worker: their studies, units, times, failed checks, blocks, and notes."""
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers.roll import worker_page
+
+        pages = [worker_page(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
+    if as_json:
+        click.echo(json.dumps([page.model_dump(mode="json") for page in pages], ensure_ascii=False, indent=2))
+        return
+    for page in pages:
+        print_page(page)
+
+
+@workers.command(
+    epilog='\b\nExample:\n  parlai-humaneval workers block w3f9a0c1b2d4e --task-name sata --reason "Copies my texts."\n'
+)
+@which_workers
+@click.option(
+    "--reason", required=True, help="A sentence, for who decides on lifting the block. The worker does not see it."
+)
+@task_option
+@all_tasks_option
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="With --all-tasks: MTurk blocks them, too. (It counts against workers: use it rarely.)",
+)
+@data_dir_option
+def block(
+    pseudonyms: tuple[str, ...],
+    ids: tuple[str, ...],
+    reason: str,
+    task_name: str | None,
+    all_tasks: bool,
+    everywhere: bool,
+    data_dir: str | None,
+) -> None:
+    """Turn workers away, in one study or in all; a running launch does so from now on. Who is inside may finish."""
+    must_be_one(task_name, all_tasks)
+    if everywhere and not all_tasks:
+        raise click.UsageError("--everywhere goes with --all-tasks")
+    if not reason.strip():
+        raise click.UsageError("--reason is empty: say in a sentence why")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers.blocking import block_by_hand
+
+        whom = chosen(directory, pseudonyms, ids)
+        problems = block_by_hand(directory, whom, reason.strip(), task_name, on_mturk=everywhere)
+    for known in whom:
+        click.echo(f"{known.pseudonym} is blocked in {f'task {task_name!r}' if task_name else 'all studies'}.")
+    for problem in problems:
+        click.echo(problem, err=True)
+
+
+@workers.command(epilog="\b\nExample:\n  parlai-humaneval workers unblock w3f9a0c1b2d4e --all-tasks\n")
+@which_workers
+@task_option
+@all_tasks_option
+@click.option("--everywhere", is_flag=True, help="With --all-tasks: MTurk lets them in again, too.")
+@data_dir_option
+@json_option
+def unblock(
+    pseudonyms: tuple[str, ...],
+    ids: tuple[str, ...],
+    task_name: str | None,
+    all_tasks: bool,
+    everywhere: bool,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Let workers in again; a running launch does so at once."""
+    must_be_one(task_name, all_tasks)
+    if everywhere and not all_tasks:
+        raise click.UsageError("--everywhere goes with --all-tasks")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers import blocking
+
+        whom = chosen(directory, pseudonyms, ids)
+        lifted = blocking.unblock(directory, task_name, [known.pseudonym for known in whom])
+        problems = blocking.unblock_on_mturk(directory, whom) if everywhere else []
+    print_lifted(lifted, as_json)
+    for problem in problems:
+        click.echo(problem, err=True)
+
+
+@workers.command(epilog='\b\nExample:\n  parlai-humaneval workers note w3f9a0c1b2d4e "Wrote to us; the page froze."\n')
+@click.argument("pseudonym")
+@click.argument("text")
+@data_dir_option
+def note(pseudonym: str, text: str, data_dir: str | None) -> None:
+    """Write a note on a worker; `workers show` prints it. Write nothing in it that tells who they are."""
+    if not text.strip():
+        raise click.UsageError("the note is empty")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers.worker_notes import Note, write_note
+
+        (known,) = chosen(directory, (pseudonym,), ())
+        write_note(directory, Note(worker=known.pseudonym, text=text.strip()))
+    click.echo(f"Noted on {known.pseudonym}.")
+
+
+@workers.command(
+    name="reset-practice",
+    epilog="\b\nExample:\n  parlai-humaneval workers reset-practice w3f9a0c1b2d4e --task-name pw-turn-preference\n",
+)
+@which_workers
+@click.option(
+    "--task-name", required=True, help="Whose practice they failed. Studies that share a practice share this, too."
+)
+@data_dir_option
+def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name: str, data_dir: str | None) -> None:
+    """Let workers who failed the practice try again, with all tries; a running launch lets them in at once."""
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.workers import practising
+
+        whom = chosen(directory, pseudonyms, ids)
+        left = practising.reset_practice(directory, task_name, whom)
+    for known in whom:
+        click.echo(f"{known.pseudonym} may try the practice again.")
+    for pseudonym in left:
+        click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; take it back there, too.", err=True)
+
+
+def must_be_one(task_name: str | None, all_tasks: bool) -> None:
+    if (task_name is None) != all_tasks:
+        raise click.UsageError("say where: --task-name NAME, or --all-tasks")
+
+
+def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) -> list[KnownWorker]:
+    """The workers whom a command names.
+
+    Raises:
+        UnknownWorker: nobody is called so.
+    """
+    from mephisto_tasks.workers.known_workers import by_worker_id, known_workers, named
+
+    if not pseudonyms and not ids:
+        raise click.UsageError("name a worker: their pseudonym, or --worker-id ID")
+    everybody = known_workers(data_dir)
+    by_id = [known.pseudonym for one in ids for known in by_worker_id(everybody.values(), one)]
+    return named(everybody, [*pseudonyms, *by_id])
+
+
+def read_with_progress(tasks: Iterable[str]) -> Iterable[str]:
+    """Goes through the tasks; on a screen a bar shows how far it is."""
+    from rich.progress import track
+
+    tasks, out = list(tasks), console(stderr=True)
+    if not out.is_terminal or len(tasks) < 2:
+        yield from tasks
+    else:
+        yield from track(tasks, description=READING, console=out, transient=True)
+
+
+def print_lines(lines: list[WorkerLine]) -> None:
+    """A table, and what its words mean where that is needed."""
+    if not lines:
+        click.echo("Nobody has come yet.")
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    columns = ("worker", "from", "complete", "partial", "practice", "blocked in", "notes", "last seen")
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0))
+    for line in lines:
+        place = f"{line.provider}, simulated" if line.simulated else line.provider
+        partial = f"{line.partial + line.stopped}" + (f" (+{line.running} now)" if line.running else "")
+        cells = (line.worker, place, str(line.complete), partial, line.practice, ", ".join(line.blocked))
+        table.add_row(*map(escape, (*cells, str(line.notes or ""), since(line.last_seen))))
+    console().print(table)
+    people = sum(not line.simulated for line in lines)
+    click.echo(
+        f"{len(lines)} workers, {people} of them people. One in detail:  parlai-humaneval workers show {lines[0].worker}"
+    )
+
+
+def print_page(page: WorkerPage) -> None:
+    """Everything of one worker, a paragraph a study."""
+    from rich.markup import escape
+
+    out = console()
+    kind = " (simulated: a program)" if page.simulated else ""
+    out.print(f"[bold]{page.worker}[/bold]{kind}, from {escape(page.provider)}, first seen {since(page.since)}")
+    for block in page.blocks:
+        where = f"task {block.task_name!r}" if block.task_name else "all studies"
+        out.print(f"[red]blocked[/red] in {escape(where)} {since(block.at)}: {escape(block.reason)}", soft_wrap=True)
+    for noted in page.notes:
+        what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
+        out.print(f"note {since(noted.at)}: {escape(what)}", soft_wrap=True)
+    for task in page.tasks:
+        print_task(task)
+    if not page.tasks:
+        out.print("has done nothing yet")
+
+
+def print_task(task: TaskOfWorker) -> None:
+    """A line a unit, then what was wrong."""
+    from rich.markup import escape
+
+    out = console()
+    practice = f"; practice {task.practice} ({task.practice_tries} tries)" if task.practice else ""
+    out.print(f"\n[bold]{escape(task.task_name)}[/bold]{escape(practice)}")
+    for work in task.work:
+        if work.outcome != "practice_only":
+            done = f"{work.done} of {work.whole} {work.counted}"
+            out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes, ${work.reward}")
+    for check, reason in task.failed_checks.items():
+        out.print(f"  failed {escape(check)}: {escape(reason)}", soft_wrap=True)
+    for turned in task.turned_away:
+        out.print(f"  turned away {since(turned.at)}: {escape(turned.why)}", soft_wrap=True)

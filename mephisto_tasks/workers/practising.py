@@ -1,0 +1,95 @@
+"""Letting workers practise again who failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
+from mephisto.abstractions.databases.local_database import LocalMephistoDB
+from mephisto.data_model.worker import Worker
+
+from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
+from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
+from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
+
+_RUNS = """
+    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
+"""
+
+
+class PracticeError(ResultsError):
+    """A practice that cannot be reset; the message says why."""
+
+
+def practice_of_task(data_dir: Path, task_name: str) -> str | None:
+    """The qualification that the practice of a task grants, by its newest launch; None: it has no practice.
+
+    Raises:
+        ResultsError: there is no database, or no such task.
+    """
+    rows = query(data_dir, _RUNS, [task_name])
+    if not rows:
+        known = ", ".join(task_names(data_dir)) or "none yet"
+        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
+    settings = yaml.safe_load(str(rows[0][0])) or {}
+    name = settings.get("blueprint", {}).get("onboarding_qualification")
+    return str(name) if name else None
+
+
+def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
+    """Mephisto's worker id → when they were last allowed to begin the practice of this qualification anew."""
+    resets = practice_resets(data_dir, qualification) if qualification else {}
+    workers = known_workers(data_dir) if resets else {}
+    return {workers[name].worker_id: at for name, at in resets.items() if name in workers}
+
+
+def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWorker], why: str = "") -> list[str]:
+    """Let workers who failed the practice of a task try again, with all tries; a launch that runs lets them in at once.
+
+    Returns:
+        The pseudonyms of those whom the crowd provider still holds disqualified.
+
+    Raises:
+        PracticeError: the task has no practice, or somebody has not failed it; then nothing was changed.
+        ResultsError: there is no database, or no such task.
+    """
+    qualification = practice_of_task(data_dir, task_name)
+    if qualification is None:
+        raise PracticeError(f"task {task_name!r} has no practice")
+    failed_name = OnboardingRequired.get_failed_qual(qualification)
+    db = LocalMephistoDB(str(database_file(data_dir)))
+    try:
+        found = [(known, Worker.get(db, known.worker_id)) for known in workers]
+        fine = [known.pseudonym for known, worker in found if not _has_failed(worker, qualification, failed_name)]
+        if fine:
+            raise PracticeError(f"{', '.join(fine)}: did not fail the practice of task {task_name!r}")
+        left = []
+        for known, worker in found:
+            # Written first: what comes before it does not count, even if this ends here.
+            write_note(
+                data_dir,
+                Note(
+                    event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification
+                ),
+            )
+            held = [name for name in (qualification, failed_name) if worker.get_granted_qualification(name) is not None]
+            agreed = [worker.revoke_qualification(name) for name in held]
+            if not all(agreed):
+                left.append(known.pseudonym)
+        return left
+    finally:
+        close_connections(db)
+
+
+def _has_failed(worker: Any, qualification: str, failed_name: str) -> bool:
+    return bool(worker.is_disqualified(qualification)) or worker.get_granted_qualification(failed_name) is not None

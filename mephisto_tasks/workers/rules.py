@@ -1,0 +1,105 @@
+"""Who may take part: the settings ``mephisto.blueprint.workers.*``, the same wherever raters come from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+MOST_LOCALES = 30
+"""MTurk takes no more of them in one requirement."""
+
+
+class WorkerRules(BaseModel):
+    """Rules that MTurk can enforce become its qualification requirements; all others hold at our own door, in any place."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
+    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country). MTurk checks it."""
+    min_approval_rate: int | None = Field(default=None, ge=0, le=100)
+    """The least share of their work that was approved, in percent. MTurk checks it."""
+    min_approved: int | None = Field(default=None, ge=0)
+    """The least number of their tasks that were approved. MTurk checks it."""
+    adult: bool = False
+    """Only workers who have agreed to see content for adults. MTurk checks it."""
+    masters: bool = False
+    """Only workers whom MTurk calls Masters, at a higher fee."""
+    qualifications: list[str] = Field(default_factory=list)
+    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on MTurk."""
+    not_qualifications: list[str] = Field(default_factory=list)
+    """No workers who hold one of these."""
+    allow_list: str = ""
+    """A file: only these workers may take part. Ids or pseudonyms, one a line, or a CSV file with a column worker."""
+    block_list: str = ""
+    """A file, likewise: these workers may not take part."""
+    exclude_tasks: list[str] = Field(default_factory=list)
+    """Earlier studies of this data directory: who rated anything in one of them may not take part."""
+    max_units: int | None = Field(default=None, ge=1)
+    """Units that one worker may begin in this study, over all its launches; null: as many as there are."""
+    across_tasks: list[str] = Field(default_factory=list)
+    """Other studies that max_units_across and pair_once look at, too."""
+    max_units_across: int | None = Field(default=None, ge=1)
+    """Units that one worker may begin in this study and those of across_tasks together."""
+    pair_once: bool = False
+    """A worker rates the same models once only: in whatever setting, and not if they did so in one of across_tasks."""
+
+    @field_validator("locales")
+    @classmethod
+    def _known_places(cls, locales: list[str]) -> list[str]:
+        codes = [code.strip().upper() for code in locales]
+        for code in codes:
+            _check_locale(code)
+        return list(dict.fromkeys(codes))
+
+    @field_validator("qualifications", "not_qualifications", "exclude_tasks", "across_tasks")
+    @classmethod
+    def _named(cls, names: list[str]) -> list[str]:
+        if any(not name.strip() for name in names):
+            raise ValueError("a name is empty")
+        return list(dict.fromkeys(names))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> WorkerRules:
+        both = set(self.qualifications) & set(self.not_qualifications)
+        if both:
+            raise ValueError(
+                f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part"
+            )
+        if self.max_units_across is not None and not self.across_tasks:
+            raise ValueError("max_units_across counts the units of across_tasks, too: name them, or set max_units")
+        if self.across_tasks and self.max_units_across is None and not self.pair_once:
+            raise ValueError("across_tasks goes with max_units_across or pair_once: set one of them")
+        return self
+
+    def checked_by_mturk(self) -> dict[str, str]:
+        """Name of a rule that is set and that only MTurk can check → the rule in words."""
+        worded = {
+            "locales": f"live in {', '.join(self.locales)}",
+            "min_approval_rate": f"had at least {self.min_approval_rate} % of their work approved",
+            "min_approved": f"had at least {self.min_approved} tasks approved",
+            "adult": "have agreed to content for adults",
+            "masters": "are MTurk Masters",
+        }
+        return {name: words for name, words in worded.items() if getattr(self, name) not in (None, False, [])}
+
+
+def _check_locale(code: str) -> None:
+    country, _, part = code.partition("-")
+    parts = _parts_of_countries()
+    if country not in parts:
+        raise ValueError(f"{code!r} is no ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)")
+    if part and code not in parts[country]:
+        known = ", ".join(sorted(parts[country])[:5])
+        raise ValueError(f"{code!r} is no ISO 3166-2 code of a part of {country}; such as: {known or 'none is known'}")
+
+
+@cache
+def _parts_of_countries() -> dict[str, set[str]]:
+    """Country → codes of its parts. The tables are read at the first use only."""
+    import pycountry
+
+    parts: dict[str, set[str]] = {country.alpha_2: set() for country in pycountry.countries}
+    for part in pycountry.subdivisions:
+        parts[part.country_code].add(part.code)
+    return parts

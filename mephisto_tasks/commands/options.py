@@ -88,6 +88,7 @@ PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
+    "CrowdError",
     "CheckError",
     "MaterialError",
     "ZooError",

@@ -25,6 +25,9 @@ from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
 from mephisto_tasks.crowds.link.doors import doors_of, panel_of
 from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
 from mephisto_tasks.crowds.link.reception import Reception
+from mephisto_tasks.crowds.mturk.client import PROVIDERS
+from mephisto_tasks.crowds.mturk.following import following
+from mephisto_tasks.crowds.mturk.preparing import Agree, agreed, check, clear_before_launch, ensure_requester
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -46,7 +49,7 @@ from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
-__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["PROVIDERS", "Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,13 +101,16 @@ def launched(
     config: DictConfig,
     data_dir: Path,
     waiting_for: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
+    agree: Agree | None = None,
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
-    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes.
+    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
+    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money.
 
     Raises:
-        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
+        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; what ``agree``
+        raises; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -127,6 +133,11 @@ def launched(
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
             _check_server(config)
+        on_mturk = config.mephisto.provider._provider_type in PROVIDERS
+        if on_mturk:
+            with waiting_for("Asking MTurk…"):
+                total = check(config.mephisto, study.remaining, settings.workers)
+            agreed(total, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -136,6 +147,9 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
+        if on_mturk:
+            with waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
+                _prepare_mturk(config.mephisto, db, study, task_name)
         reception = _reception(config, db, data_dir, task_name)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
@@ -169,18 +183,19 @@ def launched(
             room.start()
         try:
             helm.start()
-            yield Launched(
-                study=study,
-                operator=operator,
-                url=url,
-                data_dir=data_dir,
-                task_name=task_name,
-                task_run_id=str(live_run.task_run.db_id),
-                live_run=live_run,
-                room=room,
-                partner_url=None if side_door is None else side_door.url(url),
-                panel_link=_panel_link(config, url),
-            )
+            with following(live_run, study) if on_mturk else nullcontext():
+                yield Launched(
+                    study=study,
+                    operator=operator,
+                    url=url,
+                    data_dir=data_dir,
+                    task_name=task_name,
+                    task_run_id=str(live_run.task_run.db_id),
+                    live_run=live_run,
+                    room=room,
+                    partner_url=None if side_door is None else side_door.url(url),
+                    panel_link=_panel_link(config, url),
+                )
         finally:
             study.closing.set()
             if room is not None:
@@ -194,6 +209,14 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def _prepare_mturk(mephisto: DictConfig, db: Any, study: Study, task_name: str) -> None:
+    provider = mephisto.provider
+    provider.requester_name = ensure_requester(db, str(provider.requester_name), str(provider._provider_type))
+    cleared = clear_before_launch(db, task_name)
+    if cleared is not None:
+        study.remarks.append(cleared)
 
 
 def settings_of(config: DictConfig) -> Settings:

@@ -20,10 +20,10 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.providers import open_database
 from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
 from mephisto_tasks.stored.stores import close_connections
@@ -258,7 +258,7 @@ def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
         raise ResultsError(
             f"there is no task {task_name!r} in {data_dir}; tasks there: {', '.join(names) or 'none yet'}"
         )
-    db = LocalMephistoDB(str(path))
+    db = open_database(path)
     try:
         yield db
     finally:

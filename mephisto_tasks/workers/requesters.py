@@ -10,13 +10,13 @@ from mephisto_tasks import compat
 compat.prepare()
 
 import boto3
-from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from omegaconf import OmegaConf
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.crowds.mturk.client import BRIEF, PROVIDERS, balance, client_for, endpoint, profile_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.preparing import ensure_requester, expire_left_over
+from mephisto_tasks.crowds.providers import open_database
 from mephisto_tasks.stored.results import requesters
 from mephisto_tasks.stored.stores import close_connections
 
@@ -51,7 +51,7 @@ def register(data_dir: Path, name: str, provider: str, keys: tuple[str, str] | N
         The name to launch with: Mephisto stores sandbox requesters with a suffix.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
-    db = LocalMephistoDB(str(data_dir / "database.db"))
+    db = open_database(data_dir / "database.db")
     stored = ensure_requester(db, name, provider)
     if keys is not None:
         requester = db.find_requesters(requester_name=stored)[0]
@@ -79,7 +79,7 @@ def check_requesters(data_dir: Path) -> list[RequesterCheck]:
 
 def expire_task(data_dir: Path, task_name: str) -> int:
     """Take every HIT that launches of a task left on MTurk off the market; returns how many there were."""
-    db = LocalMephistoDB(str(data_dir / "database.db"))
+    db = open_database(data_dir / "database.db")
     try:
         return expire_left_over(db, task_name)
     finally:

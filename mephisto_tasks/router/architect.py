@@ -18,7 +18,7 @@ from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.packets import Packet as WirePacket
 from mephisto_tasks.router.security import origin
-from mephisto_tasks.router.server import create_app
+from mephisto_tasks.router.server import Guard, create_app
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import STATIC
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
@@ -151,6 +151,7 @@ class HumanevalLocalArchitect(Architect):
         self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
+        self._guard: Guard | None = getattr(shared_state, "guard", None)
         self._thread: RouterThread | None = None
 
     @classmethod
@@ -192,9 +193,10 @@ class HumanevalLocalArchitect(Architect):
             self._router,
             self._static_dir,
             self.task_run.provider_type,
-            self._side_door,
-            self._visitors,
-            self._frame_sites,
+            side_door=self._side_door,
+            visitors=self._visitors,
+            frame_sites=self._frame_sites,
+            guard=self._guard,
         )
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()

@@ -22,7 +22,8 @@ from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
-from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.doors import doors_of, gate_of, panel_of
+from mephisto_tasks.crowds.link.gate import Gate
 from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
 from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.crowds.mturk.client import PROVIDERS
@@ -43,8 +44,9 @@ from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
-from mephisto_tasks.study.who_may import require_on_mturk, who_may
+from mephisto_tasks.study.who_may import require, requirements_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -74,6 +76,8 @@ class Launched:
     """Secret link for the people who write replies, where one of the models is a person."""
     panel_link: str | None = None
     """The link as it is entered at the panel that sends the raters."""
+    only_invited: bool = False
+    """Nobody comes in without an invitation."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -134,9 +138,11 @@ def launched(
         else:
             _check_server(config)
         on_mturk = config.mephisto.provider._provider_type in PROVIDERS
+        required: list[dict[str, Any]] = []
         if on_mturk:
             with waiting_for("Asking MTurk…"):
-                total = check(config.mephisto, study.remaining, settings.workers)
+                total = check(config.mephisto, study.remaining, masters=settings.workers.masters)
+                required = requirements_on_mturk(config, settings.workers)
             agreed(total, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
@@ -155,17 +161,18 @@ def launched(
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
-        require_on_mturk(config, shared_state, db)
+        require(config, shared_state, required, db)
         if reception is not None:
             shared_state.site = reception
+            shared_state.guard = _gate(config, data_dir, task_name).guarded
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
+        lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(
             study,
@@ -195,6 +202,7 @@ def launched(
                     room=room,
                     partner_url=None if side_door is None else side_door.url(url),
                     panel_link=_panel_link(config, url),
+                    only_invited=reception is not None and panel_of(config.mephisto.provider) is None,
                 )
         finally:
             study.closing.set()
@@ -265,6 +273,11 @@ def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> R
     return Reception(LinkProvider(db).datastore, doors, task_name)
 
 
+def _gate(config: DictConfig, data_dir: Path, task_name: str) -> Gate:
+    secure = str(config.mephisto.architect.get("public_url") or "").startswith("https://")
+    return gate_of(config.mephisto.provider, data_dir, task_name, secure=secure)
+
+
 def _panel_link(config: DictConfig, url: str) -> str | None:
     provider = config.mephisto.provider
     panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
@@ -279,19 +292,3 @@ def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
         return words
     panel = panel_of(provider)
     return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
-    import signal
-
-    stop = threading.Event()
-
-    def handler(signum: int, frame: Any) -> None:
-        if stop.is_set() and signum == signal.SIGINT:
-            raise KeyboardInterrupt  # a second Ctrl-C means it
-        stop.set()
-
-    signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGTERM, handler)
-    return stop

@@ -20,7 +20,8 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
-import mephisto_tasks.crowds.providers  # noqa: F401  (this registers ours, before anything is composed)
+import mephisto_tasks.crowds.link.provider
+import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register providers, before anything is composed)
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK_PROVIDER
 from mephisto_tasks.crowds.link.doors import panel_of
 from mephisto_tasks.crowds.link.panel import NO_PANEL

@@ -15,10 +15,10 @@ compat.prepare()
 from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 from mephisto.data_model.worker import Worker
 
-from mephisto_tasks.crowds.providers import open_database
+from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
-from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
+from mephisto_tasks.workers.qualifications import revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
 _RUNS = """
@@ -41,8 +41,10 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     if not rows:
         known = ", ".join(task_names(data_dir)) or "none yet"
         raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
-    settings = yaml.safe_load(str(rows[0][0])) or {}
-    name = settings.get("blueprint", {}).get("onboarding_qualification")
+    settings = yaml.safe_load(str(rows[0][0]))
+    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
+        settings = yaml.safe_load(settings)
+    name = (settings or {}).get("blueprint", {}).get("onboarding_qualification")
     return str(name) if name else None
 
 
@@ -67,8 +69,7 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
     if qualification is None:
         raise PracticeError(f"task {task_name!r} has no practice")
     failed_name = OnboardingRequired.get_failed_qual(qualification)
-    db = open_database(database_file(data_dir))
-    try:
+    with opened(database_file(data_dir)) as db:
         found = [(known, Worker.get(db, known.worker_id)) for known in workers]
         fine = [known.pseudonym for known, worker in found if not _has_failed(worker, qualification, failed_name)]
         if fine:
@@ -82,13 +83,10 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
                     event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification
                 ),
             )
-            held = [name for name in (qualification, failed_name) if worker.get_granted_qualification(name) is not None]
-            agreed = [worker.revoke_qualification(name) for name in held]
+            agreed = [revoke(worker, name) for name in (qualification, failed_name)]
             if not all(agreed):
                 left.append(known.pseudonym)
         return left
-    finally:
-        close_connections(db)
 
 
 def _has_failed(worker: Any, qualification: str, failed_name: str) -> bool:

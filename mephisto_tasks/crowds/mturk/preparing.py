@@ -24,11 +24,9 @@ from mephisto_tasks.crowds.mturk.client import (
     endpoint,
     profile_of,
 )
-from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
+from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.hits import expire, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
-from mephisto_tasks.workers.mturk_requirements import UnknownQualification, mturk_requirements, qualification_id
-from mephisto_tasks.workers.rules import WorkerRules
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +38,13 @@ MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
 
 
-def check(config: Any, units: int, rules: WorkerRules) -> LaunchTotal:
+def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
     """Whether MTurk will take the launch, and what it can cost. Nothing is made, here or there.
 
     Args:
         config: ``mephisto`` of the settings.
         units: still to be done.
-        rules: who may take part.
+        masters: only MTurk's Masters may take part, for whom it takes more.
 
     Raises:
         MTurkError: it will not, and why.
@@ -55,13 +53,7 @@ def check(config: Any, units: int, rules: WorkerRules) -> LaunchTotal:
     reward = _reward(config.task.task_reward)
     bonus_budget = _dollars("mephisto.provider.bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
-    client = client_for(name, provider)
-    available = balance(client)
-    try:
-        with asking("look for qualifications"):
-            mturk_requirements(rules, provider == SANDBOX, lambda wanted: qualification_id(client, wanted))
-    except UnknownQualification as error:
-        raise MTurkError(f"mephisto.blueprint.workers.qualifications: {error}. Nothing was made") from error
+    available = balance(client_for(name, provider))
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
     total = LaunchTotal(
         provider=provider,
@@ -69,7 +61,7 @@ def check(config: Any, units: int, rules: WorkerRules) -> LaunchTotal:
         endpoint=endpoint(provider),
         units=units,
         reward=reward,
-        fee_share=fee_share(rules.masters),
+        fee_share=fee_share(masters),
         bonus_budget=bonus_budget,
         most_open=min(units, open_at_once) if open_at_once else units,
         balance=available,

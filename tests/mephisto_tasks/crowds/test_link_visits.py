@@ -210,7 +210,8 @@ async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: La
             assert ann.client.refused == reception.RETURNED_ALREADY[1]
         async with Participant(run, "bob") as bob:
             await bob.finish()
-        assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("returned",), ("completed",)]
+        order = "SELECT status FROM agents ORDER BY agent_id"
+        await eventually(lambda: rows(run.data_dir, order) == [("returned",), ("completed",)])
 
 
 EXPORT = """\ufeffSubmission id,Participant id,Status,Started at

@@ -57,6 +57,11 @@ class Block(BaseModel):
     check: str = ""
     reason: str = NOT_RECORDED
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether it holds in all studies of the data directory."""
+        return self.qualification == BLOCKED_EVERYWHERE
+
 
 class Line(Block):
     """A line of the file."""

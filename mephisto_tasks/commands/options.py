@@ -88,6 +88,7 @@ PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
+    "CrowdError",
     "CheckError",
     "MaterialError",
     "ZooError",
@@ -109,6 +110,8 @@ EXPECTED = (
     "UnknownTechnique",
     "PayError",
     "CrowdError",
+    "NamesError",
+    "InvitationError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

@@ -108,6 +108,7 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "BlindNamesError",
     "PayError",
     "CrowdError",
     "NamesError",

@@ -177,7 +177,9 @@ class MTurkPayer:
     @cached_property
     def _returned(self) -> set[str]:
         """Agents whose worker has the HIT no more, as MTurk told the launch."""
-        return {str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")}
+        return {
+            str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        }
 
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
         """Agent → what it handed in. No assignment is given to two.

@@ -44,6 +44,7 @@ from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
 from mephisto_tasks.study.who_may import require, requirements_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
@@ -291,19 +292,3 @@ def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
         return words
     panel = panel_of(provider)
     return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
-    import signal
-
-    stop = threading.Event()
-
-    def handler(signum: int, frame: Any) -> None:
-        if stop.is_set() and signum == signal.SIGINT:
-            raise KeyboardInterrupt  # a second Ctrl-C means it
-        stop.set()
-
-    signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGTERM, handler)
-    return stop

@@ -62,6 +62,7 @@ class Work(BaseModel):
     that it took. ``begun``, ``ended``: seconds since the epoch, of the first and the last event; ``seconds`` between them,
     and ``practice_seconds`` those of the worker's practice, counted with the first of their work. ``done`` of ``whole``
     parts (``counted``: what they are), earlier visits of the unit included. ``reward``: dollars for the whole unit.
+    ``resumable``: a launch is alive in which the worker, who left, can go on with the unit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,6 +84,7 @@ class Work(BaseModel):
     whole: int = 0
     counted: Counted = ""
     reward: Decimal = Decimal("0.00")
+    resumable: bool = False
     simulated: bool = False
 
 
@@ -113,7 +115,7 @@ def work_done(data_dir: Path, task_name: str, worker_id: str = "") -> list[Work]
     for visit in visits:
         sessions[visit.agent.worker_id, visit.session].append(visit)
     work = [
-        _work(number, session, pseudonyms.worker(visit.agent.worker_name))
+        _work(number, session, pseudonyms.worker(visit.agent.worker_name), alive)
         for session in sessions.values()
         for number, visit in enumerate(session)
     ]
@@ -161,8 +163,11 @@ class _Visit:
             whole=_whole(last),
             counted="items" if isinstance(last, JudgementRecord) else "turns",
             running=at_work and agent.task_run_id == alive,
-            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows.
-            stopped=at_work or any(isinstance(event, (Failed, Interrupted)) for event in events),
+            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows, or
+            # approved since then, as a whole.
+            stopped=at_work
+            or agent.status == "approved"
+            or any(isinstance(event, (Failed, Interrupted)) for event in events),
             simulated=was_simulated(events[0], last, agent.worker_name, task_name),
         )
 
@@ -189,13 +194,14 @@ def _parts(record: DialogueRecord) -> int:
     return int(turns) + bool(record.criteria or record.settings.get("verdict"))
 
 
-def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
-    """The visit of this number, from 0, of all that a unit took."""
+def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None) -> Work:
+    """The visit of this number, from 0, of all that a unit took. ``alive``: the run of a launch that is alive."""
     visit, earlier = session[number], session[: number + 1]
     best: dict[int, int] = {}
     for past in earlier:
         for part, done in past.done.items():
             best[part] = max(best.get(part, 0), done)
+    outcome = _outcome(earlier, later=number + 1 < len(session))
     return Work(
         worker=worker,
         worker_id=visit.agent.worker_id,
@@ -205,7 +211,7 @@ def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
         task_run_id=visit.agent.task_run_id,
         provider=visit.agent.provider,
         session=visit.session,
-        outcome=_outcome(earlier, later=number + 1 < len(session)),
+        outcome=outcome,
         begun=visit.begun,
         ended=visit.ended,
         seconds=visit.ended - visit.begun,
@@ -213,6 +219,7 @@ def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
         whole=visit.whole,
         counted=visit.counted,
         reward=cents(visit.agent.reward),
+        resumable=outcome == "partial" and alive is not None and visit.numbers > 1 and bool(visit.complete),
         simulated=visit.simulated,
     )
 

@@ -15,6 +15,7 @@ from live import TASK, Rater, good_replies, launch_beside
 from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.pay.work import Work, cents, work_done
+from mephisto_tasks.study.task_lock import task_lock
 from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Interrupted
 
 
@@ -67,6 +68,8 @@ def test_who_was_stopped_by_us(study: StoredStudy) -> None:
     study.add("task", "cyd", part)
     set_status(study.data_dir, "in task", "3")
     assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
+    set_status(study.data_dir, "approved", "3")
+    assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
 
 
 def test_a_pause_between_two_conversations_stops_the_unit(study: StoredStudy) -> None:
@@ -83,6 +86,17 @@ def test_a_unit_in_two_visits_is_one_piece_of_work(study: StoredStudy) -> None:
     study.add("task", "ann", [*conversation(2), *conversation(3)])
     set_status(study.data_dir, "disconnect")
     assert outcomes(work_done(study.data_dir, "task")) == [("continued", 3, 6), ("complete", 6, 6)]
+
+
+def test_who_left_can_go_on_while_a_launch_is_alive(study: StoredStudy) -> None:
+    """With a unit of several conversations, of which one is complete; a single conversation begins anew."""
+    study.add("task", "ann", conversation(1))
+    study.add("task", "bob", left_after(choices("d1", [[1], [2], [1]]), 5))
+    set_status(study.data_dir, "disconnect")
+    assert [one.resumable for one in work_done(study.data_dir, "task")] == [False, False]
+    with task_lock(study.data_dir, "task") as lock:
+        lock.name_run("2")
+        assert [one.resumable for one in work_done(study.data_dir, "task")] == [True, False]
 
 
 def test_who_was_stopped_and_left_later_was_promised_the_whole(study: StoredStudy) -> None:

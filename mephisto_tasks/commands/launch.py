@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,11 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print(f"[yellow]It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.[/yellow]")
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
-    if run.panel_link is None:
+    if run.only_invited:
+        out.print("Raters come by links that you give them:")
+        invite = shlex.join(["parlai-humaneval", "invite", "--task-name", run.task_name, "--names", "people.csv"])
+        out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
+    elif run.panel_link is None:
         out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
     else:
         out.print("Link to enter at the panel, which fills in who comes:")

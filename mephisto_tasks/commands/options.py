@@ -109,6 +109,8 @@ EXPECTED = (
     "UnknownTechnique",
     "PayError",
     "CrowdError",
+    "NamesError",
+    "InvitationError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from mephisto_tasks import compat
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.packets import Packet as WirePacket
-from mephisto_tasks.router.server import create_app
+from mephisto_tasks.router.server import Guard, create_app
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import STATIC
 from mephisto_tasks.router.thread import CannotListen, PortInUse, RouterThread, listen
@@ -145,6 +145,7 @@ class HumanevalLocalArchitect(Architect):
         self._static_dir = Path(build_dir_root) / "router" / "static"
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
         self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
+        self._guard: Guard | None = getattr(shared_state, "guard", None)
         self._thread: RouterThread | None = None
 
     @classmethod
@@ -180,7 +181,8 @@ class HumanevalLocalArchitect(Architect):
 
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
-        app = create_app(self._router, self._static_dir, self.task_run.provider_type, self._side_door, self._visitors)
+        provider = self.task_run.provider_type
+        app = create_app(self._router, self._static_dir, provider, self._side_door, self._visitors, self._guard)
         thread = RouterThread(app, self._hostname, self._port)
         thread.start()
         self._thread, self._port = thread, thread.port

@@ -134,18 +134,23 @@ SENTENCES = {
 }
 
 
+Guard = Callable[[Handler], Handler]
+"""What lets some requests through to a handler, and answers the others itself."""
+
+
 def create_app(
     router: Router,
     static_dir: Path,
     provider_type: str = "mock",
     side_door: SideDoor | None = None,
     visitors: Visitors | None = None,
+    guard: Guard | None = None,
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
     ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
     for other people, with a router of its own, at a secret address. ``visitors``: who may send how much; by default no proxy
-    is trusted.
+    is trusted. ``guard``: of the raters' pages.
     """
     visitors = visitors or Visitors()
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
@@ -157,7 +162,7 @@ def create_app(
             app, side_door.path
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    _Routes(router, StaticFiles(static_dir), visitors).add_to(app)
+    _Routes(router, StaticFiles(static_dir), visitors, guard).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -219,13 +224,7 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 class _Routes:
     """The handlers, each a few lines: check, hand to the router, answer."""
 
-    def __init__(
-        self,
-        router: Router,
-        files: StaticFiles,
-        visitors: Visitors,
-        guard: Callable[[Handler], Handler] | None = None,
-    ) -> None:
+    def __init__(self, router: Router, files: StaticFiles, visitors: Visitors, guard: Guard | None = None) -> None:
         self._router = router
         self._visitors = visitors
         self._files = files

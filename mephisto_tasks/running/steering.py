@@ -154,12 +154,12 @@ class _Folding:
             raise _Refused(_too_many(beyond[0], self._wanted(beyond[0]), self._about.counted))
         self._targets |= targets
         wanted = sorted(set(targets.values()))
-        each = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
-        several = len(given_out) > 1
-        more = "each of " if several else ""
+        now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
+        each, of_each = ("each of ", " of each") if len(given_out) > 1 else ("", "")
         left = len(groups) - len(given_out)
         besides = f" ({counted(left, 'group')} that {'is' if left == 1 else 'are'} stopped left out)" if left else ""
-        return f"{order.number} more for {more}{_named(given_out)}{besides}: {each} {self._about.counted} {'of each ' if several else ''}are wanted now."
+        wanted_now = f"{now} {self._about.counted}{of_each} are wanted now."
+        return f"{order.number} more for {each}{_named(given_out)}{besides}: {wanted_now}"
 
     def _wanted(self, group: Group) -> int:
         return max(group.asked, self._targets.get(group.label, 0))

@@ -19,6 +19,7 @@ from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -167,14 +168,17 @@ class StudyIOHandler(ClientIOHandler):
             reason = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
             additional_data = {**additional_data, "failure_reason": reason or refused}
             self._floor.turned_away(str(additional_data["failure_reason"]))
-            if (
-                worker_id
-                and self._reception is not None
-                and additional_data["failure_reason"] not in self._door.for_now
-            ):
-                redirect = self._reception.screened_out(Worker.get(self.db, worker_id).worker_name)
-                additional_data["redirect"] = None if redirect is None else redirect.model_dump(mode="json")
+            if worker_id and self._reception is not None:
+                additional_data |= self._way_out(self._reception, worker_id, additional_data["failure_reason"])
         super().enqueue_agent_details(request_id, additional_data)
+
+    def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
+        """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
+        if reason in self._door.for_now:
+            return {}
+        redirect = reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+        told = None if redirect is None else redirect.model_dump(mode="json")
+        return {"failure_reason": with_way_out(reason, redirect), "redirect": told}
 
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.

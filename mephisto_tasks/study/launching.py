@@ -22,7 +22,8 @@ from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
-from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.doors import doors_of, gate_of, panel_of
+from mephisto_tasks.crowds.link.gate import Gate
 from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
 from mephisto_tasks.crowds.link.reception import Reception
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
@@ -41,7 +42,7 @@ from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.task_lock import task_lock
-from mephisto_tasks.study.who_may import require_on_mturk, who_may
+from mephisto_tasks.study.who_may import client_of, require, requirements_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -71,6 +72,8 @@ class Launched:
     """Secret link for the people who write replies, where one of the models is a person."""
     panel_link: str | None = None
     """The link as it is entered at the panel that sends the raters."""
+    only_invited: bool = False
+    """Nobody comes in without an invitation."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -127,6 +130,10 @@ def launched(
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
             _check_server(config)
+        database, requester = str(data_dir / "database.db"), str(config.mephisto.provider.requester_name)
+        required = requirements_on_mturk(
+            config, settings.workers, lambda: client_of(MephistoSingletonDB(database), requester)
+        )
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -135,23 +142,24 @@ def launched(
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
         if desk.used:
             _announce_truly(config, study)
-        db = MephistoSingletonDB(str(data_dir / "database.db"))
+        db = MephistoSingletonDB(database)
         reception = _reception(config, db, data_dir, task_name)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
-        require_on_mturk(config, shared_state, db)
+        require(config, shared_state, required, db)
         if reception is not None:
             shared_state.site = reception
+            shared_state.guard = _gate(config, data_dir, task_name).guarded
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
+        lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(
             study,
@@ -180,6 +188,7 @@ def launched(
                 room=room,
                 partner_url=None if side_door is None else side_door.url(url),
                 panel_link=_panel_link(config, url),
+                only_invited=reception is not None and panel_of(config.mephisto.provider) is None,
             )
         finally:
             study.closing.set()
@@ -240,6 +249,11 @@ def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> R
         LinkRequester.new(db, requester)
     doors = doors_of(config.mephisto.provider, data_dir, task_name)
     return Reception(LinkProvider(db).datastore, doors, task_name)
+
+
+def _gate(config: DictConfig, data_dir: Path, task_name: str) -> Gate:
+    secure = str(config.mephisto.architect.get("public_url") or "").startswith("https://")
+    return gate_of(config.mephisto.provider, data_dir, task_name, secure=secure)
 
 
 def _panel_link(config: DictConfig, url: str) -> str | None:

@@ -29,7 +29,7 @@ from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.known_workers import KnownWorker
-from mephisto_tasks.workers.qualifications import grant, holders
+from mephisto_tasks.workers.qualifications import grant, holders, revoke
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 logger = logging.getLogger(__name__)
@@ -223,10 +223,7 @@ def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | No
             everywhere = {block.worker for _, block in _blocked(db, data_dir, {BLOCKED_EVERYWHERE})}
             _assert_blocked(workers, [block.worker for _, block in blocks], task_name, everywhere)
             blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
-        lifted = [
-            Lifted(block=block, provider_agreed=worker.revoke_qualification(block.qualification))
-            for worker, block in blocks
-        ]
+        lifted = [Lifted(block=block, provider_agreed=revoke(worker, block.qualification)) for worker, block in blocks]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
         append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))

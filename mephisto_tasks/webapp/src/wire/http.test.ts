@@ -26,7 +26,15 @@ describe("requests", () => {
     const details = await createHttp(BASE).requestAgent({ worker_name: "w" });
     expect(sent.url()).toBe("http://host/folder/request_agent");
     expect(sent.body()).toMatchObject({ provider_data: { worker_name: "w" }, client_timestamp: expect.any(Number) as number });
-    expect(details).toEqual({ agentId: "7", agentToken: "secret", failureReason: null, pastUpdates: [] });
+    expect(details).toEqual({
+      agentId: "7",
+      agentToken: "secret",
+      failureReason: null,
+      title: null,
+      redirect: null,
+      preview: false,
+      pastUpdates: [],
+    });
   });
 
   it("hands the practice in as Mephisto's client does", async () => {

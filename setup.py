@@ -54,6 +54,8 @@ setup(
         "mephisto_tasks": [
             "PROTOCOL.md",
             "router/static/*",
+            "watching/page/static/*",
+            "watching/page/templates/*",
             "crowds/link/panels/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",

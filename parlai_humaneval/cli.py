@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Put together what several machines had them say.",
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+    "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs: terminal, page, leaderboard."),
     "steer": (
         "mephisto_tasks.commands.steer:steer",
         "Pause a running study, collect more, stop a pair, retire a model.",

@@ -88,6 +88,7 @@ PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
+    "CrowdError",
     "CheckError",
     "MaterialError",
     "ZooError",
@@ -107,6 +108,7 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "BlindNamesError",
     "PayError",
     "CrowdError",
     "NamesError",

@@ -93,6 +93,9 @@ class TaskConfig(BaseModel):
     workers: WorkerRules = Field(default_factory=WorkerRules)
     """Who may take part."""
 
+    planned_for_looking: bool = False
+    """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so."""
+
     def check_blocking(self) -> None:
         """Every blocking check is known, and there is something to give to those who fail.
 

@@ -174,6 +174,13 @@ class MTurkPayer:
         rows = self._rows("SELECT MAX(assignment_time_in_seconds) FROM hits")
         return float(str(rows[0][0])) if rows and rows[0][0] is not None else 0.0
 
+    @cached_property
+    def _returned(self) -> set[str]:
+        """Agents whose worker has the HIT no more, as MTurk told the launch."""
+        return {
+            str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        }
+
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
         """Agent → what it handed in. No assignment is given to two.
 
@@ -244,7 +251,7 @@ class MTurkPayer:
             (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
             left = max(left - work.reward, Decimal("0.00"))
         until = work.begun + self._durations
-        if own is None and work.agent_id and self._now() < until:
+        if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
             proposal.remaining.append(
                 Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
             )

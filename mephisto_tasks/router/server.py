@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,17 +144,18 @@ def create_app(
     provider_type: str = "mock",
     side_door: SideDoor | None = None,
     visitors: Visitors | None = None,
+    frame_sites: Sequence[str] = (),
     guard: Guard | None = None,
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
-    ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
-    for other people, with a router of its own, at a secret address. ``visitors``: who may send how much; by default no proxy
-    is trusted. ``guard``: of the raters' pages.
+    ``provider_type`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
+    ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
+    send how much; by default no proxy is trusted. ``guard``: of the raters' pages.
     """
     visitors = visitors or Visitors()
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
-    _add_headers(app, security_headers(provider_type))
+    _add_headers(app, security_headers(provider_type, frame_sites))
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)

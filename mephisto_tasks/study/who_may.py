@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ from mephisto.utils.qualifications import make_qualification_dict
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.crowds.link.panel import NO_PANEL, read_panel
+from mephisto_tasks.crowds.mturk.client import client_for
+from mephisto_tasks.crowds.mturk.errors import asking
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
@@ -70,24 +71,23 @@ def _name_of(config: DictConfig) -> str:
     return f"set it on {read_panel(panel).title}'s page of the study."
 
 
-def requirements_on_mturk(config: DictConfig, rules: WorkerRules, client: Callable[[], Any]) -> list[dict[str, Any]]:
-    """What MTurk is to require of workers, who do not see the HITs else; empty elsewhere. Nothing is made there.
-
-    Args:
-        config: of the launch.
-        rules: who may take part.
-        client: makes boto3's client of MTurk; asked where rules name qualifications.
+def requirements_on_mturk(config: DictConfig, rules: WorkerRules) -> list[dict[str, Any]]:
+    """What MTurk is to require of workers, who do not see the HITs else. It is asked where rules name qualifications of the
+    account; nothing is made there.
 
     Raises:
         ConfigError: a qualification does not exist on MTurk, or there are too many requirements.
-        what ``client`` raises.
+        MTurkError: MTurk cannot be asked.
     """
     provider, blueprint = str(config.mephisto.provider._provider_type), config.mephisto.blueprint
-    if provider not in (MTURK, SANDBOX):
-        return []
     sandbox = provider == SANDBOX
+
+    def id_of(name: str) -> str:
+        with asking("look for qualifications"):
+            return qualification_id(client_for(str(config.mephisto.provider.requester_name), provider), name, sandbox)
+
     try:
-        wanted = mturk_requirements(rules, sandbox, lambda name: qualification_id(client(), name, sandbox))
+        wanted = mturk_requirements(rules, sandbox, id_of)
     except UnknownQualification as error:
         raise ConfigError(f"{PREFIX}qualifications: {error}") from error
     ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
@@ -108,13 +108,3 @@ def require(config: DictConfig, shared_state: Any, wanted: list[dict[str, Any]],
 
 def _blocks(config: DictConfig) -> tuple[str, str]:
     return BLOCKED_EVERYWHERE, blocked_here(str(config.mephisto.task.task_name))
-
-
-def client_of(db: Any, requester_name: str) -> Any:
-    """boto3's client in a requester's name. Raises ConfigError: nobody is registered by that name."""
-    requesters = db.find_requesters(requester_name=requester_name)
-    if not requesters:
-        raise ConfigError(
-            f"mephisto.provider.requester_name: there is no requester {requester_name!r} (parlai-humaneval requester list)"
-        )
-    return requesters[0]._get_client(requesters[0]._requester_name)

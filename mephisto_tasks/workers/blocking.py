@@ -20,13 +20,12 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
-from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.known_workers import KnownWorker
 from mephisto_tasks.workers.qualifications import grant, holders, revoke
@@ -255,11 +254,8 @@ def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
         raise ResultsError(
             f"there is no task {task_name!r} in {data_dir}; tasks there: {', '.join(names) or 'none yet'}"
         )
-    db = LocalMephistoDB(str(path))
-    try:
+    with opened(path) as db:
         yield db
-    finally:
-        close_connections(db)
 
 
 def _blocked(db: Any, data_dir: Path, names: Iterable[str]) -> list[tuple[Worker, Block]]:

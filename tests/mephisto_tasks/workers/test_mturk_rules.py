@@ -14,6 +14,7 @@ from scripted_models import zoo_file
 from servers.mturk import KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
+from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study import launching
@@ -72,6 +73,10 @@ def known(data_dir: Path, name: str) -> KnownWorker:
     return next(worker for worker in known_workers(data_dir).values() if worker.name == name)
 
 
+def agreed(total: LaunchTotal) -> None:
+    """Whoever launches has seen what it can cost."""
+
+
 def offered(mturk: StandIn) -> set[str]:
     """Who sees a HIT of the study."""
     return {name for name in mturk.crowd.workers if mturk.crowd.offered(name)}
@@ -82,7 +87,7 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
     provider_worker = {name: Worker.get(db, db.new_worker(name, "mturk")) for name in ("ACLUMSY", "ARUDE")}
     assert block_by_hand(data_dir, [known(data_dir, "ARUDE")], "Writes insults.", None, on_mturk=True) == []
     assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
-    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir):
+    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir, agree=agreed):
         assert offered(mturk) == {"AGOOD", "ACLUMSY"}
         (made,) = mturk.journal.of("CreateHITType")
         names = {kind.id: kind.params["Name"] for kind in mturk.crowd.qualification_types.values()}
@@ -115,7 +120,7 @@ def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is
             ConfigError,
             match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none",
         ),
-        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir),
+        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agreed),
     ):
         raise AssertionError
     assert not [name for name in mturk.journal.names() if name.startswith("Create")]

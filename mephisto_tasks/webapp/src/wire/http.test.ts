@@ -37,6 +37,14 @@ describe("requests", () => {
     });
   });
 
+  it("shows the address' parameters for the task's description, which who comes by a link needs", async () => {
+    window.history.replaceState(null, "", "/?invitation=abc.def&visitor=1");
+    const sent = answerWith({});
+    await createHttp(BASE).taskConfig().catch(() => undefined);
+    window.history.replaceState(null, "", "/");
+    expect(sent.url()).toBe("http://host/folder/task_config.json?invitation=abc.def&visitor=1");
+  });
+
   it("hands the practice in as Mephisto's client does", async () => {
     const sent = answerWith(DETAILS);
     await createHttp(BASE).submitOnboarding({ worker_name: "w" }, AGENT);

@@ -244,9 +244,11 @@ def _cells(line: WorkerPay) -> tuple[str, ...]:
 
 def show_remaining(books: Books) -> None:
     """What is still owed and cannot be sent now, what failed, and the notes."""
-    failed = [payment for payment in books.payments if payment.state == "failed"]
-    for payment in failed:
-        click.echo(f"Refused: {payment.kind} of ${payment.amount} to {payment.worker}: {payment.words}")
+    for payment in books.payments:
+        if payment.words and payment.state in ("failed", "intended", "sent"):
+            said = "Refused" if payment.state == "failed" else "Not certain"
+            words = "".join(letter if letter.isprintable() else " " for letter in payment.words)
+            click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
     for one in books.remaining:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
     if not books.remaining and not books.to_send:

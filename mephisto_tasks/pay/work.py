@@ -29,7 +29,6 @@ from mephisto_tasks.stored.results import (
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.study.startup import collector_off
 from mephisto_tasks.study.task_lock import running_task_run
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.events import Event, Failed, Interrupted
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -154,16 +153,19 @@ class _Visit:
         except EventLogError as error:
             raise ResultsError(f"what agent {agent.agent_id} left cannot be read: {error}") from error
         last = records[-1]
+        parts = _parts(last)
+        judging = isinstance(last, JudgementRecord)
+        numbers = last.numbers if isinstance(last, JudgementRecord) else last.conversations
         return cls(
             agent=agent,
             session=unit_of(last),
             begun=events[0].at,
             ended=events[-1].at,
-            done={_number(record): _done(record) for record in records},
+            done={_number(record): _done(record, parts) for record in records},
             complete=frozenset(_number(record) for record in records if record.status == "complete"),
-            numbers=last.numbers if isinstance(last, JudgementRecord) else last.conversations,
-            whole=_whole(last),
-            counted="items" if isinstance(last, JudgementRecord) else "turns",
+            numbers=numbers,
+            whole=numbers * parts,
+            counted="items" if judging and parts == 1 else "turns",
             running=at_work and agent.task_run_id == alive,
             # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows, or
             # approved since then, as a whole.
@@ -178,20 +180,21 @@ def _number(record: Rated) -> int:
     return record.number if isinstance(record, JudgementRecord) else record.conversation
 
 
-def _done(record: Rated) -> int:
-    """Parts done of a conversation or an item."""
+def _done(record: Rated, parts: int) -> int:
+    """How much is done of a conversation or an item, if a whole one has so many parts."""
+    if record.status == "complete":
+        return parts
     if isinstance(record, JudgementRecord):
-        return int(record.status == "complete")
-    whole = _parts(record)
-    return whole if record.status == "complete" else min(len(record.complete_turns), whole)
+        rated = len({answer.turn for answer in record.answers if answer.turn is not None})
+    else:
+        rated = len(record.complete_turns)
+    return min(rated * parts // _parts(record), parts)
 
 
-def _whole(record: Rated) -> int:
-    return record.numbers if isinstance(record, JudgementRecord) else record.conversations * _parts(record)
-
-
-def _parts(record: DialogueRecord) -> int:
-    """Parts of a conversation: its turns, and what is asked after the last of them."""
+def _parts(record: Rated) -> int:
+    """Parts of a conversation: its turns, and what is asked after the last of them. Of an item: turns that are replayed."""
+    if isinstance(record, JudgementRecord):
+        return max(1, sum(len(shown.replayed.turns) for shown in record.dialogues if shown.replayed is not None))
     turns = record.settings.get("turns") or len(record.turns) or 1
     return int(turns) + bool(record.criteria or record.settings.get("verdict"))
 

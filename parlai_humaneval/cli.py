@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
     "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
     "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task (locally or on MTurk)."),
+    "try": ("mephisto_tasks.commands.try_model:try_model", "Have people chat with your model, by one link."),
+    "invite": ("mephisto_tasks.commands.invite:invite", "Invite colleagues or a class by signed links."),
     "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
     "self-chat": (
         "parlai_humaneval.self_chat.commands:self_chat",
@@ -39,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Turn data from elsewhere into tidy tables.",
     ),
     "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+    "returned": (
+        "mephisto_tasks.commands.returned:returned",
+        "Free the places of submissions that were returned at a panel.",
+    ),
     "workers": (
         "mephisto_tasks.commands.workers:workers",
         "Who took part; block them, let them in, note what matters.",

@@ -88,6 +88,7 @@ PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
+    "CrowdError",
     "CheckError",
     "MaterialError",
     "ZooError",
@@ -110,6 +111,8 @@ EXPECTED = (
     "BlindNamesError",
     "PayError",
     "CrowdError",
+    "NamesError",
+    "InvitationError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

@@ -127,6 +127,17 @@ def technique_of(data_dir: Path, task_name: str) -> str | None:
     return recorded_as(str(rows[0][0])) if rows else None
 
 
+def provider_of(data_dir: Path, task_name: str) -> str | None:
+    """The crowd provider of a task's newest launch; None: it was never launched."""
+    rows = query(
+        data_dir,
+        """SELECT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
+        [task_name],
+    )
+    return str(rows[0][0]) if rows else None
+
+
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
     """Registered requesters: (name, provider type)."""
     rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")

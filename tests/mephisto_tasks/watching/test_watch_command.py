@@ -13,12 +13,13 @@ from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
 from mephisto_tasks.commands.report import report
+from mephisto_tasks.commands.steer import steer
 from mephisto_tasks.commands.watch import watch
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.watching.blinding import BLIND_NAMES, BlindNamesError, kept_blind_names
 from mephisto_tasks.watching.observing import Observer
 from mephisto_tasks.watching.page.drawing import Drawer
-from mephisto_tasks.watching.terminal import plain
+from mephisto_tasks.watching.terminal import plain, steering
 
 TASK = "watched"
 NAMED = re.compile("alpha|beta")
@@ -145,3 +146,18 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
     assert "<img" not in html
     assert html.count("&lt;img src=x") >= 8
     assert plain("red \x1b[31malert\x07\u202e") == "red �[31malert��"
+
+
+def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:
+    """Guards against numbers that look fresh while the watcher waits for a database."""
+    standing = Observer(stored, TASK, draws=100).standing()
+    assert "takes long to be read" not in Drawer(lambda: standing.at + 5).fragment(standing)
+    assert "is of 40\u00a0s ago" in Drawer(lambda: standing.at + 40).fragment(standing)
+
+
+def test_what_it_says_of_steering_can_be_typed() -> None:
+    """Guards the hint against another spelling than the command's."""
+    words = steering("a task").split()
+    named = words[words.index("parlai-humaneval") + 2].split("|")
+    assert set(named) <= set(steer.commands)
+    assert steering("a task").endswith("--task-name 'a task'")

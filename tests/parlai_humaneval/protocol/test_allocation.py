@@ -26,7 +26,9 @@ class Allocation(RuleBasedStateMachine):
 
     @initialize(count=st.integers(1, 5), wanted=st.integers(1, 4), seed=st.integers(0, 9))
     def begin(self, count: int, wanted: int, seed: int) -> None:
-        self.cells, self.wanted, self.seed = cells(count), wanted, seed
+        self.cells, self.begun_with, self.seed = cells(count), wanted, seed
+        self.wanted = dict.fromkeys(self.cells, wanted)
+        self.stopped: set[Cell] = set()
         self.allocator = Allocator(self.cells, wanted, seed=seed)
         self.running: dict[str, tuple[str, Cell]] = {}
         self.past: list[PastDialogue] = []
@@ -49,7 +51,9 @@ class Allocation(RuleBasedStateMachine):
         open_to = [
             cell
             for cell in self.cells
-            if self.taken(cell) < self.wanted and cell not in self.seen(worker) | self.busy(worker)
+            if self.taken(cell) < self.wanted[cell]
+            and cell not in self.seen(worker) | self.busy(worker)
+            and cell not in self.stopped
         ]
         assert set(self.allocator.available(worker)) == set(open_to)
         self.number += 1
@@ -61,7 +65,8 @@ class Allocation(RuleBasedStateMachine):
         assert got is not None
         (cell,) = got
         assert cell in open_to
-        assert self.taken(cell) == min(self.taken(other) for other in open_to), "the most needed first"
+        lacks = {other: self.wanted[other] - self.taken(other) for other in open_to}
+        assert lacks[cell] == max(lacks.values()), "the most needed first"
         self.running[key] = (worker, cell)
 
     @precondition(lambda self: self.running)
@@ -83,14 +88,22 @@ class Allocation(RuleBasedStateMachine):
         self.allocator.complete(key)  # too late: it counts as it was ended first
         self.past.append(PastDialogue(cell, worker, complete=False, rated_turns=turns))
 
+    @rule(data=st.data(), more=st.integers(0, 2))
+    def steer(self, data: st.DataObject, more: int) -> None:
+        """While dialogues run, more are asked for of one cell, and others are stopped or given out again."""
+        self.wanted[data.draw(st.sampled_from(self.cells))] += more
+        self.stopped = data.draw(st.sets(st.sampled_from(self.cells)))
+        self.allocator.ask_for(self.wanted, self.stopped)
+
     @rule(turns=st.integers(0, 3))
     def restart(self, turns: int) -> None:
         """The process dies with everybody in mid-dialogue; the next launch knows only what was stored."""
         for worker, cell in self.running.values():
             self.past.append(PastDialogue(cell, worker, complete=False, rated_turns=turns))
         self.running.clear()
-        self.allocator = Allocator(self.cells, self.wanted, seed=self.seed + 1)
+        self.allocator = Allocator(self.cells, self.begun_with, seed=self.seed + 1)
         self.allocator.restore(self.past)
+        self.allocator.ask_for(self.wanted, self.stopped)
 
     @invariant()
     def agrees_with_the_account(self) -> None:
@@ -99,11 +112,12 @@ class Allocation(RuleBasedStateMachine):
         progress = self.allocator.progress()
         for cell in self.cells:
             assert progress.completed[cell] == self.completed(cell)
-            assert progress.completed[cell] + progress.running[cell] == self.taken(cell) <= self.wanted
-        assert self.allocator.remaining == sum(self.wanted - self.completed(cell) for cell in self.cells)
+            assert progress.completed[cell] + progress.running[cell] == self.taken(cell) <= self.wanted[cell]
+        given_out = set(self.cells) - self.stopped
+        assert self.allocator.remaining == sum(self.wanted[cell] - self.completed(cell) for cell in given_out)
         for worker in {worker for worker, _ in self.running.values()} | {"w0"}:
             assert self.allocator.is_busy(worker) == bool(self.busy(worker))
-            assert self.allocator.has_done_all(worker) == (set(self.cells) <= self.seen(worker) | self.busy(worker))
+            assert self.allocator.has_done_all(worker) == (given_out <= self.seen(worker) | self.busy(worker))
 
     def teardown(self) -> None:
         """With enough new workers, everything reaches its number, however it went until then."""
@@ -114,10 +128,12 @@ class Allocation(RuleBasedStateMachine):
         arrivals = 0
         while self.allocator.remaining:
             arrivals += 1
-            assert arrivals <= self.wanted * len(self.cells)
+            assert arrivals <= sum(self.wanted.values())
             assert self.allocator.claim(f"new-{arrivals}", f"n{arrivals}") is not None
             self.allocator.complete(f"n{arrivals}")
-        assert set(self.allocator.progress().completed.values()) == {self.wanted}
+        completed = self.allocator.progress().completed
+        for cell in set(self.cells) - self.stopped:
+            assert completed[cell] == self.wanted[cell]
 
 
 TestAllocation = Allocation.TestCase
@@ -311,3 +327,24 @@ def test_models_that_are_out_come_last_and_only_where_nothing_else_is_left() -> 
     allocator = Allocator(cells(3), 1, seed=1)  # a-b, a-c, a-d
     given_out = [allocator.claim("w", f"unit {number}", rather_without=frozenset("c")) for number in range(3)]
     assert [got is not None and "c" in got[0].models for got in given_out] == [False, False, True]
+
+
+def test_a_unit_shrinks_where_too_few_groups_are_left() -> None:
+    """Guards a study of several conversations a unit against an end without end: with two of four groups stopped, no unit
+    of three could ever be made."""
+    all_cells = cells(4)
+    allocator = Allocator(all_cells, 2, per_unit=3)
+    first = allocator.claim("w1", "u1")
+    assert first is not None
+    assert len(first) == 3
+    allocator.ask_for({}, set(all_cells[2:]))
+    assert allocator.per_unit == 2
+    allocator.complete("u1")
+    assert sum(allocator.progress().completed.values()) == 3, "what was under way counts, stopped or not"
+    while allocator.remaining:
+        number = allocator.remaining
+        assert set(allocator.claim(f"n{number}", f"n{number}") or ()) == set(all_cells[:2])
+        allocator.complete(f"n{number}")
+    assert allocator.claim("late", "late") is None
+    allocator.ask_for({}, ())
+    assert allocator.per_unit == 3

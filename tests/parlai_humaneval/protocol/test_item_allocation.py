@@ -75,7 +75,8 @@ class ItemAllocation(RuleBasedStateMachine):
             most[item.cell] += item.wanted
         self.cells = list(most)
         self.limits = data.draw(st.none() | st.just({cell: data.draw(st.integers(1, most[cell])) for cell in most}))
-        self.wanted = self.limits or dict(most)
+        self.wanted = dict(self.limits or most)
+        self.stopped: set[Cell] = set()
         self.allocator = self.fresh(0)
         self.running: dict[str, Unit] = {}
         self.log: list[PastJudgement] = []
@@ -140,7 +141,14 @@ class ItemAllocation(RuleBasedStateMachine):
         ]
 
     def needed(self, item: Item) -> bool:
-        return self.judged(item) + self.underway(item) < item.wanted and self.taken(item.cell) < self.wanted[item.cell]
+        enough = self.taken(item.cell) >= self.wanted[item.cell] or item.cell in self.stopped
+        return not enough and self.judged(item) + self.underway(item) < self.wants(item)
+
+    def wants(self, item: Item) -> int:
+        """Judgements of an item: those of its study, and more where its cell wants more than all items of it take."""
+        items = [other for other in self.pool if other.cell == item.cell]
+        beyond = self.wanted[item.cell] - sum(other.wanted for other in items)
+        return item.wanted + max(0, -(-beyond // len(items)))
 
     def taken(self, cell: Cell) -> int:
         return sum(self.judged(item) + self.underway(item) for item in self.pool if item.cell == cell)
@@ -218,6 +226,13 @@ class ItemAllocation(RuleBasedStateMachine):
             for item in unit.shown
         ]
 
+    @rule(data=st.data(), more=st.integers(0, 3))
+    def steer(self, data: st.DataObject, more: int) -> None:
+        """While units run, more are asked for of one cell, and others are stopped or given out again."""
+        self.wanted[data.draw(st.sampled_from(self.cells))] += more
+        self.stopped = data.draw(st.sets(st.sampled_from(self.cells)))
+        self.allocator.ask_for(self.wanted, self.stopped)
+
     @rule()
     def restart(self) -> None:
         """The process dies with everybody at work; the next launch knows only what was stored."""
@@ -226,6 +241,7 @@ class ItemAllocation(RuleBasedStateMachine):
         self.number += 1
         self.allocator = self.fresh(self.number)
         self.allocator.restore(self.log)
+        self.allocator.ask_for(self.wanted, self.stopped)
 
     # What always holds
 
@@ -236,7 +252,7 @@ class ItemAllocation(RuleBasedStateMachine):
         progress = self.allocator.progress()
         assert progress.wanted == self.wanted
         for item in self.pool:
-            assert self.judged(item) + self.underway(item) <= item.wanted
+            assert self.judged(item) + self.underway(item) <= self.wants(item)
         for cell in self.cells:
             items = [item for item in self.pool if item.cell == cell]
             assert progress.completed[cell] == sum(map(self.judged, items))
@@ -247,7 +263,7 @@ class ItemAllocation(RuleBasedStateMachine):
             for name in item.dialogues:
                 uses[name] += self.judged(item) + self.underway(item)
         assert self.allocator.reuse() == uses
-        missing = sum(self.wanted.values()) - sum(progress.completed.values())
+        missing = sum(self.wanted[cell] - progress.completed[cell] for cell in self.cells if cell not in self.stopped)
         assert (self.allocator.remaining == 0) == (missing == 0)
         assert -(-missing // self.per_unit) <= self.allocator.remaining <= missing
 
@@ -258,7 +274,8 @@ class ItemAllocation(RuleBasedStateMachine):
         for worker in ("w0", "w1"):
             own = [unit for unit in self.running.values() if unit.worker == worker]
             assert self.allocator.is_busy(worker) == bool(own)
-            assert self.allocator.has_done_all(worker) == (not self.may_begin(worker) or not self.fit(worker))
+            ever = [item for item in self.fit(worker) if item.cell not in self.stopped]
+            assert self.allocator.has_done_all(worker) == (not self.may_begin(worker) or not ever)
 
     def teardown(self) -> None:
         """With enough new workers everything reaches its number, however it went until then."""
@@ -279,9 +296,12 @@ class ItemAllocation(RuleBasedStateMachine):
             self.allocator.complete(key)
             self.store(key)
             assert self.allocator.remaining >= before - 1, "no fewer units than were said to remain"
-        assert self.allocator.progress().completed == self.wanted
-        if self.limits is None:
-            assert all(self.judged(item) == item.wanted for item in self.pool)
+        completed = self.allocator.progress().completed
+        for cell in set(self.cells) - self.stopped:
+            assert completed[cell] == self.wanted[cell]
+            items = [item for item in self.pool if item.cell == cell]
+            if self.wanted[cell] == sum(map(self.wants, items)):
+                assert all(self.judged(item) == self.wants(item) for item in items)
 
 
 TestItemAllocation = ItemAllocation.TestCase

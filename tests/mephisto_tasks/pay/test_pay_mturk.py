@@ -278,6 +278,17 @@ def test_handed_in_without_any_work(data_dir: Path, mturk: StandIn) -> None:
     assert assignment in pay(data_dir, "--json").stdout
 
 
+def test_the_sandbox(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mephisto has other names there for workers and requesters than MTurk."""
+    with StandIn(sandbox=True) as sandbox:
+        _use(sandbox, tmp_path, monkeypatch)
+        study = TurkStudy(data_dir, sandbox)
+        study.does("AANN", whole("a"), hands_in=True)
+        study.does("AANN", part("b", 1), hands_in=False, status="returned")
+        as_json(data_dir, "--send", "--yes")
+        assert got(sandbox) == {"AANN": REWARD + Decimal("0.84")}
+
+
 def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:
     """It is told in MTurk's words, and tried again by the next run."""
     refusal = request_error("InvalidParameterValue", "This worker cannot be paid today.")

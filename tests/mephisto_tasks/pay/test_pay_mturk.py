@@ -98,7 +98,7 @@ def test_killed_anywhere_and_run_again(tmp_path: Path) -> None:
     assert len(kills) == 20
     for kill in kills:
         assert sum(kill.after_kill.values()) < sum(owed.values())
-        assert (kill.place, kill.after_next, kill.differences) == (kill.place, owed, "")
+        assert (kill.place, kill.after_next, kill.noted) == (kill.place, owed, sum(owed.values()))
 
 
 def test_throttled_cut_off_and_broken(stage: Stage) -> None:

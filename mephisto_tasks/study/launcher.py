@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
@@ -34,6 +34,10 @@ STOPPING_S = 60.0
 LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
 """Crowds that show open units to workers, who take one before they see our page."""
 
+ROOM_S = 0.5
+"""How often it is looked whether another unit may be open."""
+
+_OPEN = (AssignmentState.LAUNCHED, AssignmentState.ASSIGNED)
 _ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
 
 
@@ -45,7 +49,7 @@ class StudyLauncher(TaskLauncher):
         self._first_open = threading.Event()
         self._first_error: CrowdError | None = None
         self._stopped = threading.Event()
-        self._adding = threading.Lock()
+        self._adding, self._opening = threading.Lock(), threading.Lock()
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -55,8 +59,7 @@ class StudyLauncher(TaskLauncher):
     def _launch_limited_units(self, url: str) -> None:
         try:
             for unit in self.generate_units():
-                if unit.db_status == AssignmentState.CREATED:
-                    self._open(unit)
+                self._open(unit)
         finally:
             self.finished_generators = True
             self._first_open.set()
@@ -68,17 +71,28 @@ class StudyLauncher(TaskLauncher):
         """
         while not self._stopped.is_set():
             try:
-                unit.launch(self.launch_url)
+                if self._launch_if_room(unit):
+                    return
+                self._stopped.wait(ROOM_S)
             except CrowdError as error:
                 if not self._first_open.is_set():
                     self._first_error, self.keep_launching_units = error, False
                     return
                 logger.warning("a unit could not be offered: %s. It is tried again in %g s", error, AGAIN_S)
                 self._stopped.wait(AGAIN_S)
-            else:
-                if self._stopped.is_set():
-                    unit.expire()  # the end of the launch did not wait for this one
-                return
+
+    def _launch_if_room(self, unit: Any) -> bool:
+        """False where as many are open already as may be (``max_num_concurrent_units``)."""
+        with self._opening:
+            if unit.db_status != AssignmentState.CREATED:
+                return True  # taken back before its turn came
+            open_now = sum(each.db_status in _OPEN for each in list(self.units))
+            if self.max_num_concurrent_units and open_now >= self.max_num_concurrent_units:
+                return False
+            unit.launch(self.launch_url)
+        if self._stopped.is_set():
+            unit.expire()  # the end of the launch did not wait for this one
+        return True
 
     def generate_units(self) -> Any:
         """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
@@ -149,16 +163,30 @@ class StudyLauncher(TaskLauncher):
             with one_commit(self.db) if self.provider_type == MOCK_PROVIDER else nullcontext():
                 self.keep_open(wanted, besides="", data=data)
             return
-        self.leave_free(sum(unit.db_status == AssignmentState.LAUNCHED for unit in there) - (len(there) - wanted))
+        # One look at each unit: others are being opened at this very moment, and those not opened yet go first.
+        states = [(unit, unit.db_status) for unit in there]
+        free = [
+            unit
+            for state in (AssignmentState.LAUNCHED, AssignmentState.CREATED)
+            for unit, its in states
+            if its == state
+        ]
+        self._take_off(free[max(0, len(free) - (len(there) - wanted)) :])
 
     def leave_free(self, number: int) -> None:
         """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""
+        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
+        self._take_off(free[max(0, number) :])
+
+    def _take_off(self, units: Sequence[Any]) -> None:
         if self.provider_type not in LISTING_PROVIDERS:
             return
-        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
-        for unit in free[max(0, number) :]:
+        for unit in units:
             try:
-                unit.expire()
+                if unit.db_status == AssignmentState.CREATED:
+                    unit.set_db_status(AssignmentState.EXPIRED)
+                else:
+                    unit.expire()
             except Exception:
                 logger.exception("unit %s could not be taken off the crowd's site", unit.db_id)
 

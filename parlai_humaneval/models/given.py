@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import os
 import re
 import warnings
@@ -141,7 +142,7 @@ def _names_in(path: Path) -> dict[str, bool] | None:
 def _folder(path: Path, zoo: Collection[str]) -> Given:
     name = _name(path.resolve().name, zoo)
     if (path / "model.opt").is_file():
-        return Given(name, f"ParlAI's model in {path}", {"model_file": str((path / "model").resolve())})
+        return Given(name, f"ParlAI's model in {path}", _parlai_options(path / "model"))
     if (path / "config.json").is_file():
         options = {"model": _AGENTS[_kind(path)], "hf_model": str(path.resolve())}
         return Given(name, f"the model of Hugging Face in {path}", options)
@@ -168,7 +169,17 @@ def _kind(path: Path) -> str:
 def _weights_file(path: Path, zoo: Collection[str]) -> Given:
     if not path.with_name(f"{path.name}.opt").is_file():
         raise ZooError(f"{path} is no model: expected {_WORTH}")
-    return Given(_name(path.stem, zoo), f"ParlAI's model {path}", {"model_file": str(path.resolve())})
+    return Given(_name(path.stem, zoo), f"ParlAI's model {path}", _parlai_options(path))
+
+
+def _parlai_options(file: Path) -> dict[str, Any]:
+    """Its file, and that it is to speak: quick trainings say that it need not, and that is saved with it."""
+    saved = file.with_name(f"{file.name}.opt")
+    try:
+        silent = bool(json.loads(saved.read_bytes()).get("skip_generation"))
+    except (ValueError, AttributeError) as error:
+        raise ZooError(f"{saved} holds no options of ParlAI: {error}") from error
+    return {"model_file": str(file.resolve()), **({"skip_generation": False} if silent else {})}
 
 
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mephisto_tasks.crowds.mturk.money import LaunchTotal
-    from mephisto_tasks.crowds.mturk.preparing import Agree
+    from mephisto_tasks.crowds.place import Agree
     from mephisto_tasks.study.launching import Launched
 
 EPILOG = """\b
@@ -88,7 +88,7 @@ def launch(
         raise click.UsageError("--json goes with --total")
     with clear_errors():
         with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.study import launching, settings
+            from mephisto_tasks.study import launching, places, settings
 
         if list_confs:
             click.echo("\n".join(settings.conf_names(task)))
@@ -102,7 +102,7 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
-        if only_total and config.mephisto.provider._provider_type not in launching.PROVIDERS:
+        if only_total and not places.is_on_mturk(config):
             raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if is_alive(directory, task_name):

@@ -71,6 +71,7 @@ class Helm:
         self._began = time.time()
         self._read: tuple[int, int] | None = None
         self._said_at = 0.0
+        self._told = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="helm", daemon=True)
 
@@ -120,8 +121,9 @@ class Helm:
         given = orders(self._data_dir, self._task_name)
         self._study.steer(given)
         self._read = state
-        for result in self._study.steered.results:
-            logger.info("%s: %s", result.kind, result.text)
+        for result in self._study.steered.results[self._told :]:
+            logger.info("%s (by %s): %s", result.kind, result.by, result.text)
+        self._told = len(self._study.steered.results)
         self._fit()
         return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 from mephisto_tasks import compat
@@ -39,6 +39,8 @@ class StudyLauncher(TaskLauncher):
         super().__init__(*args, **kwargs)
         self._first_open = threading.Event()
         self._adding = threading.Lock()
+        self._fitting = threading.RLock()
+        self._done: set[str] = set()
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -92,21 +94,29 @@ class StudyLauncher(TaskLauncher):
         A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
         units than there were at first.
         """
-        there = sum(unit.db_status not in _ENDED for unit in self.units if unit.db_id != besides)
-        for _ in range(wanted - there):
-            self.add_one(data())
+        with self._fitting:
+            there = sum(unit.db_id != besides for unit in self._under_way())
+            for _ in range(wanted - there):
+                self.add_one(data())
+
+    def note_done(self, unit_id: str) -> None:
+        """The work of a unit is done; its rater may still be at the comment box, and it counts no more as under way."""
+        self._done.add(unit_id)
+
+    def _under_way(self) -> list[Any]:
+        """Units that are open, or being done."""
+        return [unit for unit in list(self.units) if unit.db_id not in self._done and unit.db_status not in _ENDED]
 
     def fit(self, wanted: int, data: Callable[[], InitializationData]) -> None:
         """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
 
         More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
         """
-        there = [unit for unit in list(self.units) if unit.db_status not in _ENDED]
-        if len(there) < wanted:
-            with one_commit(self.db) if self.provider_type == MOCK_PROVIDER else nullcontext():
-                self.keep_open(wanted, besides="", data=data)
-            return
-        self.leave_free(sum(unit.db_status == AssignmentState.LAUNCHED for unit in there) - (len(there) - wanted))
+        self.keep_open(wanted, besides="", data=data)
+        there = self._under_way()
+        if len(there) > wanted:
+            free = sum(unit.db_status == AssignmentState.LAUNCHED for unit in there)
+            self.leave_free(free - (len(there) - wanted))
 
     def leave_free(self, number: int) -> None:
         """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""

@@ -54,6 +54,8 @@ setup(
         "mephisto_tasks": [
             "PROTOCOL.md",
             "router/static/*",
+            "watching/page/static/*",
+            "watching/page/templates/*",
             "crowds/link/panels/*.yaml",
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
@@ -90,6 +92,8 @@ setup(
         "packaging>=21",
         "psutil>=5.9",
         "hydra-core>=1.3,<1.4",
+        "itsdangerous>=1.1",  # signs invitations
+        "segno>=1.6,<2",  # QR codes of links
     ],
     extras_require={
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.

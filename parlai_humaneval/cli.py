@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
     "demo": ("mephisto_tasks.commands.demo:demo", "Rate two embedded models on this machine, now."),
     "launch": ("mephisto_tasks.commands.launch:launch", "Launch a crowd task (locally or on MTurk)."),
+    "try": ("mephisto_tasks.commands.try_model:try_model", "Have people chat with your model, by one link."),
+    "invite": ("mephisto_tasks.commands.invite:invite", "Invite colleagues or a class by signed links."),
     "models": ("parlai_humaneval.models.commands:models", "List, check, train and chat with the models."),
     "self-chat": (
         "parlai_humaneval.self_chat.commands:self_chat",
@@ -27,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Put together what several machines had them say.",
     ),
     "plan": ("parlai_humaneval.planning.command:plan", "How large a study must be, before you run it."),
+    "watch": ("mephisto_tasks.commands.watch:watch", "How a study stands, while it runs: terminal, page, leaderboard."),
     "steer": (
         "mephisto_tasks.commands.steer:steer",
         "Pause a running study, collect more, stop a pair, retire a model.",
@@ -38,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Turn data from elsewhere into tidy tables.",
     ),
     "pay": ("mephisto_tasks.commands.pay:pay", "What everybody is owed; pay it, each exactly once."),
+    "returned": (
+        "mephisto_tasks.commands.returned:returned",
+        "Free the places of submissions that were returned at a panel.",
+    ),
     "workers": (
         "mephisto_tasks.commands.workers:workers",
         "Who took part; block them, let them in, note what matters.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks.commands.options import console
+from mephisto_tasks.watching.blinding import BLIND_NAMES, kept_blind_names
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
 from parlai_humaneval.report.making import default_title, make_document, tables_of
 from parlai_humaneval.report.section import Options
@@ -28,7 +29,8 @@ PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial).
 class Wanted:
     """``page``: of the report, if one is to be written. ``full``: every section is printed, not only the summary.
 
-    ``title``: None: made of what the tables or the task say.
+    ``title``: None: made of what the tables or the task say. ``leaderboard``: a page of ranks, if one is to be written;
+    ``blind_in``: models have blind names in it, which are kept in this folder.
     """
 
     page: Path | None
@@ -40,6 +42,8 @@ class Wanted:
     include_partial: bool = False
     onboarding: float = 0.0
     reuse: int | None = None
+    leaderboard: Path | None = None
+    blind_in: Path | None = None
 
     def check(self, force: bool, tables: Path | None = None) -> None:
         """Refuse a place that is taken before any work is done.
@@ -47,6 +51,14 @@ class Wanted:
         Raises:
             ClickException: the message says why, and what to do.
         """
+        if self.leaderboard is not None:
+            from parlai_humaneval.report.draw.files import OutputError
+            from parlai_humaneval.report.draw.leaderboard import check_leaderboard
+
+            try:
+                check_leaderboard(self.leaderboard, force=force)
+            except OutputError as error:
+                raise click.ClickException(str(error)) from error
         if self.page is not None:
             from parlai_humaneval.report.draw.files import OutputError, check_output
 
@@ -92,6 +104,8 @@ class Wanted:
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
         """Files of the page; none where none is wanted."""
+        if self.leaderboard is not None:
+            self._write_leaderboard(document, self.leaderboard)
         if self.page is None:
             return []
         # Here, as a print needs nothing that draws pages.
@@ -101,11 +115,24 @@ class Wanted:
         with self._progress("Drawing figures", figure_count(document)) as advance:
             return write_document(document, self.page, tables, on_figure=advance)
 
+    def _write_leaderboard(self, document: Document, page: Path) -> None:
+        from parlai_humaneval.report.draw.leaderboard import write_leaderboard
+        from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
+
+        blind = None if self.blind_in is None else kept_blind_names(self.blind_in, ranked_models(document))
+        write_leaderboard(leaderboard_of(document, title=self.title or "", blind=blind), page)
+
     def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
             files = {"files": [str(path) for path in written]} if written else {}
-            click.echo(json.dumps({**document.to_json(), **files}, indent=2, ensure_ascii=False))
-        elif self.page is not None:
+            board = {} if self.leaderboard is None else {"leaderboard": str(self.leaderboard)}
+            click.echo(json.dumps({**document.to_json(), **files, **board}, indent=2, ensure_ascii=False))
+            return
+        if self.leaderboard is not None:
+            click.echo(f"Leaderboard → {self.leaderboard}")
+            if self.blind_in is not None:
+                click.echo(f"Which model is which stands in {self.blind_in / BLIND_NAMES}: do not publish it.")
+        if self.page is not None:
             from parlai_humaneval.report.draw.files import folder_of
 
             click.echo(f"Report → {self.page}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shlex
+import signal
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ from mephisto_tasks.commands.options import (
     console,
     data_dir_of,
     data_dir_option,
+    json_option,
     report_and_export,
     task_options,
     waiting_for,
@@ -27,6 +31,8 @@ from mephisto_tasks.study.startup import collector_off
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from mephisto_tasks.crowds.mturk.money import LaunchTotal
+    from mephisto_tasks.crowds.mturk.preparing import Agree
     from mephisto_tasks.study.launching import Launched
 
 EPILOG = """\b
@@ -36,6 +42,7 @@ Examples:
       'mephisto.blueprint.models=[eliza,retrieval]' mephisto.architect.port=3005
   parlai-humaneval launch pw_turn conf=mturk_sandbox 'mephisto.blueprint.models=[a,b]' \\
       mephisto.provider.requester_name=me mephisto.architect.public_url=https://my.host
+  parlai-humaneval launch sata conf=liu2023_mm place=mturk … --total
   parlai-humaneval launch pw_turn conf=./my_study.yaml
   parlai-humaneval launch sata conf=liu2023_mm models=embedded
   parlai-humaneval launch self_chat 'mephisto.blueprint.models=[a,b,c]'
@@ -49,7 +56,13 @@ Examples:
 @data_dir_option
 @click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
 @click.option("--list-settings", is_flag=True, help="Print every setting with its default, and end.")
-@click.option("--yes", is_flag=True, help="Agree without being asked: to a change of a launch that runs.")
+@click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost on MTurk, and end.")
+@json_option
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Agree without being asked: to what a launch can cost on MTurk, and to a change of a launch that runs.",
+)
 @click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
 def launch(
     task: str,
@@ -57,6 +70,8 @@ def launch(
     data_dir: str | None,
     list_confs: bool,
     list_settings: bool,
+    only_total: bool,
+    as_json: bool,
     yes: bool,
     verbose: bool,
 ) -> None:
@@ -65,10 +80,12 @@ def launch(
     Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
-    overridden as SETTING=VALUE.
+    overridden as SETTING=VALUE. place=mturk spends real money: the total is shown first, and asked about.
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """
+    if as_json and not only_total:
+        raise click.UsageError("--json goes with --total")
     with clear_errors():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, settings
@@ -85,16 +102,78 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
+        if only_total and config.mephisto.provider._provider_type not in launching.PROVIDERS:
+            raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
         if is_alive(directory, task_name):
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
+        agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, directory, waiting_for) as run:
+        with launching.launched(task, config, directory, waiting_for, agree) as run:
             announce(run)
             follow(run, stop)
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
+
+
+def printer_of_total(as_json: bool) -> Agree:
+    """Prints the total, and ends the program before anything is made."""
+
+    def show(total: LaunchTotal) -> None:
+        if as_json:
+            click.echo(total.model_dump_json(indent=2))
+        else:
+            print_total(total)
+        raise click.exceptions.Exit(0)
+
+    return show
+
+
+def asker(yes: bool) -> Agree:
+    """Shows the total of a launch that costs real money, and goes on only where somebody agrees."""
+
+    def ask(total: LaunchTotal) -> None:
+        if not total.is_real:
+            return
+        print_total(total)
+        if yes:
+            return
+        if not at_a_terminal():
+            raise click.ClickException(
+                f"this spends real money, up to ${total.total:.2f}, and there is no terminal to ask at: add --yes to agree. "
+                "Nothing was made."
+            )
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
+        try:
+            go_on = click.confirm("Go on?", default=False)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if not go_on:
+            raise click.ClickException("Nothing was made, and nothing is spent.")
+
+    return ask
+
+
+def at_a_terminal() -> bool:
+    """Whether somebody can answer."""
+    return sys.stdin.isatty()
+
+
+def print_total(total: LaunchTotal) -> None:
+    """A line a part of the sum."""
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(justify="right")
+    for words, amount in total.lines():
+        table.add_row(words, amount)
+    heading = (
+        "This launch spends real money on MTurk:" if total.is_real else "In MTurk's sandbox nothing is spent. On MTurk:"
+    )
+    console().print(f"\n[bold]{heading}[/bold]")
+    console().print(table)
 
 
 def print_settings(described: list[tuple[str, str, str]]) -> None:
@@ -128,7 +207,11 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print(f"[yellow]It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.[/yellow]")
     for remark in run.study.remarks:
         out.print(f"[yellow]{remark}[/yellow]")
-    if run.panel_link is None:
+    if run.only_invited:
+        out.print("Raters come by links that you give them:")
+        invite = shlex.join(["parlai-humaneval", "invite", "--task-name", run.task_name, "--names", "people.csv"])
+        out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
+    elif run.panel_link is None:
         out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
     else:
         out.print("Link to enter at the panel, which fills in who comes:")

@@ -10,8 +10,8 @@ from datetime import datetime
 import click
 
 from mephisto_tasks.engine.study import Study
+from mephisto_tasks.running.one_line import one_line
 from mephisto_tasks.running.snapshot import so_far
-from parlai_humaneval.statistics.wording import counted
 
 EVERY_S = 60.0
 
@@ -34,18 +34,15 @@ def follow_in_lines(
 def line(study: Study) -> str:
     """How the launch stands."""
     done, wanted = so_far(study.progress())
-    door, inside = study.floor.door(), study.floor.inside(str)
-    practising = sum(visit.phase == "practice" for visit in inside)
-    words = [
-        f"{done:,} of {wanted:,} {study.unit_words.counted} complete",
-        f"{len(inside):,} inside" + (f" ({practising} in the practice)" if practising else ""),
-        f"{sum(left.count for left in door.left):,} left early",
-        f"{sum(door.turned_away.values()):,} turned away",
-        counted(door.failed + sum(model.errors for model in study.models_now()), "error"),
-    ]
-    if study.steered.paused is not None:
-        words.append("paused")
-    return ", ".join(words)
+    return one_line(
+        done,
+        wanted,
+        study.unit_words.counted,
+        inside=study.floor.inside(str),
+        door=study.floor.door(),
+        models=study.models_now(),
+        is_paused=study.steered.paused is not None,
+    )
 
 
 def _say(text: str) -> None:

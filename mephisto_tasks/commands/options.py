@@ -88,6 +88,7 @@ PROGRAM = "parlai-humaneval"
 
 EXPECTED = (
     "ConfigError",
+    "CrowdError",
     "CheckError",
     "MaterialError",
     "ZooError",
@@ -107,8 +108,11 @@ EXPECTED = (
     "EntryDoesNotExistException",
     "PluginError",
     "UnknownTechnique",
+    "BlindNamesError",
     "PayError",
     "CrowdError",
+    "NamesError",
+    "InvitationError",
 )
 """Errors that say what to do; they are printed without a traceback. By name: importing their modules loads torch."""
 

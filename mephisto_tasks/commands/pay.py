@@ -105,7 +105,7 @@ def pay(
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.pay.books import open_books, terms_of
-        from mephisto_tasks.pay.ledger import only_payer
+        from mephisto_tasks.pay.ledger import Ledger, only_payer
         from mephisto_tasks.pay.payers import payer_of
 
         terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
@@ -126,7 +126,7 @@ def pay(
                 if not as_json:
                     show(opened)
                 _send(directory, opened, yes)
-            opened = books()
+                opened = opened.after_sending(Ledger(directory, task_name).payments())
         else:
             opened = books()
         if auditing:

@@ -17,12 +17,13 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
+from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.command_options import repeats_option
 
 if TYPE_CHECKING:
     from parlai_humaneval.protocol.records.judgement import Rated
-    from parlai_humaneval.report.document import PracticeCount, TaskFacts
+    from parlai_humaneval.report.document import TaskFacts
     from parlai_humaneval.tables.columns import Repeats, Tables
 
 EPILOG = """\b
@@ -30,6 +31,7 @@ Examples:
   parlai-humaneval report --task-name pw-turn-preference
   parlai-humaneval report --task-name pw-turn-preference --full
   parlai-humaneval report --task-name pw-turn-preference --out report.html
+  parlai-humaneval report --task-name pw-turn-preference --leaderboard ranks.html --blind-names
   parlai-humaneval report --tables tables --out report.html --title "Release candidate 2"
   parlai-humaneval report --tables tables --json | jq .turns.models
   parlai-humaneval report --tables spot_the_bot --repeats first
@@ -64,6 +66,16 @@ Scope = Literal["worker", "dialogue"]
 )
 @click.option(
     "--out", metavar="FILE", help="Write one self-contained HTML page, and its tables into a folder beside it."
+)
+@click.option(
+    "--leaderboard",
+    metavar="FILE",
+    help="Write one HTML page that one may show: ranks with intervals, nothing of single raters.",
+)
+@click.option(
+    "--blind-names",
+    is_flag=True,
+    help="On the leaderboard models are Model A, B, …; which is which stays on this machine.",
 )
 @click.option(
     "--title",
@@ -110,6 +122,8 @@ def report(
     tasks: tuple[str, ...],
     tables_dir: str | None,
     out: str | None,
+    leaderboard: str | None,
+    blind_names: bool,
     title: str | None,
     full: bool,
     force: bool,
@@ -137,8 +151,15 @@ def report(
             load_sections()
         folder = None if tables_dir is None else Path(tables_dir).expanduser()
         page = None if out is None else Path(out).expanduser()
+        if blind_names and leaderboard is None:
+            raise click.ClickException("--blind-names is of a leaderboard: name its page, too (--leaderboard FILE).")
+        board = None if leaderboard is None else Path(leaderboard).expanduser()
+        if page is not None and board is not None and page.absolute() == board.absolute():
+            raise click.ClickException(f"--out and --leaderboard both name {page}. Name another page for one of them.")
         wanted = Wanted(
             page=page,
+            leaderboard=board,
+            blind_in=_blind_in(folder, data_dir, tasks) if blind_names else None,
             as_json=as_json,
             seed=seed,
             draws=draws,
@@ -154,8 +175,11 @@ def report(
             wanted.report_folder(folder, repeats)
             return
         if not tasks:
-            if out is not None:
-                raise click.ClickException("--out needs answers: name a task (--task-name) or tables (--tables).")
+            for option, value in (("--out", out), ("--leaderboard", leaderboard)):
+                if value is not None:
+                    raise click.ClickException(
+                        f"{option} needs answers: name a task (--task-name) or tables (--tables)."
+                    )
             list_tasks(data_dir_of(data_dir), as_json)
             return
         wanted.check(force)
@@ -171,6 +195,11 @@ def report(
                 repeats=repeats,
             )
         wanted.report(tables, ", ".join(known.tasks), known)
+
+
+def _blind_in(folder: Path | None, data_dir: str | None, tasks: tuple[str, ...]) -> Path:
+    """Where blind names are kept: beside the tables, or in the folder of the study; of several together."""
+    return folder or study_folder(data_dir_of(data_dir), "\n".join(tasks))
 
 
 def _only_tables(
@@ -224,7 +253,7 @@ def answers_of(
     """
     from mephisto_tasks.commands.excluding import leave_out, wanted_checks
     from mephisto_tasks.commands.export import pseudonymous
-    from mephisto_tasks.stored.results import read_records, technique_of
+    from mephisto_tasks.stored.results import practice_count, read_records, technique_of
     from parlai_humaneval.report.document import TaskFacts
 
     names = [task_name] if isinstance(task_name, str) else list(dict.fromkeys(task_name))
@@ -234,18 +263,8 @@ def answers_of(
     excluded = None
     if exclude is not None:
         records, excluded = leave_out(data_dir, names, records, checks, scope, everywhere)
-    known = TaskFacts(tasks=names, technique=technique, practice=_practice(data_dir, names), excluded=excluded)
+    known = TaskFacts(tasks=names, technique=technique, practice=practice_count(data_dir, names), excluded=excluded)
     return pseudonymous(records, data_dir, names, repeats)[0], known
-
-
-def _practice(data_dir: Path, tasks: Sequence[str]) -> PracticeCount | None:
-    from mephisto_tasks.stored.results import past_practices
-    from parlai_humaneval.report.document import PracticeCount
-
-    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name).values()]
-    if not verdicts:
-        return None
-    return PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))
 
 
 def list_tasks(data_dir: Path, as_json: bool) -> None:

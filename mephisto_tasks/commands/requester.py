@@ -6,15 +6,32 @@ Mephisto's own command for this does not start on Python 3.11, and writes to ano
 from __future__ import annotations
 
 import json
+import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+    waiting_for,
+)
+
+if TYPE_CHECKING:
+    from mephisto_tasks.workers.requesters import RequesterCheck
 
 EPILOG = """\b
 Example:
   parlai-humaneval requester add my_lab --provider mturk_sandbox
+  parlai-humaneval requester check my_lab
 """
+NO_TERMINAL = (
+    "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, and no "
+    "terminal to ask for keys at: give one of these"
+)
 
 
 @click.group(epilog=EPILOG)
@@ -30,17 +47,21 @@ def requester() -> None:
 def add(name: str, provider: str, access_key_id: str | None, data_dir: str | None) -> None:
     """Register NAME. The secret key is asked for, never taken from the command line, and kept in ~/.aws/credentials.
 
-    With an AWS profile of that name in place, nothing is asked.
+    With an AWS profile of that name in place, or keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nothing is asked.
     """
     with clear_errors():
+        from mephisto_tasks.crowds.mturk.client import keys_in_environment
         from mephisto_tasks.workers.requesters import has_profile, register
 
         keys: tuple[str, str] | None = None
-        if access_key_id or not has_profile(name):
+        if access_key_id or not (has_profile(name) or keys_in_environment()):
+            if not sys.stdin.isatty() and not access_key_id:
+                raise click.ClickException(NO_TERMINAL.format(name=name))
             key_id = access_key_id or click.prompt("AWS access key id")
             keys = (key_id.strip(), click.prompt("AWS secret access key", hide_input=True).strip())
         stored = register(data_dir_of(data_dir), name, provider, keys)
     click.echo(f"Registered. Launch with:  conf={provider} mephisto.provider.requester_name={stored}")
+    click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 
 
 @requester.command(name="list", epilog="\b\nExample:\n  parlai-humaneval requester list --json\n")
@@ -60,3 +81,60 @@ def list_(data_dir: str | None, as_json: bool) -> None:
         console().print(f"{name}  [dim]{kind}[/dim]")
     if not found:
         click.echo(f"none in {directory}; see `parlai-humaneval requester add --help`")
+
+
+@requester.command(epilog="\b\nExample:\n  parlai-humaneval requester check my_lab_sandbox\n")
+@click.argument("name", required=False)
+@data_dir_option
+@json_option
+def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
+    """Ask MTurk in the name of requester NAME, or of all: keys, address and balance.
+
+    Exit code 1 when it does not answer as it should.
+    """
+    with clear_errors():
+        from mephisto_tasks.workers.requesters import check_requesters
+
+        directory = data_dir_of(data_dir)
+        with waiting_for("Asking MTurk…"):
+            checks = [each for each in check_requesters(directory) if name in (None, each.name)]
+    if as_json:
+        click.echo(json.dumps([each.model_dump(mode="json") for each in checks]))
+    else:
+        for each in checks:
+            click.echo(in_words(each))
+    if not checks:
+        who = "requester of MTurk's" if name is None else f"requester {name!r} of MTurk's"
+        raise click.ClickException(f"there is no {who} in {directory}; see `parlai-humaneval requester add --help`")
+    sys.exit(1 if any(each.wrong for each in checks) else 0)
+
+
+def in_words(each: RequesterCheck) -> str:
+    """The outcome of a check in a line."""
+    if each.wrong is not None:
+        return f"{each.name} ({each.provider}): {each.wrong}"
+    return f"{each.name} ({each.provider}): balance ${each.balance:,.2f}, at {each.endpoint}"
+
+
+@requester.command(epilog="\b\nExample:\n  parlai-humaneval requester expire --task-name pw-turn\n")
+@click.option("--task-name", required=True, help="The task whose HITs are taken off the market.")
+@data_dir_option
+def expire(task_name: str, data_dir: str | None) -> None:
+    """Take off the market what launches of a task left on MTurk, such as one that was killed.
+
+    The next launch of the task does the same. Workers who have a HIT may finish it.
+    """
+    with clear_errors():
+        from mephisto_tasks.stored.results import database_file
+        from mephisto_tasks.study.task_lock import running_task_run
+        from mephisto_tasks.workers.requesters import expire_task
+
+        directory = data_dir_of(data_dir)
+        database_file(directory)
+        if running_task_run(directory, task_name) is not None:
+            raise click.ClickException(
+                f"task {task_name!r} is launched: stop that launch, which takes its HITs off itself"
+            )
+        with waiting_for("Asking MTurk…"):
+            count = expire_task(directory, task_name)
+    click.echo(f"{count} HIT(s) of {task_name!r} were on the market, and were taken off.")

@@ -25,6 +25,7 @@ from mephisto_tasks.engine.config import TaskConfig, hydra_arguments
 from mephisto_tasks.engine.runner import StudyTaskRunner, one_unit
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.way_out import NoSite, Site
+from mephisto_tasks.router.server import Guard
 from mephisto_tasks.router.side_door import SideDoor
 from parlai_humaneval.protocol.records.events import PracticeEnded, parse_events
 
@@ -64,6 +65,7 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
 
     study: Study | None = None
     side_door: SideDoor | None = None
+    guard: Guard | None = None
     site: Site = field(default_factory=NoSite)
 
 

@@ -25,6 +25,19 @@ class ConfigError(ValueError):
     """Settings that cannot be run; the message names the setting and what was expected."""
 
 
+class PaymentConfig(BaseModel):
+    """How `parlai-humaneval pay` works out what is owed, where its options do not say."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    partial: Literal["pro_rata", "full", "none"] = "pro_rata"
+    """For work that its worker left: by what was done of the whole, all of the reward, or nothing."""
+    practice: float = Field(default=0.0, ge=0, le=1000)
+    """Dollars for who did nothing but practise."""
+    minimum: float = Field(default=8.0, ge=0, le=1000)
+    """Workers who earn fewer dollars an hour are warned about."""
+
+
 class TaskConfig(BaseModel):
     """Settings of both engines."""
 
@@ -63,6 +76,8 @@ class TaskConfig(BaseModel):
     """YAML with the words of the page; empty: the task's own."""
     pay: str = ""
     """What is paid, in words (“$2.50 for one conversation”); empty: from ``task.task_reward``."""
+    payment: PaymentConfig = Field(default_factory=PaymentConfig)
+    """What is owed for work that is not complete."""
     seed: int | None = None
     """None: drawn at launch, and recorded."""
     answer_timeout_s: int = Field(default=900, ge=5)
@@ -77,6 +92,9 @@ class TaskConfig(BaseModel):
     """Checks on raters; who fails one is given ``block_qualification`` (`parlai-humaneval unblock` takes it back)."""
     workers: WorkerRules = Field(default_factory=WorkerRules)
     """Who may take part."""
+
+    planned_for_looking: bool = False
+    """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so."""
 
     def check_blocking(self) -> None:
         """Every blocking check is known, and there is something to give to those who fail.

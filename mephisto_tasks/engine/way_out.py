@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, Protocol
 
 from parlai_humaneval.protocol.page.steps import Redirect
@@ -28,3 +29,14 @@ class NoSite:
 
     def work_done(self, agent_id: str) -> None:
         """Nobody waits to hear it."""
+
+
+_RETURNING = re.compile(r"return the task( and take it anew)?")
+
+
+def with_way_out(text: str, redirect: Redirect | None) -> str:
+    """Words for a rater, who is not asked to return the task where a way out is at hand: it may pay for the time."""
+    if redirect is None:
+        return text
+    site = redirect.site
+    return _RETURNING.sub(lambda _: f"go back to {site}", text)

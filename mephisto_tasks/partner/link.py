@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from mephisto_tasks.router.core import Router
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import STATIC
+from parlai_humaneval.private_files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.protocol.materials.files import load_instructions
 
 FOLDER = "partners"
 """In the data directory."""
 NAME = "partner"
 """Of the page, in its address."""
-PRIVATE = 0o600
-"""For the owner's eyes only."""
 HERE = Path(__file__).parent
 SCRIPT = STATIC / "partner_crowd_source.js"
 
@@ -35,17 +33,9 @@ def link_token(data_dir: Path, task_name: str) -> str:
     """The token of a task, made at its first launch and kept in a file that only its owner can read."""
     digest = hashlib.sha256(task_name.encode()).hexdigest()[:16]  # task names are free text
     path = data_dir / FOLDER / f"{digest}.token"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        known = path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        known = ""
-    if known:
-        path.chmod(PRIVATE)  # it may have been copied here
-        return known
-    token = new_token()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        os.fchmod(descriptor, PRIVATE)  # it may have been there, and empty
-        file.write(token)
-    return token
+    known = create_once(path, new_token().encode()).decode("ascii").strip()
+    if not known:  # it was cut off while it was written
+        known = new_token()
+        write_private(path, known.encode())
+    path.chmod(OWNER_ONLY)  # it may have been copied here
+    return known

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -134,6 +134,18 @@ class Books:
             notes.append(f"{programs} pieces of work were done by programs of this package, and are not paid")
         return notes
 
+    def after_sending(self, payments: list[Payment]) -> Books:
+        """The same books with the ledger as it is now: what was proposed is in it, and what could not be sent remains."""
+        accounts = [
+            Account(
+                account.payer,
+                Proposal(remaining=account.proposal.remaining, notes=account.proposal.notes),
+                [p for p in payments if p.account == account.payer.account and p.state in OPEN],
+            )
+            for account in self.accounts
+        ]
+        return replace(self, payments=payments, accounts=accounts)
+
 
 def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, withhold: Collection[str] = ()) -> Books:
     """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed.
@@ -159,10 +171,9 @@ def open_books(data_dir: Path, task_name: str, terms: Terms, payers: Payers, wit
     for (provider, requester), runs in requesters.items():
         payer = payers(data_dir, task_name, provider, requester, runs)
         here = [payment for payment in payments if payment.account == payer.account]
-        owed = _owed([one for one in dues if one.work.task_run_id in runs and not one.work.simulated], here)
-        if owed or here:
-            resumed = [payment for payment in here if payment.state in OPEN]
-            accounts.append(Account(payer, payer.propose(owed), resumed))
+        owed = _owed([one for one in dues if one.work.task_run_id in runs], here)
+        resumed = [payment for payment in here if payment.state in OPEN]
+        accounts.append(Account(payer, payer.propose(owed), resumed))
     return Books(task_name, terms, dues, payments, accounts)
 
 

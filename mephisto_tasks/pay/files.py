@@ -9,58 +9,76 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from mephisto_tasks.pay.ledger import Ledger, Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
-from parlai_humaneval.tables.files import write_csv
 
 FOLDER = "payments"
 """In the study's folder."""
+BY_HAND_FILE = "_owed"
+"""Begins as no panel's name can."""
 BY_PANEL = (
-    "{title}: --send writes the files in {folder}. Paste the approvals (submission ids) into the study's bulk approval, "
+    "{panel}: --send writes the files in {folder}. Paste the approvals (submission ids) into the study's bulk approval, "
     "and the bonuses (participant id, amount) into its bulk bonus payments"
 )
 BY_HAND = (
-    "{title}: nobody pays these by machine. --send writes a list of who is owed what in {folder}, and notes it as paid"
+    "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "
+    "as paid from then on"
 )
 
 
 @dataclass(frozen=True)
 class Participation:
-    """As a panel knows it. ``session``: its submission; empty where nobody counts them. ``site``: of the study there."""
+    """As a panel knows it.
 
+    ``site``: the panel and its study, as files are named. ``handed_in``: the worker went back to the panel as complete.
+    """
+
+    agent_id: str
+    worker_name: str
     participant: str
     session: str
     site: str
+    handed_in: bool
 
 
-Participations = Callable[[Path, str], Mapping[str, Participation]]
-"""The participations of a data directory and a task, by the agent."""
+def participations(data_dir: Path, task_name: str) -> list[Participation]:
+    """Those of a task, whose sessions a panel counts; oldest first."""
+    from mephisto_tasks.crowds.link.datastore import sessions  # loads what only who launches by link needs
 
-
-def no_panel(data_dir: Path, task_name: str) -> dict[str, Participation]:
-    """Nobody came by a panel."""
-    return {}
+    return [
+        Participation(
+            agent_id=visit.agent_id or "",
+            worker_name=visit.worker_name,
+            participant=visit.participant,
+            session=visit.session,
+            site=f"{visit.arrival.door}-{re.sub('[^A-Za-z0-9]+', '_', visit.study)[:40]}".rstrip("-_"),
+            handed_in=visit.status == "complete",
+        )
+        for visit in sessions(data_dir, task_name)
+        if visit.session
+    ]
 
 
 class FilePayer:
     """Writes files for the panels that raters came from, and a list for those who came by none."""
 
-    def __init__(self, data_dir: Path, task_name: str, provider: str, requester: str, panel: Participations) -> None:
+    def __init__(self, data_dir: Path, task_name: str, provider: str, requester: str) -> None:
         self.account = f"{provider}:{requester}"
         self.title = "Panels and invitations" if provider == "link" else "On this machine"
         self._folder = study_folder(data_dir, task_name) / FOLDER
-        self._data_dir = data_dir
-        self._participations = panel(data_dir, task_name)
+        rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
+        self._names = {str(number): str(name) for number, name in rows}
+        came = participations(data_dir, task_name) if provider == "link" else []
+        self._of_agents = {one.agent_id: one for one in came if one.agent_id}
+        self._of_workers = {one.worker_name: one for one in came}
         used = {payment.file for payment in Ledger(data_dir, task_name).payments()}
         numbers = [int(match[1]) for name in used if (match := re.search(r"-(\d+)\.\w+$", name))]
         self._number = max(numbers, default=0) + 1
@@ -70,19 +88,27 @@ class FilePayer:
         for one in owed:
             if one.left > 0:
                 proposal.payments += self._payments(one)
-        names = {payment.file.partition("-")[0] for payment in proposal.payments}
-        for name in sorted(names):
-            words = BY_HAND if name == "owed" else BY_PANEL
-            proposal.notes.append(words.format(title=self.title if name == "owed" else name, folder=self._folder))
+        by_hand = [payment.amount for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
+        panels = {payment.file.partition("-")[0] for payment in proposal.payments}
+        proposal.notes += [
+            BY_PANEL.format(panel=panel, folder=self._folder) for panel in sorted(panels - {BY_HAND_FILE})
+        ]
+        if by_hand:
+            proposal.notes.append(BY_HAND.format(total=sum(by_hand), folder=self._folder))
         return proposal
+
+    def _came(self, agent_id: str, worker_id: str) -> Participation | None:
+        """How the worker came for this; for what has no unit (a practice), how they came last."""
+        return self._of_agents.get(agent_id) or self._of_workers.get(self._names[worker_id])
 
     def _payments(self, owed: Owed) -> list[Payment]:
         work, left = owed.due.work, owed.left
-        came = self._participations.get(work.agent_id)
-        if came is None or not came.session:
-            return [owed.payment(self.account, "bonus", work.agent_id, left, f"owed-{self._number}.csv")]
+        came = self._came(work.agent_id, work.worker_id)
+        if came is None:
+            return [owed.payment(self.account, "bonus", work.agent_id, left, f"{BY_HAND_FILE}-{self._number}.csv")]
         payments = []
-        if work.outcome == "complete" and not owed.paid.get("approval"):
+        approvable = work.outcome == "complete" or (work.outcome == "stopped" and came.handed_in)
+        if approvable and not owed.paid.get("approval"):
             name = f"{came.site}-approvals-{self._number}.txt"
             payments.append(owed.payment(self.account, "approval", came.session, work.reward, name))
             left -= work.reward
@@ -115,7 +141,9 @@ class FilePayer:
         draft = path.with_name(f".{path.name}.new")
         draft.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        if path.name.startswith("owed-"):
+        if path.name.startswith(BY_HAND_FILE):
+            from parlai_humaneval.tables.files import write_csv  # loads pandas
+
             write_csv(self._list(payments), draft)
         else:
             draft.write_text("".join(f"{line}\n" for line in self._lines(payments)), encoding="utf-8")
@@ -129,16 +157,18 @@ class FilePayer:
             return [payment.assignment for payment in payments]
         total: dict[str, Decimal] = defaultdict(Decimal)
         for payment in payments:
-            total[self._participations[payment.agent_id].participant] += payment.amount
+            came = self._came(payment.agent_id, payment.worker_id)
+            assert came is not None  # else it would stand in the list of those who came by no panel
+            total[came.participant] += payment.amount
         return [f"{participant},{amount:.2f}" for participant, amount in total.items()]
 
     def _list(self, payments: Sequence[Payment]) -> Any:
         """The table for whoever pays by hand."""
-        rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
-        names = {str(number): str(name) for number, name in rows}
+        import pandas as pd  # it takes half a second, which a look at the books need not wait for
+
         columns = ("worker", "pseudonym", "unit", "amount", "for")
         table = [
-            (names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
+            (self._names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
             for payment in payments
         ]
         return pd.DataFrame(table, columns=list(columns))

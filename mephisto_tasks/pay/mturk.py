@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +37,8 @@ GONE = ("AWS.MechanicalTurk.HITDoesNotExist", "AWS.MechanicalTurk.AssignmentDoes
 USED_ALREADY = "AWS.MechanicalTurk.DuplicateRequest"
 PASSING = ("AWS.MechanicalTurk.ServiceFault", "AWS.MechanicalTurk.InsufficientFunds")
 """Refusals of MTurk's own that have nothing to do with the payment itself."""
+INVALID = "ValidationException"
+"""AWS's own word for a payment that cannot be: all its other words are about the asking."""
 
 BY_HAND = (
     "this worker has handed in no assignment, and MTurk sends a bonus only by one. Make a compensation HIT for them alone "
@@ -122,8 +124,9 @@ class MTurkPayer:
     def _of_hit(self, hit_id: str) -> list[Assignment]:
         try:
             with asking(f"list what was handed in of HIT {hit_id}"):
-                pages = self._client.get_paginator("list_assignments_for_hit").paginate(HITId=hit_id)
-                return [Assignment.of(answer) for page in pages for answer in page["Assignments"]]
+                # One page: a HIT of ours is for one worker.
+                answer = self._client.list_assignments_for_hit(HITId=hit_id, MaxResults=100)
+                return [Assignment.of(assignment) for assignment in answer["Assignments"]]
         except MTurkError as error:
             if error.code in GONE:
                 return []
@@ -171,32 +174,38 @@ class MTurkPayer:
         rows = self._rows("SELECT MAX(assignment_time_in_seconds) FROM hits")
         return float(str(rows[0][0])) if rows and rows[0][0] is not None else 0.0
 
+    @cached_property
+    def _returned(self) -> set[str]:
+        """Agents whose worker has the HIT no more, as MTurk told the launch."""
+        return {
+            str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        }
+
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
         """Agent → what it handed in. No assignment is given to two.
 
-        By what the launch noted; what it did not (it was killed, or of an older version) by worker and time. MTurk gives an
+        By what the launch noted; what it did not (it was killed, or of an older version) by worker and time, and where
+        clocks differ too much by worker alone: a bonus for work that MTurk approves later would pay it twice. MTurk gives an
         assignment that was returned to the next worker under the same id, so that the worker has to be the right one, and
         of several visits the last.
         """
         matched: dict[str, Assignment] = {}
         left = dict(self._handed_in)
         works = sorted((one.due.work for one in owed if one.due.work.agent_id), key=lambda work: -work.begun)
-        for work in works:
-            noted = self._noted.get(work.agent_id) or self._of_units.get(work.unit_id, "")
-            assignment = left.get(noted)
-            if assignment is not None and assignment.worker_name == self._names.get(work.worker_id):
-                matched[work.agent_id] = left.pop(noted)
-        for work in works:
-            if work.agent_id in matched or work.agent_id in self._noted:
-                continue
-            assignment = next((one for one in left.values() if self._may_be(one, work)), None)
-            if assignment is not None:
-                matched[work.agent_id] = left.pop(assignment.id)
-        return matched
 
-    def _may_be(self, assignment: Assignment, work: Work) -> bool:
-        during = assignment.accepted - SLACK_S <= work.begun <= assignment.submitted + SLACK_S
-        return during and assignment.worker_name == self._names.get(work.worker_id)
+        def match(works: Iterable[Work], fits: Callable[[Assignment, Work], bool]) -> None:
+            for work in works:
+                own = (one for one in left.values() if one.worker_name == self._names.get(work.worker_id))
+                assignment = None if work.agent_id in matched else next((one for one in own if fits(one, work)), None)
+                if assignment is not None:
+                    matched[work.agent_id] = left.pop(assignment.id)
+
+        match(works, lambda one, work: one.id == (self._noted.get(work.agent_id) or self._of_units.get(work.unit_id)))
+        unnoted = [work for work in works if work.agent_id not in self._noted]
+        match(unnoted, lambda one, work: one.accepted - SLACK_S <= work.begun <= one.submitted + SLACK_S)
+        unnoted.sort(key=lambda work: work.outcome not in ("complete", "stopped"))
+        match(unnoted, lambda one, work: True)
+        return matched
 
     def _vehicle(self, work: Work, own: Assignment | None) -> str:
         """An assignment by which a bonus can be sent to the worker: their first, so that it is always the same one."""
@@ -242,7 +251,7 @@ class MTurkPayer:
             (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
             left = max(left - work.reward, Decimal("0.00"))
         until = work.begun + self._durations
-        if own is None and work.agent_id and self._now() < until:
+        if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
             proposal.remaining.append(
                 Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
             )
@@ -276,8 +285,8 @@ class MTurkPayer:
             try:
                 (self._approve if payment.kind == "approval" else self._send_bonus)(payment, note)
             except MTurkError as error:
-                if not error.code.startswith("AWS.MechanicalTurk.") or error.code in PASSING:
-                    note(payment, payment.state, str(error))
+                refused = error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
+                if not refused or error.code in PASSING:
                     raise
                 note(payment, "failed", str(error))
 
@@ -353,7 +362,7 @@ class MTurkPayer:
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)
         for payment in payments:
-            if payment.kind == "bonus":
+            if payment.kind == "bonus" and payment.assignment:  # not one that was paid by hand
                 noted[payment.assignment].append(payment)
         for assignment in sorted({*noted, *self._handed_in}):
             listed = list(self._bonuses(assignment))

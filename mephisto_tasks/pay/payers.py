@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mephisto_tasks.pay.files import FilePayer, no_panel
+from mephisto_tasks.pay.files import FilePayer
 from mephisto_tasks.pay.payer import Payer
 
 
@@ -15,4 +15,4 @@ def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs
         from mephisto_tasks.pay.mturk import MTurkPayer
 
         return MTurkPayer(data_dir, provider, requester, runs)
-    return FilePayer(data_dir, task_name, provider, requester, no_panel)
+    return FilePayer(data_dir, task_name, provider, requester)

@@ -26,7 +26,7 @@ from mephisto_tasks.stored.results import (
     stored_states,
     was_simulated,
 )
-from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.study.startup import collector_off
 from mephisto_tasks.study.task_lock import running_task_run
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord
@@ -96,18 +96,20 @@ def unit_of(record: Rated) -> str:
     return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
 
 
-def work_done(data_dir: Path, task_name: str, worker_id: str = "") -> list[Work]:
+def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None) -> list[Work]:
     """What every worker of a task (or one, by Mephisto's id) did, oldest first; who only practised stands at the end.
+
+    ``files``: that were read before; None: each is read.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
         alive = running_task_run(data_dir, task_name)
-        states = stored_states(data_dir, task_name, worker_id)
+        states = stored_states(data_dir, task_name, worker_id, files=files)
         visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
         onboardings = query(data_dir, ONBOARDINGS, [task_name, worker_id])
-        practice = practice_logs(data_dir, onboardings)
+        practice = practice_logs(data_dir, onboardings, files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)
     for visit in visits:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 MTURK_FRAMES = ("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com")
 MTURK_FORMS = ("https://www.mturk.com", "https://*.mturk.com")
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
+_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
 PACKETS_PER_SECOND = 400.0
 PACKET_BURST = 2000.0
 """A person sends less than one a second; simulated raters that share a machine reach about a hundred."""
@@ -24,15 +27,33 @@ def same_token(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("utf-8"))
 
 
-def security_headers(provider_type: str) -> dict[str, str]:
+def origin(site: object) -> str:
+    """A site that may show the page, as ``https://host`` or ``https://host:port``; http only on this machine.
+
+    Raises:
+        ValueError: it is none; what stands there goes into a header, so that nothing else may.
+    """
+    text = str(site).strip().rstrip("/")
+    match = _ORIGIN.fullmatch(text)
+    if match is None or (match["scheme"] == "http" and match["host"] not in _THIS_MACHINE):
+        raise ValueError(
+            f"mephisto.architect.frame_sites: {text!r} is no site; write https://host or https://host:port, without a path "
+            "(http:// for 127.0.0.1 and localhost only)"
+        )
+    return text
+
+
+def security_headers(provider_type: str, sites: Sequence[str] = ()) -> dict[str, str]:
     """Headers for every response.
 
     The page may load only what this server serves. MTurk shows it in a frame and takes the finished task
     by a form, so with an ``mturk…`` provider its sites may do both; with any other only this server may.
+
+    ``sites``: others that may do both (:func:`origin`).
     """
     on_mturk = provider_type.startswith("mturk")
-    frames = " ".join(("'self'", *MTURK_FRAMES)) if on_mturk else "'self'"
-    forms = " ".join(("'self'", *MTURK_FORMS)) if on_mturk else "'self'"
+    frames = " ".join(("'self'", *(MTURK_FRAMES if on_mturk else ()), *sites))
+    forms = " ".join(("'self'", *(MTURK_FORMS if on_mturk else ()), *sites))
     policy = (
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
         f"form-action {forms}; frame-ancestors {frames}"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,22 +134,28 @@ SENTENCES = {
 }
 
 
+Guard = Callable[[Handler], Handler]
+"""What lets some requests through to a handler, and answers the others itself."""
+
+
 def create_app(
     router: Router,
     static_dir: Path,
     provider_type: str = "mock",
     side_door: SideDoor | None = None,
     visitors: Visitors | None = None,
+    frame_sites: Sequence[str] = (),
+    guard: Guard | None = None,
 ) -> web.Application:
     """The application that serves ``static_dir`` and routes for ``router``.
 
-    ``provider_type`` decides who may show the page in a frame (see :func:`security_headers`). ``side_door``: the same page
-    for other people, with a router of its own, at a secret address. ``visitors``: who may send how much; by default no proxy
-    is trusted.
+    ``provider_type`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
+    ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
+    send how much; by default no proxy is trusted. ``guard``: of the raters' pages.
     """
     visitors = visitors or Visitors()
     app = web.Application(client_max_size=p.MAX_BODY, middlewares=[_errors_as_json])
-    _add_headers(app, security_headers(provider_type))
+    _add_headers(app, security_headers(provider_type, frame_sites))
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)
@@ -157,7 +163,7 @@ def create_app(
             app, side_door.path
         )
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    _Routes(router, StaticFiles(static_dir), visitors).add_to(app)
+    _Routes(router, StaticFiles(static_dir), visitors, guard).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -219,13 +225,7 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 class _Routes:
     """The handlers, each a few lines: check, hand to the router, answer."""
 
-    def __init__(
-        self,
-        router: Router,
-        files: StaticFiles,
-        visitors: Visitors,
-        guard: Callable[[Handler], Handler] | None = None,
-    ) -> None:
+    def __init__(self, router: Router, files: StaticFiles, visitors: Visitors, guard: Guard | None = None) -> None:
         self._router = router
         self._visitors = visitors
         self._files = files

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.stored.stored_state import StateFiles
 from parlai_humaneval.protocol.records.dialogue import OnboardingRecord
 from parlai_humaneval.protocol.records.events import Event, PracticeAnswered, PracticeEnded
 
@@ -35,27 +35,35 @@ def practice_of(events: Iterable[Event]) -> OnboardingRecord:
 
 
 def read_practices(
-    data_dir: Path, onboardings: Iterable[tuple[object, ...]], since: Mapping[str, float]
+    data_dir: Path,
+    onboardings: Iterable[tuple[object, ...]],
+    since: Mapping[str, float],
+    files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → practice, of the rows that :data:`ONBOARDINGS` selects.
 
     ``since``: worker id → time before which nothing counts any more.
     """
-    logs = practice_logs(data_dir, onboardings)
+    logs = practice_logs(data_dir, onboardings, files)
     counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
     return {worker: practice_of(log) for worker, log in counted.items() if log}
 
 
-def practice_logs(data_dir: Path, onboardings: Iterable[tuple[object, ...]]) -> dict[str, list[Event]]:
+def practice_logs(
+    data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
+) -> dict[str, list[Event]]:
     """Mephisto's worker id → what happened in their practice, over all visits; rows as :data:`ONBOARDINGS` selects them.
+
+    ``files``: that were read before; None: each is read.
 
     A log that is missing or of another schema belongs to a practice that never began here; it is left out.
     """
+    files = files or StateFiles()
     events: dict[str, list[Event]] = defaultdict(list)
     for agent_id, worker_id, run_id in onboardings:
         folder = data_dir / "data" / "runs" / "NO_PROJECT" / str(run_id) / "onboarding" / f"onboarding_{agent_id}"
         try:
-            state = StateFile.model_validate_json((folder / "state.json").read_bytes())
+            state = files.read(folder / "state.json")
         except (FileNotFoundError, ValidationError):
             continue
         if state.outputs.messages:

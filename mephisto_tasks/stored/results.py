@@ -15,11 +15,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, read_practices
-from mephisto_tasks.stored.stored_state import StateFile
+from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.study.startup import collector_off
 from mephisto_tasks.study.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
@@ -31,6 +32,9 @@ from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.protocol.records.rebuilding import EventLogError, build_rated, split_dialogues
 from parlai_humaneval.quality.registry import checked
 from parlai_humaneval.techniques import recorded_as
+
+if TYPE_CHECKING:
+    from parlai_humaneval.report.document import PracticeCount
 
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
@@ -123,6 +127,17 @@ def technique_of(data_dir: Path, task_name: str) -> str | None:
     return recorded_as(str(rows[0][0])) if rows else None
 
 
+def provider_of(data_dir: Path, task_name: str) -> str | None:
+    """The crowd provider of a task's newest launch; None: it was never launched."""
+    rows = query(
+        data_dir,
+        """SELECT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
+        [task_name],
+    )
+    return str(rows[0][0]) if rows else None
+
+
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
     """Registered requesters: (name, provider type)."""
     rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
@@ -151,16 +166,21 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
     return runs / agent.task_run_id / agent.assignment_id / agent.agent_id / "state.json"
 
 
-def stored_states(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, StateFile]]:
+def stored_states(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, StateFile]]:
     """What every rater of a task has stored (or one worker), oldest first; who left before anything was said is left out.
+
+    ``files``: that were read before; None: each is read.
 
     Raises:
         ResultsError: as :func:`read_records`.
     """
+    files = files or StateFiles()
     for agent in stored_agents(data_dir, task_name, worker_id):
         path = _state_file(data_dir, agent)
         try:
-            state = StateFile.model_validate_json(path.read_bytes())
+            state = files.read(path)
         except FileNotFoundError:
             continue
         except ValidationError as error:
@@ -169,9 +189,11 @@ def stored_states(data_dir: Path, task_name: str, worker_id: str = "") -> Iterat
             yield agent, state
 
 
-def _records(data_dir: Path, task_name: str, worker_id: str = "") -> Iterator[tuple[StoredAgent, Rated]]:
+def _records(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> Iterator[tuple[StoredAgent, Rated]]:
     alive = running_task_run(data_dir, task_name)
-    for agent, state in stored_states(data_dir, task_name, worker_id):
+    for agent, state in stored_states(data_dir, task_name, worker_id, files=files):
         at_work = agent.task_run_id == alive and agent.status in AT_WORK
         unfinished: Status = "running" if at_work else "partial"
         try:
@@ -200,15 +222,17 @@ def _first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def read_records(data_dir: Path, task_name: str) -> list[Rated]:
+def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Rated]:
     """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
+
+    ``files``: that were read before; None: each is read.
 
     Raises:
         ResultsError: no database, no such task, or a file that is not of this schema.
     """
     with collector_off():
-        stored = list(_records(data_dir, task_name))
-        practised = past_practices(data_dir, task_name)
+        stored = list(_records(data_dir, task_name, files=files))
+        practised = past_practices(data_dir, task_name, files=files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)  # not in a directory that was named by mistake
     records = []
     for agent, record in stored:
@@ -244,15 +268,30 @@ def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated
 
 
 def past_practices(
-    data_dir: Path, task_name: str, since: Mapping[str, float] = MappingProxyType({})
+    data_dir: Path,
+    task_name: str,
+    since: Mapping[str, float] = MappingProxyType({}),
+    *,
+    files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
     """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
 
-    ``since``: worker id → time before which nothing counts any more, because their practice was reset.
+    ``since``: worker id → time before which nothing counts any more, because their practice was reset. ``files``: that
+    were read before; None: each is read.
     """
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since)
+    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since, files)
+
+
+def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
+    """How the practices of some tasks ended; None where nobody practised."""
+    from parlai_humaneval.report.document import PracticeCount  # a launch reads results, too, and needs no report
+
+    verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files=files).values()]
+    if not verdicts:
+        return None
+    return PracticeCount(passed=verdicts.count(True), failed=verdicts.count(False), not_ended=verdicts.count(None))
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -20,3 +21,24 @@ class StateFile(BaseModel):
     model_config = ConfigDict(extra="ignore")
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
+
+
+class StateFiles:
+    """Reads state files, and one again only when it has changed: for who looks at a study again and again."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, tuple[tuple[int, int, int], StateFile]] = {}
+
+    def read(self, path: Path) -> StateFile:
+        """What stands in the file now. It is not to be changed.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValidationError: it is none of ours.
+        """
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)  # a file that is replaced is another one
+        known = self._read.get(path)
+        if known is None or known[0] != stamp:
+            known = self._read[path] = (stamp, StateFile.model_validate_json(path.read_bytes()))
+        return known[1]

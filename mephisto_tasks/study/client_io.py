@@ -18,7 +18,9 @@ from mephisto.operations.client_io_handler import ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
+from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ class StudyIOHandler(ClientIOHandler):
     """Six things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
+    * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
     * one page of a worker at a time may register or practise: a second would be a second set of tries;
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
@@ -95,16 +98,26 @@ class StudyIOHandler(ClientIOHandler):
         request_id, crowd_data = packet.data["request_id"], packet.data["provider_data"]
         registration, name = crowd_data["agent_registration_id"], crowd_data["worker_name"]
         self._forget_ended(registration)
-        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+        refusal = self._refusal(crowd_data, registration, name)
+        if refusal is not None:
             self.request_id_to_channel_id[request_id] = channel_id
             self.request_id_to_packet[request_id] = packet
-            self._floor.came()
-            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=self._door.busy).to_dict())
+            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=refusal).to_dict())
             return
         if registration not in self.agents_by_registration_id:
             self._floor.came()
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
+
+    def _refusal(self, crowd_data: dict[str, Any], registration: str, name: str) -> str | None:
+        """Why a page may not register at all, whoever its worker is."""
+        provider = self.get_live_run().provider
+        if isinstance(provider, ChecksArrivals) and (refusal := provider.refusal(crowd_data)) is not None:
+            return refusal
+        if registration not in self.agents_by_registration_id and self._has_page_open(name):
+            self._floor.came()
+            return self._door.busy
+        return None
 
     def _receive(self, reception: Reception, packet: Any, channel_id: str) -> bool:
         """True when the visitor comes in: the packet then says who they are. Otherwise they are answered by this."""
@@ -170,14 +183,17 @@ class StudyIOHandler(ClientIOHandler):
             reason = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
             additional_data = {**additional_data, "failure_reason": reason or refused}
             self._floor.turned_away(str(additional_data["failure_reason"]))
-            if (
-                worker_id
-                and self._reception is not None
-                and additional_data["failure_reason"] not in self._door.for_now
-            ):
-                redirect = self._reception.screened_out(Worker.get(self.db, worker_id).worker_name)
-                additional_data["redirect"] = None if redirect is None else redirect.model_dump(mode="json")
+            if worker_id and self._reception is not None:
+                additional_data |= self._way_out(self._reception, worker_id, additional_data["failure_reason"])
         super().enqueue_agent_details(request_id, additional_data)
+
+    def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
+        """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
+        if reason in self._door.for_now:
+            return {}
+        redirect = reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+        told = None if redirect is None else redirect.model_dump(mode="json")
+        return {"failure_reason": with_way_out(reason, redirect), "redirect": told}
 
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.

@@ -183,11 +183,21 @@ def providers(data_dir: Path) -> list[Finding]:
         found = requesters(data_dir) if (data_dir / "database.db").exists() else []
     except ResultsError:
         found = []  # said under “Data directory”
-    names = [f"{name} ({kind})" for name, kind in found if kind.startswith("mturk")]
-    if names:
-        return [local, Finding("Provider mturk", "ok", "requesters: " + ", ".join(names))]
-    mend = "only for MTurk: parlai-humaneval requester add NAME --provider mturk_sandbox"
-    return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
+    known = [(name, kind) for name, kind in found if kind.startswith("mturk")]
+    if not known:
+        mend = "only for MTurk: parlai-humaneval requester add NAME --provider mturk_sandbox"
+        return [local, Finding("Provider mturk", "warning", "no requester is registered in this data directory", mend)]
+    return [local, *(_requester(name, kind) for name, kind in known)]
+
+
+def _requester(name: str, kind: str) -> Finding:
+    """Whether MTurk answers in a requester's name."""
+    from mephisto_tasks.workers.requesters import check_requester
+
+    seen = check_requester(name, kind)
+    if seen.wrong is not None:
+        return Finding(f"Provider {kind}", "warning", f"requester {name}", seen.wrong)
+    return Finding(f"Provider {kind}", "ok", f"requester {name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
 
 
 def server(name: Server, profile: str) -> list[Finding]:

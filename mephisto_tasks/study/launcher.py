@@ -16,6 +16,7 @@ from mephisto.data_model.assignment import Assignment, InitializationData
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
+from mephisto_tasks.crowds.contract import CrowdError, ExpiresRuns
 from mephisto_tasks.stored.stores import one_commit
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,10 @@ _OURS = (MOCK_PROVIDER, "link")
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
 
+AGAIN_S = 30.0
+"""After how long a unit is offered again that the crowd's site did not take."""
+STOPPING_S = 60.0
+"""How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
 LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
 """Crowds that show open units to workers, who take one before they see our page."""
 
@@ -38,6 +43,8 @@ class StudyLauncher(TaskLauncher):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._first_open = threading.Event()
+        self._first_error: CrowdError | None = None
+        self._stopped = threading.Event()
         self._adding = threading.Lock()
         self._fitting = threading.RLock()
         self._done: set[str] = set()
@@ -49,9 +56,31 @@ class StudyLauncher(TaskLauncher):
 
     def _launch_limited_units(self, url: str) -> None:
         try:
-            super()._launch_limited_units(url)
+            for unit in self.generate_units():
+                if unit.db_status == AssignmentState.CREATED:
+                    self._open(unit)
         finally:
+            self.finished_generators = True
             self._first_open.set()
+
+    def _open(self, unit: Any) -> None:
+        """Offer a unit, again and again where the crowd's site does not take it, until the launch ends.
+
+        Where the very first is not taken, the launch fails with what the site said.
+        """
+        while not self._stopped.is_set():
+            try:
+                unit.launch(self.launch_url)
+            except CrowdError as error:
+                if not self._first_open.is_set():
+                    self._first_error, self.keep_launching_units = error, False
+                    return
+                logger.warning("a unit could not be offered: %s. It is tried again in %g s", error, AGAIN_S)
+                self._stopped.wait(AGAIN_S)
+            else:
+                if self._stopped.is_set():
+                    unit.expire()  # the end of the launch did not wait for this one
+                return
 
     def generate_units(self) -> Any:
         """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
@@ -67,9 +96,15 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def wait_for_first(self) -> None:
-        """Until a rater who comes finds a unit, if there is to be one: at most :data:`FIRST_UNIT_S`."""
+        """Until a rater who comes finds a unit, if there is to be one: at most :data:`FIRST_UNIT_S`.
+
+        Raises:
+            CrowdError: the crowd's site did not take it.
+        """
         if self.units:
             self._first_open.wait(FIRST_UNIT_S)
+        if self._first_error is not None:
+            raise self._first_error
 
     def add_one(self, data: InitializationData) -> None:
         """Create and open one more assignment of one unit, now; from any thread.
@@ -86,7 +121,10 @@ class StudyLauncher(TaskLauncher):
             self.assignments.append(assignment)
             unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
             self.units.append(unit)
-        unit.launch(self.launch_url)
+        if not isinstance(run.get_provider(), ExpiresRuns):
+            unit.launch(self.launch_url)
+        else:  # whoever asks may be a rater's thread, which must not wait for the crowd's site
+            threading.Thread(target=self._open, args=(unit,), name="unit-opener", daemon=True).start()
 
     def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> None:
         """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
@@ -106,6 +144,11 @@ class StudyLauncher(TaskLauncher):
     def _under_way(self) -> list[Any]:
         """Units that are open, or being done."""
         return [unit for unit in list(self.units) if unit.db_id not in self._done and unit.db_status not in _ENDED]
+
+    def shutdown(self) -> None:
+        """Offer nothing more. Mephisto waits here for as long as a crowd's site takes to answer."""
+        self.keep_launching_units, self.finished_generators = False, True
+        self._stopped.set()
 
     def fit(self, wanted: int, data: Callable[[], InitializationData]) -> None:
         """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
@@ -136,10 +179,13 @@ class StudyLauncher(TaskLauncher):
 
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""
-        self.keep_launching_units = False
-        self.finished_generators = True
+        self.shutdown()
         if self.units_thread is not None:
-            self.units_thread.join(timeout=5)
+            self.units_thread.join(timeout=STOPPING_S)
+        provider = self.task_run.get_provider()
+        if isinstance(provider, ExpiresRuns):
+            self._expire_at_once(provider)
+            return
         with ExitStack() as stack:
             if self.provider_type in _OURS:
                 stack.enter_context(one_commit(self.db))
@@ -150,3 +196,13 @@ class StudyLauncher(TaskLauncher):
                         unit.expire()
                 except Exception:
                     logger.exception("unit %s could not be expired", unit.db_id)
+
+    def _expire_at_once(self, provider: ExpiresRuns) -> None:
+        try:
+            provider.expire_run(self.task_run)
+        except CrowdError as error:
+            logger.error("%s", error)
+        with one_commit(self.db):
+            for unit in self.units:
+                if unit.db_status not in _ENDED:
+                    unit.set_db_status("expired")

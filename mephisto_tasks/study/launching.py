@@ -22,9 +22,13 @@ from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
-from mephisto_tasks.crowds.link.doors import doors_of, panel_of
+from mephisto_tasks.crowds.link.doors import doors_of, gate_of, panel_of
+from mephisto_tasks.crowds.link.gate import Gate
 from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
 from mephisto_tasks.crowds.link.reception import Reception
+from mephisto_tasks.crowds.mturk.client import PROVIDERS
+from mephisto_tasks.crowds.mturk.following import following
+from mephisto_tasks.crowds.mturk.preparing import Agree, agreed, check, clear_before_launch, ensure_requester
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -40,13 +44,14 @@ from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
-from mephisto_tasks.study.who_may import require_on_mturk, who_may
+from mephisto_tasks.study.who_may import require, requirements_on_mturk, who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
-__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["PROVIDERS", "Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +76,8 @@ class Launched:
     """Secret link for the people who write replies, where one of the models is a person."""
     panel_link: str | None = None
     """The link as it is entered at the panel that sends the raters."""
+    only_invited: bool = False
+    """Nobody comes in without an invitation."""
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -98,13 +105,16 @@ def launched(
     config: DictConfig,
     data_dir: Path,
     waiting_for: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
+    agree: Agree | None = None,
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
-    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes.
+    ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
+    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money.
 
     Raises:
-        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; on leaving, StudyBroken.
+        what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; what ``agree``
+        raises; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -127,6 +137,13 @@ def launched(
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
             _check_server(config)
+        on_mturk = config.mephisto.provider._provider_type in PROVIDERS
+        required: list[dict[str, Any]] = []
+        if on_mturk:
+            with waiting_for("Asking MTurk…"):
+                total = check(config.mephisto, study.remaining, masters=settings.workers.masters)
+                required = requirements_on_mturk(config, settings.workers)
+            agreed(total, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -136,22 +153,26 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
+        if on_mturk:
+            with waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
+                _prepare_mturk(config.mephisto, db, study, task_name)
         reception = _reception(config, db, data_dir, task_name)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, reception)
         shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
-        require_on_mturk(config, shared_state, db)
+        require(config, shared_state, required, db)
         if reception is not None:
             shared_state.site = reception
+            shared_state.guard = _gate(config, data_dir, task_name).guarded
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        lock.name_run(str(live_run.task_run.db_id))
         url = str(live_run.task_launcher.launch_url)
+        lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(
             study,
@@ -168,18 +189,20 @@ def launched(
         try:
             note_settings(data_dir, task_name, run_settings)
             helm.start()
-            yield Launched(
-                study=study,
-                operator=operator,
-                url=url,
-                data_dir=data_dir,
-                task_name=task_name,
-                task_run_id=str(live_run.task_run.db_id),
-                live_run=live_run,
-                room=room,
-                partner_url=None if side_door is None else side_door.url(url),
-                panel_link=_panel_link(config, url),
-            )
+            with following(live_run, study) if on_mturk else nullcontext():
+                yield Launched(
+                    study=study,
+                    operator=operator,
+                    url=url,
+                    data_dir=data_dir,
+                    task_name=task_name,
+                    task_run_id=str(live_run.task_run.db_id),
+                    live_run=live_run,
+                    room=room,
+                    partner_url=None if side_door is None else side_door.url(url),
+                    panel_link=_panel_link(config, url),
+                    only_invited=reception is not None and panel_of(config.mephisto.provider) is None,
+                )
         finally:
             study.closing.set()
             if room is not None:
@@ -193,6 +216,14 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def _prepare_mturk(mephisto: DictConfig, db: Any, study: Study, task_name: str) -> None:
+    provider = mephisto.provider
+    provider.requester_name = ensure_requester(db, str(provider.requester_name), str(provider._provider_type))
+    cleared = clear_before_launch(db, task_name)
+    if cleared is not None:
+        study.remarks.append(cleared)
 
 
 def settings_of(config: DictConfig) -> Settings:
@@ -241,6 +272,11 @@ def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> R
     return Reception(LinkProvider(db).datastore, doors, task_name)
 
 
+def _gate(config: DictConfig, data_dir: Path, task_name: str) -> Gate:
+    secure = str(config.mephisto.architect.get("public_url") or "").startswith("https://")
+    return gate_of(config.mephisto.provider, data_dir, task_name, secure=secure)
+
+
 def _panel_link(config: DictConfig, url: str) -> str | None:
     provider = config.mephisto.provider
     panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
@@ -255,19 +291,3 @@ def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
         return words
     panel = panel_of(provider)
     return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
-    import signal
-
-    stop = threading.Event()
-
-    def handler(signum: int, frame: Any) -> None:
-        if stop.is_set() and signum == signal.SIGINT:
-            raise KeyboardInterrupt  # a second Ctrl-C means it
-        stop.set()
-
-    signal.signal(signal.SIGINT, handler)
-    signal.signal(signal.SIGTERM, handler)
-    return stop

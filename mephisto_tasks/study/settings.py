@@ -20,13 +20,16 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel
 
-import mephisto_tasks.crowds.link.provider  # noqa: F401  (this registers the provider, before anything is composed)
+import mephisto_tasks.crowds.link.provider
+import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register providers, before anything is composed)
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK_PROVIDER
 from mephisto_tasks.crowds.link.doors import panel_of
 from mephisto_tasks.crowds.link.panel import NO_PANEL
+from mephisto_tasks.crowds.mturk.client import asks_this_machine, endpoint, is_loopback
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
+from mephisto_tasks.router.security import origin
 from mephisto_tasks.router.visitors import trusted_networks
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
@@ -67,7 +70,10 @@ _OTHERS = [
         "Addresses of the reverse proxies before this machine: what they say of a rater's address is believed.",
     ),
     ("mephisto.architect.disconnect_after_s", "300", "Seconds without a sign of life after which a rater has left."),
+    ("mephisto.architect.frame_sites", "[]", "Sites besides MTurk's that may show the page in a frame: [https://…]."),
     ("mephisto.provider.requester_name", "", "The account that launches (MTurk)."),
+    ("mephisto.provider.bonus_budget", "0", "Dollars set aside for bonuses, shown in the total of a launch (MTurk)."),
+    ("mephisto.provider.auto_approval_delay_in_seconds", "604800", "When MTurk approves what nobody has judged."),
     ("mephisto.provider.panel", "", "With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none."),
     ("mephisto.provider.completion_code", "", "The panel's code for who has done the task (place=link)."),
     ("mephisto.provider.screen_out_code", "", "The panel's code for who may not take part (place=link)."),
@@ -75,6 +81,9 @@ _OTHERS = [
     ("mephisto.provider.time_out_code", "", "The panel's code for who was away for too long (place=link)."),
     ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
     ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
+    ("mephisto.task.assignment_duration_in_seconds", "3600", "How long a worker may keep a unit (MTurk)."),
+    ("mephisto.task.task_lifetime_in_seconds", "2678400", "How long units are offered (MTurk)."),
+    ("mephisto.task.max_num_concurrent_units", "0", "Units open at once, at most (HITs on MTurk); 0: all."),
 ]
 _SECTIONS = ("blueprint", "architect", "provider", "task")
 
@@ -120,6 +129,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
             composed = compose(config_name=config_name, overrides=[search, *overrides])
+        _on_this_machine(composed)
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
@@ -131,6 +141,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     if needed:
         raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     _check_address(composed)
+    _check_sites(composed)
     if composed.mephisto.provider._provider_type == LINK_PROVIDER:
         panel_of(composed.mephisto.provider)
     return composed
@@ -149,7 +160,9 @@ def _needed_by_crowd(config: DictConfig) -> list[str]:
     """What a launch on a crowd lacks, whose defaults are for this machine."""
     if _is_local(config):
         return []
-    needed = [] if config.mephisto.architect.public_url else ["mephisto.architect.public_url"]
+    architect = config.mephisto.architect
+    here = asks_this_machine(str(config.mephisto.provider._provider_type))
+    needed = [] if here or architect.public_url else ["mephisto.architect.public_url"]
     blueprint = config.mephisto.blueprint
     live = "group_size" in blueprint  # who judges finished dialogues judges the models that speak in them
     return [*needed, BLUEPRINT + "models"] if live and not (blueprint.models or blueprint.groups) else needed
@@ -163,6 +176,18 @@ def _is_local(config: DictConfig) -> bool:
     return bool(local_provider or config.mephisto.architect._architect_type != ARCHITECT_TYPE)
 
 
+def _on_this_machine(config: DictConfig) -> None:
+    """A stand-in for MTurk on this machine finds the page on this machine: it needs no public address, nor https."""
+    mephisto = config.get("mephisto")
+    provider = None if mephisto is None else mephisto.get("provider")
+    if provider is None or not asks_this_machine(str(provider._provider_type)):
+        return
+    if OmegaConf.is_missing(mephisto.architect, "public_url"):
+        mephisto.architect.public_url = ""
+    sites = list(mephisto.architect.get("frame_sites") or ())
+    mephisto.architect.frame_sites = [*sites, endpoint(str(provider._provider_type)).rstrip("/")]
+
+
 def _check_address(config: DictConfig) -> None:
     """Workers of a crowd must not be sent to an address that only this machine knows, or that their browser refuses."""
     architect = config.mephisto.architect
@@ -172,11 +197,22 @@ def _check_address(config: DictConfig) -> None:
         raise ConfigError(str(error)) from error
     if _is_local(config):
         return
+    here = not architect.public_url or is_loopback(str(architect.public_url))
+    if here and asks_this_machine(str(config.mephisto.provider._provider_type)):
+        return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(
             "crowd workers need an https address that reaches this machine: "
             f"mephisto.architect.public_url=https://… (now {str(architect.public_url)!r})"
         )
+
+
+def _check_sites(config: DictConfig) -> None:
+    try:
+        for site in config.mephisto.architect.get("frame_sites") or ():
+            origin(site)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def all_settings(config: type[BaseModel]) -> dict[str, str]:

@@ -35,9 +35,9 @@ class TaskLock:
         self._descriptor = descriptor
         self._pid = pid
 
-    def name_run(self, task_run_id: str) -> None:
-        """Say which run the launch is, for :func:`running_task_run`."""
-        text = json.dumps({"pid": self._pid, "task_run_id": task_run_id}).encode()
+    def name_run(self, task_run_id: str, url: str = "") -> None:
+        """Say which run the launch is, and its address, for :func:`running_task_run` and :func:`running_url`."""
+        text = json.dumps({"pid": self._pid, "task_run_id": task_run_id, "url": url}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
 
@@ -80,6 +80,16 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
 
 def running_task_run(data_dir: Path, task_name: str) -> str | None:
     """Id of the run of a task that is alive now, or None."""
+    return _said(data_dir, task_name, "task_run_id")
+
+
+def running_url(data_dir: Path, task_name: str) -> str | None:
+    """Where raters go whose task is launched now; None: it is not."""
+    return _said(data_dir, task_name, "url")
+
+
+def _said(data_dir: Path, task_name: str, key: str) -> str | None:
+    """What the launch that is alive says of itself, or None."""
     path = _lock_file(data_dir, task_name)
     try:
         descriptor = os.open(path, os.O_RDONLY)
@@ -88,7 +98,7 @@ def running_task_run(data_dir: Path, task_name: str) -> str | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return str(_read(path).get("task_run_id", "")) or None
+        return str(_read(path).get(key, "")) or None
     finally:
         os.close(descriptor)
     return None

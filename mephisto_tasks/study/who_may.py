@@ -12,8 +12,11 @@ compat.prepare()
 
 from mephisto.data_model.qualification import QUAL_NOT_EXIST
 from mephisto.utils.qualifications import make_qualification_dict
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.link.panel import NO_PANEL, read_panel
+from mephisto_tasks.crowds.mturk.client import client_for
+from mephisto_tasks.crowds.mturk.errors import asking
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
@@ -62,51 +65,46 @@ def _name_of(config: DictConfig) -> str:
     provider = config.mephisto.provider
     if provider._provider_type == MOCK_PROVIDER:
         return "MTurk does, on which you can launch with place=mturk."
-    panel = str(provider.get("panel", "") or "").lower()
-    if panel in ("", "none"):
+    panel = str(provider.get("panel", NO_PANEL))
+    if panel == NO_PANEL:
         return "invite only people of whom you know it."
-    site = Path(panel).stem.capitalize()
-    return f"set it on {site}'s page of the study."
+    return f"set it on {read_panel(panel).title}'s page of the study."
 
 
-def require_on_mturk(config: DictConfig, shared_state: Any, db: Any) -> None:
-    """Have MTurk hide the HITs from who may not take part, as far as it can. Nothing is made there yet.
-
-    Args:
-        config: of the launch.
-        shared_state: Mephisto's, with the study; its provider takes the requirements from there.
-        db: Mephisto's database.
+def requirements_on_mturk(config: DictConfig, rules: WorkerRules) -> list[dict[str, Any]]:
+    """What MTurk is to require of workers, who do not see the HITs else. It is asked where rules name qualifications of the
+    account; nothing is made there.
 
     Raises:
         ConfigError: a qualification does not exist on MTurk, or there are too many requirements.
+        MTurkError: MTurk cannot be asked.
     """
-    provider = str(config.mephisto.provider._provider_type)
-    if provider not in (MTURK, SANDBOX):
-        return
-    rules: WorkerRules = shared_state.study.config.workers
-    name = str(config.mephisto.provider.requester_name)
+    provider, blueprint = str(config.mephisto.provider._provider_type), config.mephisto.blueprint
+    sandbox = provider == SANDBOX
+
+    def id_of(name: str) -> str:
+        with asking("look for qualifications"):
+            return qualification_id(client_for(str(config.mephisto.provider.requester_name), provider), name, sandbox)
+
     try:
-        wanted = mturk_requirements(
-            rules, provider == SANDBOX, lambda wanted: qualification_id(_client(db, name), wanted)
-        )
+        wanted = mturk_requirements(rules, sandbox, id_of)
     except UnknownQualification as error:
         raise ConfigError(f"{PREFIX}qualifications: {error}") from error
-    blocks = [BLOCKED_EVERYWHERE, blocked_here(str(config.mephisto.task.task_name))]
-    made = [block for block in blocks if db.find_qualifications(block)]  # somebody was blocked by hand at least once
-    ours = [shared_state.study.config.onboarding_qualification, shared_state.study.config.block_qualification, *made]
-    total = len(wanted) + sum(bool(one) for one in ours)
+    ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
+    total = len(wanted) + sum(map(bool, ours)) + len(_blocks(config))
     if total > MOST_REQUIREMENTS:
         raise ConfigError(
             f"{PREFIX[:-1]}: MTurk takes {MOST_REQUIREMENTS} requirements, and with ours there are {total}"
         )
+    return wanted
+
+
+def require(config: DictConfig, shared_state: Any, wanted: list[dict[str, Any]], db: Any) -> None:
+    """Hand what MTurk is to require to Mephisto's provider; who was blocked by hand is among it."""
+    made = [block for block in _blocks(config) if db.find_qualifications(block)]  # somebody was blocked at least once
     shared_state.mturk_specific_qualifications = wanted
     shared_state.qualifications += [make_qualification_dict(block, QUAL_NOT_EXIST, None) for block in made]
 
 
-def _client(db: Any, requester_name: str) -> Any:
-    requesters = db.find_requesters(requester_name=requester_name)
-    if not requesters:
-        raise ConfigError(
-            f"mephisto.provider.requester_name: there is no requester {requester_name!r} (parlai-humaneval requester list)"
-        )
-    return requesters[0]._get_client(requesters[0]._requester_name)
+def _blocks(config: DictConfig) -> tuple[str, str]:
+    return BLOCKED_EVERYWHERE, blocked_here(str(config.mephisto.task.task_name))

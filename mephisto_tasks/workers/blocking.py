@@ -20,16 +20,15 @@ from mephisto_tasks import compat
 
 compat.prepare()
 
-from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
-from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.known_workers import KnownWorker
-from mephisto_tasks.workers.qualifications import grant, holders
+from mephisto_tasks.workers.qualifications import grant, holders, revoke
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 logger = logging.getLogger(__name__)
@@ -223,10 +222,7 @@ def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | No
             everywhere = {block.worker for _, block in _blocked(db, data_dir, {BLOCKED_EVERYWHERE})}
             _assert_blocked(workers, [block.worker for _, block in blocks], task_name, everywhere)
             blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
-        lifted = [
-            Lifted(block=block, provider_agreed=worker.revoke_qualification(block.qualification))
-            for worker, block in blocks
-        ]
+        lifted = [Lifted(block=block, provider_agreed=revoke(worker, block.qualification)) for worker, block in blocks]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
         append_line(data_dir / BLOCKS_FILE, Line.model_validate({**block.model_dump(), **now}))
@@ -258,11 +254,8 @@ def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
         raise ResultsError(
             f"there is no task {task_name!r} in {data_dir}; tasks there: {', '.join(names) or 'none yet'}"
         )
-    db = LocalMephistoDB(str(path))
-    try:
+    with opened(path) as db:
         yield db
-    finally:
-        close_connections(db)
 
 
 def _blocked(db: Any, data_dir: Path, names: Iterable[str]) -> list[tuple[Worker, Block]]:

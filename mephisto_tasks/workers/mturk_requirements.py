@@ -21,6 +21,8 @@ MOST_REQUIREMENTS = 10
 MEPHISTOS_LOCALES = ("US", "CA", "GB", "AU", "NZ")
 """Where workers of MTurk live, as Mephisto has it, where nothing is said of it."""
 
+SANDBOX_SUFFIX = "_sandbox"
+
 _ID = re.compile(r"[0-9A-Z]{20,64}")
 """What ids of qualification types look like, and names hardly ever."""
 
@@ -74,12 +76,13 @@ def _locale(code: str) -> dict[str, str]:
     return {"Country": country, "Subdivision": part} if part else {"Country": country}
 
 
-def qualification_id(client: Any, name: str) -> str:
+def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
     """The id of a qualification of the account: by its name there, or checked where it looks like an id.
 
     Args:
         client: boto3's of MTurk.
         name: as the rules have it.
+        sandbox: there Mephisto's qualifications have a suffix, which need not be given.
 
     Raises:
         UnknownQualification: there is none; the message names those that there are.
@@ -95,6 +98,8 @@ def qualification_id(client: Any, name: str) -> str:
     pages = client.get_paginator("list_qualification_types").paginate(MustBeRequestable=False, MustBeOwnedByCaller=True)
     for page in pages:
         known |= {kind["Name"]: kind["QualificationTypeId"] for kind in page["QualificationTypes"]}
+    if sandbox and name not in known:
+        name += SANDBOX_SUFFIX
     if name not in known:
         there = ", ".join(sorted(known)[:20]) or "none"
         raise UnknownQualification(f"your MTurk account has no qualification {name!r}; it has: {there}")

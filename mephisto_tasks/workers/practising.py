@@ -19,6 +19,7 @@ from mephisto.data_model.worker import Worker
 from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
+from mephisto_tasks.workers.qualifications import revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
 _RUNS = """
@@ -41,8 +42,10 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     if not rows:
         known = ", ".join(task_names(data_dir)) or "none yet"
         raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
-    settings = yaml.safe_load(str(rows[0][0])) or {}
-    name = settings.get("blueprint", {}).get("onboarding_qualification")
+    settings = yaml.safe_load(str(rows[0][0]))
+    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
+        settings = yaml.safe_load(settings)
+    name = (settings or {}).get("blueprint", {}).get("onboarding_qualification")
     return str(name) if name else None
 
 
@@ -82,8 +85,7 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
                     event="practice_reset", worker=known.pseudonym, text=why or task_name, qualification=qualification
                 ),
             )
-            held = [name for name in (qualification, failed_name) if worker.get_granted_qualification(name) is not None]
-            agreed = [worker.revoke_qualification(name) for name in held]
+            agreed = [revoke(worker, name) for name in (qualification, failed_name)]
             if not all(agreed):
                 left.append(known.pseudonym)
         return left

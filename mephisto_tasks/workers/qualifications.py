@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Any
 
 from mephisto_tasks import compat
@@ -11,6 +13,8 @@ compat.prepare()
 from mephisto.abstractions.database import EntryAlreadyExistsException
 from mephisto.data_model.worker import Worker
 from mephisto.utils.qualifications import find_or_create_qualification
+
+logger = logging.getLogger(__name__)
 
 
 def grant(worker: Worker, name: str) -> bool:
@@ -22,9 +26,33 @@ def grant(worker: Worker, name: str) -> bool:
     for _ in range(2):  # another thread may be first with the qualification, or with the worker: then it is there now
         try:
             find_or_create_qualification(worker.db, name)
-            return bool(worker.grant_qualification(name))
+            worker.grant_qualification(name, skip_crowd=True)
+            break
         except EntryAlreadyExistsException:
             continue
+    return _told(worker.grant_crowd_qualification, name)
+
+
+def revoke(worker: Worker, name: str) -> bool:
+    """Take a qualification back from a worker who holds it.
+
+    Returns:
+        False where the crowd provider did not take it back; here it is gone all the same.
+    """
+    granted = worker.get_granted_qualification(name)
+    if granted is None:
+        return True
+    worker.db.revoke_qualification(granted.qualification_id, worker.db_id)
+    return _told(worker.revoke_crowd_qualification, name)
+
+
+def _told(tell: Callable[[str], object], name: str) -> bool:
+    """Whether the crowd provider did it. Mephisto's own methods print a traceback with the worker's id where not."""
+    try:
+        tell(name)
+    except Exception as error:  # noqa: BLE001 (each provider has errors of its own; the caller says what holds)
+        logger.warning("the crowd provider refused what was to be done with %s (%s)", name, type(error).__name__)
+        return False
     return True
 
 

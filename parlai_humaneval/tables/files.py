@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -28,6 +27,7 @@ from parlai_humaneval.tables.columns import (
     from_rows,
     typed,
 )
+from parlai_humaneval.tables.formulas import guarded, unguarded
 from parlai_humaneval.tables.raters import rater_kinds
 from parlai_humaneval.tables.repeats import settled
 
@@ -37,10 +37,6 @@ AnyPath = str | os.PathLike[str]
 TITLE = "# Tables of a human evaluation of dialogue models"
 """First line of the README beside tables."""
 
-# A spreadsheet runs a cell that begins so as a formula, and raters can type what they like. One apostrophe
-# before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 _SEPARATORS = {";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
@@ -201,14 +197,14 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _guarded(cells: list[Any]) -> list[Any]:
-    return [f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in cells]
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 class _Cells(dict[str, str | None]):
     """Cell as it stands in a file → what it means; each text is kept once, however often it stands there."""
 
     def __missing__(self, cell: str) -> str | None:
-        self[cell] = value = (cell[1:] if _GUARDED.match(cell) else cell) or None
+        self[cell] = value = unguarded(cell) or None
         return value
 
 

@@ -25,27 +25,32 @@ MESSAGE = "I would like to hear more about that"
 class StoredStudy:
     """Writes tasks, workers and their dialogues into ``data_dir`` as a launch does."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(
+        self, data_dir: Path, *, provider: str = "mock", requester: str = "researcher", reward: float = 0.0
+    ) -> None:
+        """``reward``: dollars for a unit."""
         from mephisto.abstractions.databases.local_database import LocalMephistoDB
 
         data_dir.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self._db = LocalMephistoDB(str(data_dir / "database.db"))
-        self._requester = self._db.new_requester("researcher", "mock")
+        self._provider, self._reward = provider, reward
+        self._requester = self._db.new_requester(requester, provider)
         self._runs: dict[str, tuple[str, str]] = {}
         self._workers: dict[str, str] = {}
 
     def add(self, task: str, worker: str, events: Sequence[Event], plan: dict[str, Any] | None = None) -> str:
         """A unit of ``task``, done by ``worker``, as it was planned; returns Mephisto's id of the worker."""
+        provider = self._provider
         if task not in self._runs:
             task_id = self._db.new_task(task, "engine")
-            self._runs[task] = task_id, self._db.new_task_run(task_id, self._requester, "{}", "mock", "engine")
+            self._runs[task] = task_id, self._db.new_task_run(task_id, self._requester, "{}", provider, "engine")
         if worker not in self._workers:
-            self._workers[worker] = self._db.new_worker(worker, "mock")
+            self._workers[worker] = self._db.new_worker(worker, provider)
         task_id, run = self._runs[task]
-        assignment = self._db.new_assignment(task_id, run, self._requester, "engine", "mock")
-        unit = self._db.new_unit(task_id, run, self._requester, assignment, 0, 0.0, "mock", "engine")
-        agent = self._db.new_agent(self._workers[worker], unit, task_id, run, assignment, "engine", "mock")
+        assignment = self._db.new_assignment(task_id, run, self._requester, "engine", provider)
+        unit = self._db.new_unit(task_id, run, self._requester, assignment, 0, self._reward, provider, "engine")
+        agent = self._db.new_agent(self._workers[worker], unit, task_id, run, assignment, "engine", provider)
         folder = self.data_dir / "data" / "runs" / "NO_PROJECT" / run / assignment / agent
         folder.mkdir(parents=True)
         messages = [event.model_dump(mode="json") for event in events]

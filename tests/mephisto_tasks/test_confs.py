@@ -111,9 +111,14 @@ def test_a_conf_file_of_ones_own_takes_a_paper_to_the_crowd(tmp_path: Path) -> N
 
 
 def test_a_place_that_there_is_not() -> None:
-    with pytest.raises(ConfigError, match="no place 'mars'; choose one of: local, mturk, mturk_sandbox"):
+    with pytest.raises(ConfigError, match="no place 'mars'; choose one of: link, local, mturk, mturk_sandbox"):
         compose_config("sata", "local", ["place=mars"])
-    assert {path.stem for path in (SHARED_CONFS / "place").glob("*.yaml")} == {"local", "mturk", "mturk_sandbox"}
+    assert {path.stem for path in (SHARED_CONFS / "place").glob("*.yaml")} == {
+        "link",
+        "local",
+        "mturk",
+        "mturk_sandbox",
+    }
 
 
 FACTS: dict[tuple[str, str], dict[str, Any]] = {

@@ -1,4 +1,4 @@
-"""The doors of a launch: one of its panel, if raters come from one."""
+"""The doors of a launch: one of its panel, if raters come from one, and one for invitations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.crowds.link.arrivals import Door
+from mephisto_tasks.crowds.link.gate import Gate
+from mephisto_tasks.crowds.link.invitations.door import InvitationDoor
 from mephisto_tasks.crowds.link.panel import CODES, NO_PANEL, PanelDoor, panel_door
 
 
@@ -24,4 +26,10 @@ def panel_of(provider: Any) -> PanelDoor | None:
 def doors_of(provider: Any, data_dir: Path, task_name: str) -> list[Door]:
     """Every door of a launch, in the order in which they are asked."""
     panel = panel_of(provider)
-    return [] if panel is None else [panel]
+    invitations = InvitationDoor(data_dir, task_name)
+    return [invitations] if panel is None else [panel, invitations]
+
+
+def gate_of(provider: Any, data_dir: Path, task_name: str, *, secure: bool) -> Gate:
+    """What keeps the study from those who have no good link; ``secure``: it is reached by https only."""
+    return Gate(InvitationDoor(data_dir, task_name), only_invited=str(provider.panel) == NO_PANEL, secure=secure)

@@ -16,16 +16,20 @@ OTHER_PERSON = (
     "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
     "sent you here."
 )
-DONE_ALREADY = "You have completed this already, and everything is saved. Thank you!"
+WRONG_LINK = "This link does not work"
+DONE_ALREADY = ("Thank you!", "You have completed this already, and everything is saved.")
 RETURNED_ALREADY = (
-    "You have returned this task, so it is closed here, and your place was given to somebody else. What you did until then "
-    "is saved. If you want to take part after all, please open the study anew from the site that sent you here."
+    "This task is closed",
+    "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
+    "saved. If you want to take part after all, please open the study anew from the site that sent you here.",
 )
 RETURNED_NOW = (
-    "You have returned the task. Thank you for your interest! Please also return it on the site that sent you here."
+    "You have returned the task",
+    "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your interest!",
 )
 DECLINED = (
-    "You do not want to take part. That is all right: nothing about you was stored here. Thank you for your time!"
+    "You do not take part",
+    "That is all right: nothing about you was stored here. Thank you for your time!",
 )
 
 
@@ -40,18 +44,24 @@ class Welcome:
 class Answer:
     """The visitor does not come in now.
 
-    ``reason`` is a sentence for them; None: all is well, and the page shows what the task is before anything begins.
-    ``released``: the registration whose work they give back.
+    ``reason`` is a sentence for them, with a title; None: all is well, and the page shows what the task is before anything
+    begins. ``released``: the registration whose work they give back.
     """
 
-    reason: str | None
+    title: str | None = None
+    reason: str | None = None
     redirect: Redirect | None = None
     released: str | None = None
 
     def details(self) -> dict[str, Any]:
         """As the page is told."""
         redirect = None if self.redirect is None else self.redirect.model_dump(mode="json")
-        return {"failure_reason": self.reason, "redirect": redirect, "preview": self.reason is None}
+        return {
+            "failure_reason": self.reason,
+            "title": self.title,
+            "redirect": redirect,
+            "preview": self.reason is None,
+        }
 
 
 class Reception:
@@ -80,20 +90,20 @@ class Reception:
             arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
             visit = self._visit_of(arrival, is_open)
         except TurnedAway as turned_away:
-            return Answer(str(turned_away))
+            return Answer(WRONG_LINK, str(turned_away))
         at_work = visit is not None and visit.status == "here" and is_open(visit.registration)
         match sent.get("here_to", "begin"):
             case "decline" if not at_work:
-                return Answer(DECLINED, self._way_out(arrival, "no_consent"))
+                return Answer(*DECLINED, self._way_out(arrival, "no_consent"))
             case "give_back" if visit is not None and at_work:
                 self._store.end(visit, "returned")
-                return Answer(RETURNED_NOW, self._way_out(arrival, "returned"), visit.registration)
+                return Answer(*RETURNED_NOW, self._way_out(arrival, "returned"), visit.registration)
         if visit is not None and visit.status == "complete":
-            return Answer(DONE_ALREADY, self._way_out(arrival, "complete"))
+            return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"))
         if visit is not None and visit.status == "returned":
-            return Answer(RETURNED_ALREADY, self._way_out(arrival, "returned"))
+            return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"))
         if sent.get("here_to") == "look" and not at_work:
-            return Answer(None)
+            return Answer()
         return Welcome(_provider_data(self._begin(arrival, visit, at_work)))
 
     def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:

@@ -57,6 +57,11 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+def asks_this_machine(provider: str) -> bool:
+    """Whether a provider is one of MTurk's two, and a stand-in on this machine answers for it."""
+    return provider in PROVIDERS and is_loopback(endpoint(provider))
+
+
 def profile_of(requester_name: str) -> str:
     """The AWS profile of a requester, by the name that Mephisto keeps it under."""
     return requester_name.removesuffix(SANDBOX_SUFFIX)

@@ -99,7 +99,7 @@ def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
         return MTurkError(f"cannot {what}: {_of_response(error, code)}", code)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
         return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}")
-    if isinstance(error, aws.HTTPClientError):
+    if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
         return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=_first_line(error))}")
     return MTurkError(f"cannot {what}: {_first_line(error)}")
 

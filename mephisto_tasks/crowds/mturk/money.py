@@ -6,14 +6,15 @@ from decimal import ROUND_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
+from mephisto_tasks.crowds.mturk.client import MTURK
 from parlai_humaneval.planning.assumptions import FEE
+from parlai_humaneval.statistics.wording import counted
 
 CENT = Decimal("0.01")
 LEAST_FEE = CENT
 """MTurk's, of each reward and each bonus."""
 MASTERS_FEE = Decimal("0.05")
-MASTERS = frozenset({"2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"})
-"""Qualifications of MTurk's Masters (real site, sandbox), for whom it takes more."""
+"""More, of what Masters are paid: workers whom MTurk has found to be good."""
 
 
 class LaunchTotal(BaseModel):
@@ -59,6 +60,28 @@ class LaunchTotal(BaseModel):
     @property
     def total(self) -> Decimal:
         return self.rewards + self.fees + self.bonus_budget + self.bonus_fees
+
+    @computed_field  # type: ignore[prop-decorator]  # see rewards
+    @property
+    def is_real(self) -> bool:
+        """Whether this is real money; in the sandbox it is what the same would cost on MTurk."""
+        return self.provider == MTURK
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The sum in words and amounts, for people."""
+        lines = [
+            (f"{counted(self.units, 'unit')} of work at ${self.reward:.2f}", f"${self.rewards:.2f}"),
+            (f"MTurk's fee ({100 * self.fee_share:g} %, at least $0.01 each)", f"${self.fees:.2f}"),
+        ]
+        if self.bonus_budget:
+            lines.append(("bonuses, at most", f"${self.bonus_budget:.2f}"))
+            lines.append(("MTurk's fee on bonuses", f"${self.bonus_fees:.2f}"))
+        return [
+            *lines,
+            ("together, at most", f"${self.total:.2f}"),
+            ("HITs open at once, at most", str(self.most_open)),
+            (f"balance of {self.requester}", f"${self.balance:.2f}"),
+        ]
 
     @property
     def lacking(self) -> Decimal:

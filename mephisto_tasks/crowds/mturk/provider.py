@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 WEEK_S = 7 * 24 * 3600
 SCRIPT = Path(__file__).parents[2] / "router" / "static" / "mturk_crowd_source.js"
+UNKNOWN_HIT = "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
 DONE = (
     AssignmentState.COMPLETED,
@@ -60,6 +61,8 @@ class _Unit(Unit):
     """A unit whose HIT is made and ended by us, and which never asks AWS how it stands."""
 
     datastore: HitStore
+    made_hit: str | None = None
+    """The HIT that was made when this unit was launched; its worker may be given another unit."""
 
     def launch(self, task_url: str) -> None:
         """Offer one more HIT for the run; which unit its worker is given is decided when they come."""
@@ -74,6 +77,7 @@ class _Unit(Unit):
             lifetime_s=int(task.task_lifetime_in_seconds or 31 * 24 * 3600),
             annotation=f"{mark} run {run.db_id} of {run.start_time} unit {self.db_id}",
         )
+        self.made_hit = hit_id
         self.datastore.new_hit(hit_id, "", task.assignment_duration_in_seconds, run.db_id)
         self.set_db_status(AssignmentState.LAUNCHED)
 
@@ -84,14 +88,15 @@ class _Unit(Unit):
         Unit.set_db_status(self, status)
 
     def expire(self) -> float:
-        """Take this unit's HIT off the market, or where nobody has come for it any one of the run that is free."""
-        hit_id = self.get_mturk_hit_id() or next(iter(self.datastore.get_unassigned_hit_ids(self.task_run_id)), None)
-        if hit_id is not None:
-            problems = expire(self._client(), [hit_id])
-            if problems:
-                raise MTurkError(problems[0])
-            if self.get_mturk_hit_id() is None:
-                self.datastore.register_assignment_to_hit(hit_id, self.db_id)
+        """Take this unit's HIT off the market; where nobody has come for it, one of the run's that nobody has."""
+        hit_id = self.get_mturk_hit_id()
+        free = self.datastore.get_unassigned_hit_ids(self.task_run_id)
+        if hit_id is None and free:
+            hit_id = self.made_hit if self.made_hit in free else free[0]
+            self.datastore.register_assignment_to_hit(hit_id, self.db_id)
+        problems = [] if hit_id is None else expire(self._client(), [hit_id])
+        if problems:
+            raise MTurkError(problems[0])
         if self.db_status not in DONE:
             self.set_db_status(AssignmentState.EXPIRED)
         return 0.0
@@ -142,12 +147,13 @@ class _Agent(Agent):
         if self.get_status() == wanted.lower():
             return
         client, assignment = self._get_client(), self.mturk_assignment()
-        try:
-            with asking(f"{what} the assignment {assignment}"):
-                ask(client, assignment)
-        except MTurkError:
-            if _status_on_mturk(client, assignment) != wanted:
-                raise
+        if self._status_on_mturk(client, assignment) != wanted:
+            try:
+                with asking(f"{what} the assignment {assignment}"):
+                    ask(client, assignment)
+            except MTurkError:
+                if self._status_on_mturk(client, assignment) != wanted:
+                    raise
         self.update_status(wanted.lower())  # Mephisto's words for both are MTurk's in lower case
 
     def mturk_assignment(self) -> str:
@@ -158,13 +164,13 @@ class _Agent(Agent):
             raise MTurkError(f"agent {self.db_id} has no assignment on MTurk: its worker returned the HIT, or left it")
         return str(assignment)
 
-
-def _status_on_mturk(client: Any, assignment: str) -> str | None:
-    try:
+    def _status_on_mturk(self, client: Any, assignment: str) -> str:
+        """Of the assignment, which must be this worker's: MTurk gives the id of a returned one to the next worker."""
         with asking(f"look at the assignment {assignment}"):
-            return str(client.get_assignment(AssignmentId=assignment)["Assignment"]["AssignmentStatus"])
-    except MTurkError:
-        return None
+            stored = client.get_assignment(AssignmentId=assignment)["Assignment"]
+        if stored["WorkerId"] != self.get_worker().get_mturk_worker_id():
+            raise MTurkError(f"the assignment {assignment} is another worker's by now: this one returned the HIT")
+        return str(stored["AssignmentStatus"])
 
 
 class StudyAgent(_Agent, MTurkAgent):
@@ -221,6 +227,12 @@ class _Provider(MTurkProvider):
             )
         frame_height = task_run.get_blueprint().get_frontend_args().get("frame_height", 0)
         self.datastore.register_run(task_run.db_id, hit_type_id, "", frame_height)
+
+    def refusal(self, provider_data: dict[str, Any]) -> str | None:
+        """Nobody takes part with a HIT that no launch of ours made: their work could not be paid."""
+        hit_id, assignment_id = provider_data.get("hit_id"), provider_data.get("assignment_id")
+        known = isinstance(hit_id, str) and isinstance(assignment_id, str) and self.datastore.knows_hit(hit_id)
+        return None if known else UNKNOWN_HIT
 
     def _requirement(self, qualification: dict[str, Any], client: Any, requester: Any) -> dict[str, Any] | None:
         """A qualification of Mephisto's as MTurk's; None where it is for other crowds only."""

@@ -28,11 +28,11 @@ export function App({ session }: { session: Session }) {
     return <Loading waitingFor={loading.waitingFor} problem={loading.problem} onRetry={session.start} />;
   }
   if (screen.kind === "preview") {
-    return <Preview config={config} start={screen.start} onStart={session.begin} />;
+    return <Preview config={config} start={screen.start} onStart={session.begin} onDecline={session.decline} />;
   }
   if (screen.kind === "refused") {
     const practice = view.state?.phase === "practice";
-    return <Refused title={config.title} reason={screen.reason} provider={config.provider_type} practice={practice} />;
+    return <Refused title={config.title} refusal={screen} provider={config.provider_type} practice={practice} />;
   }
   if (view.state === null || view.agentId === null) {
     return <Loading waitingFor="first_state" problem={null} onRetry={session.start} />;
@@ -47,6 +47,7 @@ export function App({ session }: { session: Session }) {
       onAnswer={session.answer}
       onReconnect={session.reconnect}
       onDeliverAgain={session.deliverAgain}
+      onGiveBack={session.giveBack}
     />
   );
 }

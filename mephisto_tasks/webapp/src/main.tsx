@@ -23,7 +23,7 @@ const session = new Session({
   http: createHttp(here.toString()),
   crowd: readCrowd,
   openSocket,
-  goTo: (query) => window.location.assign(query),
+  goTo: (address) => window.location.assign(address),
 });
 
 const root = document.getElementById("root");

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
+
+from parlai_humaneval.private_files import create_once
 
 KEY_BYTES = 32
 
@@ -38,9 +39,7 @@ class Pseudonymizer:
             PseudonymKeyError: the file is there but no key, or cannot be read or made.
         """
         try:
-            if not path.exists():
-                _create(path)
-            secret = path.read_bytes()
+            secret = create_once(path, secrets.token_bytes(KEY_BYTES))
         except OSError as error:
             raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}.") from error
         if len(secret) != KEY_BYTES:
@@ -49,18 +48,3 @@ class Pseudonymizer:
                 "Put the right file back, or remove it to begin with new pseudonyms."
             )
         return cls(secret)
-
-
-def _create(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-        # A link appears whole or not at all, and never replaces a key that another process has just made.
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()

@@ -180,7 +180,7 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
     references = references_of(document)
     across = superiority_table(answers)
     page: str = (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             facts=facts,
@@ -231,8 +231,9 @@ def sentence_for(document: Document) -> str:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates of pages, which escape all that is put into them."""
+    templates = Environment(
         loader=FileSystemLoader(str(TEMPLATES)),
         autoescape=True,
         undefined=StrictUndefined,
@@ -240,8 +241,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: Mapping[str, Callable[..., Any]] = {"counted": counted, "in_words": _in_words, "joined": joined}
-    environment.filters.update(filters)
-    return environment
+    templates.filters.update(filters)
+    return templates
 
 
 def _in_words(value: Any) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -136,23 +136,28 @@ def _print_section(section: Section, console: Console) -> None:
 
 
 def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
+    for part in table_lines(table, console.width, most, more=more):
+        console.print(part)
+
+
+def table_lines(table: DataTable, width: int, most: int = ROWS, *, more: str = "--out") -> Iterator[RenderableType]:
     """As many columns as fit, from the left, and at most so many rows; what is left out is said.
 
     ``more``: the option that shows the rest.
     """
     layout = laid_out(table)
-    widths = _widths(layout, console.width)
+    widths = _widths(layout, width)
     left = most
     for group, rows in layout.groups.items():
         if left > 0:
-            console.print(Text(f"{table.title} ({group})" if group else table.title))
-            console.print(_printed(layout, rows[:left], widths))
+            yield Text(f"{table.title} ({group})" if group else table.title)
+            yield _printed(layout, rows[:left], widths)
         left -= len(rows)
     columns = len(layout.columns) - len(widths)
     hidden = [counted(-left, "row")] if left < 0 else []
     hidden += [counted(columns, "column")] if columns else []
     if hidden:
-        console.print(Text(f"({' and '.join(hidden)} more with {more})", style="dim"))
+        yield Text(f"({' and '.join(hidden)} more with {more})", style="dim")
 
 
 def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Table:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from servers.mturk import KEY, SECRET, Assignment, StandIn
+from servers.mturk import KEY, SECRET, Assignment, StandIn, Worker
 from servers.mturk.turker import page_of, take_hit, work
 
 from mephisto_tasks.simulated.raters import Behaviour
@@ -24,11 +25,13 @@ TASK = "which-bot"
 DIALOGUES = 3
 ALLOWED_S = 1800
 STUDY = (
-    "mephisto.blueprint.models=[eliza,retrieval]",
+    "mephisto.blueprint.models=[eliza,retrieval,dull]",
     "mephisto.blueprint.turns=2",
-    f"mephisto.blueprint.dialogues_per_group={DIALOGUES}",
+    "mephisto.blueprint.dialogues_per_group=1",
     "mephisto.architect.port=0",
     "mephisto.task.task_reward=0.50",
+    "mephisto.blueprint.workers.locales=[US,GB]",
+    "mephisto.blueprint.workers.min_approval_rate=95",
     f"mephisto.task.assignment_duration_in_seconds={ALLOWED_S}",
     f"mephisto.task.task_name={TASK}",
     f"mephisto.provider.requester_name={REQUESTER}",
@@ -43,19 +46,26 @@ def test_a_study_in_the_sandbox(tmp_path: Path, chromium: Browser) -> None:
         register(lab)
         with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as launch:
             eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
-            bob = talks_a_turn_and_returns(mturk, "ABOB")
+            only_those_who_qualify_find_them(mturk)
+            bob_at_first = talks_a_turn_and_returns(mturk, "ABOB")
             carl = is_too_slow(mturk, "ACARL")
+            fiona = fails_the_practice(mturk, "AFIONA")
             ann = looks_accepts_and_finishes(chromium, mturk, "AANN")
-            eventually(lambda: statuses(lab) == ["complete", "partial"], "Bob's and Carl's places are free again")
-            dora = does_all_of_it(mturk, "ADORA")
+            eventually(lambda: statuses(lab) == ["complete", "partial"], "the places of those who left are free again")
+            bob = does_all_of_it(mturk, "ABOB")
             assert len(mturk.crowd.offered("ASOMEBODY")) == 1
             assert launch.end(signal.SIGINT) == 0, launch.said
-        assert [each.status for each in (ann, bob, carl, dora)] == ["Submitted", "Returned", "Abandoned", "Submitted"]
+        assert [each.status for each in (ann, bob)] == ["Submitted", "Submitted"]
+        assert [each.status for each in (bob_at_first, carl, fiona)] == ["Returned", "Abandoned", "Returned"]
         assert statuses(lab) == ["complete", "complete", "partial"]
         assert nothing_is_on_the_market(mturk)
 
+        everybody_is_paid_once(lab, [ann, bob])
+        blocked_for_good(lab, "ACARL")
+
         with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as crashed:
             eventually(lambda: len(mturk.crowd.offered("ASOMEBODY")) == 1, "a HIT for the dialogue that lacks")
+            assert mturk.crowd.offered("ACARL") == mturk.crowd.offered("AFIONA") == []
             crashed.end(signal.SIGKILL)
         assert len(mturk.crowd.offered("ASOMEBODY")) == 1
         with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as launch:
@@ -106,6 +116,43 @@ def nothing_is_on_the_market(mturk: StandIn) -> bool:
     return all(hit.expires <= mturk.clock.now() for hit in mturk.crowd.hits() if hit.id not in handed_in)
 
 
+def only_those_who_qualify_find_them(mturk: StandIn) -> None:
+    """MTurk keeps out whom the study does not want."""
+    mturk.crowd.add_worker(Worker("AFAR", country="FR"))
+    mturk.crowd.add_worker(Worker("APOOR", percent_approved=94))
+    assert mturk.crowd.offered("AFAR") == mturk.crowd.offered("APOOR") == []
+
+
+def everybody_is_paid_once(lab: Lab, done: list[Assignment]) -> None:
+    """The reward for what is complete, a share as a bonus for what was left; again is nothing more, and the books agree."""
+    account = lab.mturk.account
+    for _ in range(2):
+        paid = lab.run("pay", "--task-name", TASK, "--send", "--yes")
+        assert paid.returncode == 0, paid.stderr
+        assert [each.status for each in done] == ["Approved"] * len(done)
+        assert (account.rewards, account.bonus_total) == (Decimal("1.00"), Decimal("0.25")), paid.stdout
+    assert [bonus.worker for bonus in account.bonuses] == ["ABOB"]
+    audit = lab.run("pay", "--task-name", TASK, "--audit")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+def blocked_for_good(lab: Lab, worker: str) -> None:
+    """By MTurk itself."""
+    block = (
+        "workers",
+        "block",
+        "--worker-id",
+        worker,
+        "--reason",
+        "Never does anything.",
+        "--all-tasks",
+        "--everywhere",
+    )
+    done = lab.run(*block)
+    assert done.returncode == 0, done.stderr
+    assert lab.mturk.account.blocks == {worker: "Never does anything."}
+
+
 def talks_a_turn_and_returns(mturk: StandIn, worker: str) -> Assignment:
     """Somebody who rates one turn, and gives the HIT back."""
     assignment, outcome = finished(work(mturk, worker, knows_what_is_right(), leave_after=1))
@@ -123,9 +170,20 @@ def is_too_slow(mturk: StandIn, worker: str) -> Assignment:
             await page.next_state()
 
     finished(look())
-    mturk.clock.move(ALLOWED_S + 1)
+    assignment.accepted -= ALLOWED_S + 1
     mturk.crowd.pass_time()
     return assignment
+
+
+def fails_the_practice(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody who gets all of it wrong, twice: MTurk keeps it in a qualification, and shows them no such HIT again."""
+    right = practice_of("pw_turn", "preference", "preference")
+    wrong = [item.model_copy(update={"right": [3 - n for n in item.right]}) for item in right.items]
+    assignment, outcome = finished(work(mturk, worker, Behaviour(practice=right.model_copy(update={"items": wrong}))))
+    assert not outcome.finished
+    eventually(lambda: mturk.crowd.offered(worker) == [], "no more HITs for who failed")
+    assert mturk.crowd.offered("ASOMEBODY") != []
+    return mturk.crowd.give_back(assignment.id)
 
 
 def does_all_of_it(mturk: StandIn, worker: str) -> Assignment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
@@ -11,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
+from click.testing import CliRunner
 from live import Launch, Rater, eventually, good_replies, records, rows
 
 from mephisto_tasks.crowds.link import reception
-from mephisto_tasks.crowds.link.datastore import open_datastore, sessions
+from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.engine import explain
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study.launching import Launched
+from parlai_humaneval.cli import main
 from parlai_humaneval.protocol.page.steps import EndStep, PageState
 
 LINK = [
@@ -89,7 +93,7 @@ async def test_a_participant_comes_works_and_is_sent_back_with_the_code(start: L
         workers = rows(run.data_dir, "SELECT worker_name, provider_type FROM workers")
         assert workers == [("prolific:ann", "link")]  # no suffix of a sandbox
         async with Participant(run, "ann") as again:  # loaded again after the end
-            assert again.client.refused == reception.DONE_ALREADY
+            assert again.client.refused == reception.DONE_ALREADY[1]
             assert again.redirect == COMPLETE + "C1DONE"
         assert run.panel_link == (
             "https://study.example.org/?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
@@ -106,7 +110,7 @@ async def test_looking_stores_nothing_and_who_does_not_consent_is_sent_back(star
             looked = await client.register("look")
             assert (looked["preview"], looked["agent_id"], looked["failure_reason"]) == (True, None, None)
             declined = await client.register("decline")
-            assert declined["failure_reason"] == reception.DECLINED
+            assert declined["failure_reason"] == reception.DECLINED[1]
             assert declined["redirect"] == {"site": "Prolific", "url": COMPLETE + "N3NO", "code": None}
         assert statuses(run) == []
         assert rows(run.data_dir, "SELECT * FROM workers") == []
@@ -176,7 +180,8 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
         assert isinstance(state.step, EndStep)
         assert "S2OUT" not in texts_of(state)
         await ann.client.submit_onboarding()
-        assert ann.client.refused == explain.PRACTICE_FAILED
+        # To return the task would be to give up what the panel pays for the practice.
+        assert ann.client.refused == explain.PRACTICE_FAILED.replace("return the task", "go back to Prolific")
         assert ann.redirect == COMPLETE + "S2OUT"
         assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
 
@@ -186,7 +191,7 @@ async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(st
         async with Participant(run, "ann", "s1") as ann:
             await ann.finish()
         async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
-            assert again.client.refused == explain.DONE_ALL
+            assert again.client.refused == explain.DONE_ALL.replace("return the task", "go back to Prolific")
             assert again.redirect == COMPLETE + "S2OUT"
 
 
@@ -198,24 +203,43 @@ async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: La
             async with other:
                 assert other.client.refused  # there is one dialogue only
             details = await ann.client.register("give_back")
-            assert details["failure_reason"] == reception.RETURNED_NOW
+            assert details["failure_reason"] == reception.RETURNED_NOW[1]
         await eventually(lambda: rows(run.data_dir, "SELECT status FROM units") == [("launched",)])
         assert statuses(run)[0] == ("ann", "session-of-ann", "returned")
         async with Participant(run, "ann") as ann:
-            assert ann.client.refused == reception.RETURNED_ALREADY
+            assert ann.client.refused == reception.RETURNED_ALREADY[1]
         async with Participant(run, "bob") as bob:
             await bob.finish()
         assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("returned",), ("completed",)]
 
 
-async def test_a_submission_returned_at_the_panel_frees_its_unit_in_a_running_launch(start: Launch) -> None:
-    async with start(overrides=LINK) as run, Participant(run, "ann") as ann:
+EXPORT = """\ufeffSubmission id,Participant id,Status,Started at
+session-of-ann,ann,RETURNED,2026-01-01
+session-of-bob,bob,TIMED-OUT,2026-01-01
+session-of-cid,cid,APPROVED,2026-01-01
+nobody,=1+1,RETURNED,2026-01-01
+"""
+
+
+async def test_submissions_over_at_the_panel_free_their_units_in_a_running_launch(
+    start: Launch, tmp_path: Path
+) -> None:
+    export = tmp_path / "prolific_export.csv"
+    export.write_text(EXPORT, encoding="utf-8")
+    async with start(overrides=LINK, dialogues_per_group=2) as run, Participant(run, "ann") as ann:
+        async with Participant(run, "bob") as bob:
+            await bob.finish()
         await ann.begin_work()
-        store = open_datastore(run.data_dir)
-        assert store is not None
-        [visit] = store.of_task(run.task_name)
-        store.end(visit, "returned")
-        await eventually(lambda: rows(run.data_dir, "SELECT status FROM units") == [("launched",)])
+        command = ["returned", "--task-name", run.task_name, "--data-dir", str(run.data_dir), "--file", str(export)]
+        told = await asyncio.to_thread(CliRunner().invoke, main, [*command, "--json"])
+        assert json.loads(told.output) == {
+            "freed": ["session-of-ann"],
+            "done": ["session-of-bob"],
+            "unknown": ["nobody"],
+        }
+        again = await asyncio.to_thread(CliRunner().invoke, main, command)
+        assert "0 places freed." in again.output
+        await eventually(lambda: ("launched",) in rows(run.data_dir, "SELECT status FROM units"))
         await eventually(lambda: isinstance(ann.newest.step, EndStep))
         assert "returned" in ann.newest.step.title
 
@@ -228,7 +252,7 @@ async def test_a_session_goes_on_in_the_next_launch_and_one_that_is_done_stays_d
             await bob.finish()
     async with start(**two) as run:
         async with Participant(run, "bob") as bob:
-            assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY, COMPLETE + "C1DONE")
+            assert (bob.client.refused, bob.redirect) == (reception.DONE_ALREADY[1], COMPLETE + "C1DONE")
         async with Participant(run, "ann") as ann:
             await ann.finish()
         assert statuses(run) == [("ann", "session-of-ann", "complete"), ("bob", "session-of-bob", "complete")]
@@ -240,6 +264,26 @@ async def test_ids_of_people_are_readable_for_their_owner_only(start: Launch) ->
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("SELECT count(*) FROM visits").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read"),
+        ("", "has no column 'submission_id'"),
+        ("Submission id,When\nx,y\n", "has no column 'status'"),
+        ("Submission id,Status\nx,RETURNED\n", "nobody came to task 'some-task' from a panel"),
+        ('Submission id,Status\n"x,RETURNED\n', "is no CSV file"),
+    ],
+)
+def test_a_wrong_export_says_what_is_wrong(tmp_path: Path, text: str | None, says: str) -> None:
+    export = tmp_path / "export.csv"
+    if text is not None:
+        export.write_text(text, encoding="utf-8")
+    command = ["returned", "--task-name", "some-task", "--data-dir", str(tmp_path), "--file", str(export)]
+    told = CliRunner().invoke(main, command)
+    assert told.exit_code == 1
+    assert says in " ".join(told.output.split())
 
 
 def test_without_a_launch_by_link_there_is_no_session(tmp_path: Path) -> None:

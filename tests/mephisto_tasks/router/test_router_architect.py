@@ -122,6 +122,25 @@ def test_it_serves_what_the_blueprint_built(architect: Make) -> None:
     assert "alert(" not in script
 
 
+def test_a_site_that_one_names_may_show_the_page(architect: Make) -> None:
+    one = architect("mturk_sandbox", port=0, frame_sites=["https://crowd.example.org/", "http://127.0.0.1:8111"])
+    one.prepare()
+    with urllib.request.urlopen(one.deploy(), timeout=5) as response:
+        policy = response.headers["Content-Security-Policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for directive in ("frame-ancestors", "form-action"):
+        assert directives[directive].endswith("https://crowd.example.org http://127.0.0.1:8111")
+
+
+@pytest.mark.parametrize(
+    "site", ["*", "http://crowd.example.org", "https://a.b/path", "https://a.b; script-src *", "https://a b", "a.b", ""]
+)
+def test_what_is_no_site_is_refused_before_a_launch(site: str) -> None:
+    """It goes into a header that says who may do what."""
+    with pytest.raises(ValueError, match=r"mephisto\.architect\.frame_sites"):
+        HumanevalLocalArchitect.assert_task_args(config(port=0, frame_sites=[site]), None)
+
+
 def test_other_providers_keep_their_own_script(architect: Make) -> None:
     one = architect("mturk_sandbox", port=0)
     one.prepare()

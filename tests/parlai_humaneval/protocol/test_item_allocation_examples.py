@@ -313,3 +313,15 @@ def test_a_claim_is_fast_with_twenty_thousand_items() -> None:
         allocator.claim(f"w{n}", f"u{n}", f"u{n}")
         seconds.append(time.perf_counter() - begun)
     assert sorted(seconds)[4] < 0.05
+
+
+def test_the_same_models_once_only_in_whatever_setting() -> None:
+    """And not where the worker rated them in another study."""
+    other = Cell(("b", "a"), "preference", "self_chat")
+    items = [*singles(5), *singles(5, other, prefix="s"), *singles(5, AC, prefix="c")]
+    allocator = ItemAllocator(items, per_unit=1, group_once=True)
+    allocator.bar_groups("known", [frozenset("ab")])
+    for worker, groups in (("new", [{"a", "b"}, {"a", "c"}]), ("known", [{"a", "c"}])):
+        judged = [set(item.cell.models) for n in range(3) for item in judge(allocator, worker, f"{worker}-{n}")]
+        assert sorted(map(sorted, judged)) == sorted(map(sorted, groups))
+        assert allocator.has_done_all(worker)

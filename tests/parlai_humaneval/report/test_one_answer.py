@@ -16,11 +16,13 @@ from make_live_records import TICKS, make_assessment, make_choice, make_choices,
 from make_records import make_study
 from rich.console import Console
 
-from parlai_humaneval.report.answers import leading, pairs_table, verdict_of
+from parlai_humaneval.report.answers import leading, name_of, pairs_table, verdict_of
 from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.draw.files import folder_of, write_document
+from parlai_humaneval.report.draw.leaderboard import to_page
 from parlai_humaneval.report.draw.terminal import print_document, print_summary
+from parlai_humaneval.report.leaderboard import ONE_MODEL, leaderboard_of
 from parlai_humaneval.report.making import make_document
 from parlai_humaneval.report.section import Options, PairLine
 from parlai_humaneval.statistics.result import Result
@@ -152,6 +154,32 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
         assert not left_out or "Go by “" in section.headline, key
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
     assert told is None or f"Go by “{told}”, which answers first" in document.sections["comparisons"].headline
+
+
+def test_the_leaderboard_ranks_by_the_same_pairs(study):
+    """Guards the page that others see, of every technique: who is ahead in the report stands above, nobody else does; the
+    values are the report's; what it does not rank is of one model alone."""
+    _, document, _ = study
+    answers, board = leading(document.summaries()), leaderboard_of(document)
+    assert board.nothing == ("" if board.boards else ONE_MODEL)
+    several = [answer for answer in answers if len({*_names(answer)}) > 1]
+    assert [shown.title for shown in board.boards] == [name_of(answer) for answer in several]
+    for answer, shown in zip(several, board.boards, strict=True):
+        ranks = {one.model: (one.first, one.last) for one in shown.standings}
+        for pair in answer.pairs:
+            if pair.differs:
+                assert ranks[pair.first][0] < ranks[pair.second][0]
+                assert ranks[pair.first][1] < ranks[pair.second][1]
+        values = {line.model: line.estimate for line in answer.models}
+        assert {one.model: one.estimate for one in shown.standings if one.model in values} == values
+    assert all(html.escape(one.model) in to_page(board) for shown in board.boards for one in shown.standings)
+
+
+def _names(answer):
+    return [
+        *(line.model for line in answer.models),
+        *(name for pair in answer.pairs for name in (pair.first, pair.second)),
+    ]
 
 
 def test_every_form_begins_with_the_same_verdict(study):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -323,3 +328,30 @@ def test_mails_reach_those_one_knows(mturk: StandIn, client: Any) -> None:
     client.approve_assignment(AssignmentId=assignment)
     assert client.notify_workers(**mail)["NotifyWorkersFailureStatuses"] == []
     assert mturk.crowd.worker("A1").mails == [("Hello", "There is more to do.")]
+
+
+def test_by_hand() -> None:
+    """What the command prints is all that a program needs; Ctrl-C ends it."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "servers.mturk", "--port", "0", "--real", "--deposited", "7.50"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        lines = [process.stdout.readline() for _ in range(5)]
+        told = dict(line.removeprefix("export ").strip().split("=", 1) for line in lines[:4])
+        client = boto3.client(
+            "mturk",
+            endpoint_url=told["AWS_ENDPOINT_URL_MTURK"],
+            aws_access_key_id=told["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=told["AWS_SECRET_ACCESS_KEY"],
+            region_name=told["AWS_DEFAULT_REGION"],
+        )
+        assert balance(client) == ("7.50", "0.00")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()

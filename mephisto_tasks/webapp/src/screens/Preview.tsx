@@ -1,3 +1,4 @@
+import type { Start } from "../session/view";
 import type { TaskConfig } from "../wire/config";
 import { Button } from "../ui/Button";
 import { Heading } from "../ui/Heading";
@@ -7,13 +8,14 @@ import styles from "./Screens.module.css";
 
 export interface PreviewProps {
   config: TaskConfig;
-  /** `fresh`: the button starts the task; `accept_first`: the crowd provider has to give the task out first. */
-  start: "fresh" | "accept_first";
+  /** With `accept_first` the crowd provider has to give the task out first; else the button starts it. */
+  start: Start;
   onStart: () => void;
+  onDecline: () => void;
 }
 
 /** What the task is, what it pays and what one agrees to, before anything is recorded. */
-export function Preview({ config, start, onStart }: PreviewProps) {
+export function Preview({ config, start, onStart, onDecline }: PreviewProps) {
   return (
     <Frame wide>
       <Heading>{config.title}</Heading>
@@ -21,8 +23,15 @@ export function Preview({ config, start, onStart }: PreviewProps) {
       <Sections sections={config.preview.sections} />
       <Terms config={config} />
       <div className={styles.actions}>
-        {start === "fresh" ? (
-          <Button onClick={onStart}>{config.start_label}</Button>
+        {start !== "accept_first" ? (
+          <>
+            <Button onClick={onStart}>{config.start_label}</Button>
+            {start === "ask" && config.panel?.may_decline && (
+              <Button look="quiet" onClick={onDecline}>
+                I do not want to take part
+              </Button>
+            )}
+          </>
         ) : (
           <>
             <Button disabled>{config.start_label}</Button>

@@ -1,27 +1,34 @@
+import type { Refusal } from "../session/view";
+import { BackTo } from "../ui/BackTo";
 import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
 
 export interface RefusedProps {
   title: string;
-  reason: string;
+  refusal: Refusal;
   provider: string;
   /** One comes from the practice. */
   practice: boolean;
 }
 
-/** The server gives this worker no (further) conversation; `reason` is its own sentence. */
-export function Refused({ title, reason, provider, practice }: RefusedProps) {
+/** The server gives this worker no (further) conversation; the reason is its own sentence. */
+export function Refused({ title, refusal, provider, practice }: RefusedProps) {
+  const heading = practice ? "The practice ends here" : "There is no conversation for you here";
   return (
     <Frame>
       <p className={styles.eyebrow}>{title}</p>
-      <Heading>{practice ? "The practice ends here" : "There is no conversation for you here"}</Heading>
-      <p className={styles.lead}>{reason}</p>
-      <p>
-        {provider.startsWith("mturk")
-          ? "Please return the HIT: that does not count against you. Then you can close this page."
-          : "You can close this page."}
-      </p>
+      <Heading>{refusal.title ?? heading}</Heading>
+      <p className={styles.lead}>{refusal.reason}</p>
+      {refusal.redirect ? (
+        <BackTo redirect={refusal.redirect} />
+      ) : (
+        <p>
+          {provider.startsWith("mturk")
+            ? "Please return the HIT: that does not count against you. Then you can close this page."
+            : "You can close this page."}
+        </p>
+      )}
     </Frame>
   );
 }

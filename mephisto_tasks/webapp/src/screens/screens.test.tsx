@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../test/axe";
 import { CONFIG } from "../test/fakes";
 import { pass, press } from "../test/time";
-import type { Waiting } from "../session/view";
+import type { Refusal, Waiting } from "../session/view";
 import { Guard } from "./Guard";
 import { EXPLAIN_AFTER_MS, Loading } from "./Loading";
 import { Preview } from "./Preview";
@@ -55,7 +55,7 @@ describe("Loading, to a screen reader", () => {
 describe("Preview", () => {
   it("says what is done, paid and agreed to, and starts", async () => {
     const onStart = vi.fn();
-    render(<Preview config={CONFIG} start="fresh" onStart={onStart} />);
+    render(<Preview config={CONFIG} start="fresh" onStart={onStart} onDecline={vi.fn()} />);
     expect(screen.getByRole("heading", { name: "What you will do" })).toBeVisible();
     expect(screen.getByText("You are paid in full.")).toBeVisible();
     expect(screen.getByText(/stored without your name/)).toBeVisible();
@@ -66,7 +66,7 @@ describe("Preview", () => {
 
   it("cannot be started before the HIT is accepted, and says so", async () => {
     const onStart = vi.fn();
-    render(<Preview config={CONFIG} start="accept_first" onStart={onStart} />);
+    render(<Preview config={CONFIG} start="accept_first" onStart={onStart} onDecline={vi.fn()} />);
     const button = screen.getByRole("button", { name: "Start the practice" });
     expect(button).toHaveAttribute("aria-disabled", "true");
     await userEvent.click(button);
@@ -76,9 +76,42 @@ describe("Preview", () => {
   });
 });
 
+const NOT_PASSED: Refusal = { kind: "refused", title: null, reason: "The practice was not passed.", redirect: null };
+const PROLIFIC = { ...CONFIG, provider_type: "link", panel: { title: "Prolific", may_decline: true } };
+
+describe("Preview of somebody whom a panel sent", () => {
+  it("offers not to take part, where the panel has a way back for that", async () => {
+    const onDecline = vi.fn();
+    const { rerender } = render(<Preview config={PROLIFIC} start="ask" onStart={vi.fn()} onDecline={onDecline} />);
+    await userEvent.click(screen.getByRole("button", { name: "I do not want to take part" }));
+    expect(onDecline).toHaveBeenCalledTimes(1);
+    expect(await axeViolations()).toEqual([]);
+    const without = { ...PROLIFIC, panel: { title: "SONA", may_decline: false } };
+    rerender(<Preview config={without} start="ask" onStart={vi.fn()} onDecline={onDecline} />);
+    expect(screen.queryByRole("button", { name: /not want/ })).toBeNull();
+  });
+});
+
 describe("Refused", () => {
+  it("leads back to the site that sent the rater, under the server's own title", async () => {
+    const redirect = { site: "Prolific", url: "https://app.prolific.com/x?cc=S2", code: null };
+    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, title: "Thank you!", redirect }} provider="link" practice={false} />);
+    expect(screen.getByRole("heading", { name: "Thank you!" })).toBeVisible();
+    expect(screen.getByRole("link", { name: "Back to Prolific" })).toHaveAttribute("href", redirect.url);
+    expect(screen.queryByText("You can close this page.")).toBeNull();
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("shows the code that a panel asks for", () => {
+    const redirect = { site: "Toloka", url: null, code: "T0L0" };
+    render(<Refused title="Chat" refusal={{ ...NOT_PASSED, redirect }} provider="link" practice={false} />);
+    expect(screen.getByText("T0L0")).toBeVisible();
+    expect(screen.getByText(/enter this code at Toloka/)).toBeVisible();
+    expect(screen.queryByRole("link")).toBeNull();
+  });
+
   it("gives the server's reason, and tells an MTurk worker what to do", async () => {
-    render(<Refused title="Chat" reason="The practice was not passed." provider="mturk_sandbox" practice={false} />);
+    render(<Refused title="Chat" refusal={NOT_PASSED} provider="mturk_sandbox" practice={false} />);
     expect(screen.getByText("The practice was not passed.")).toBeVisible();
     expect(screen.getByText(/return the HIT/)).toBeVisible();
     expect(screen.getByRole("heading", { name: "There is no conversation for you here" })).toBeVisible();
@@ -86,7 +119,7 @@ describe("Refused", () => {
   });
 
   it("ends the practice for whom it comes from there", () => {
-    render(<Refused title="Chat" reason="The practice was not passed." provider="mock" practice />);
+    render(<Refused title="Chat" refusal={NOT_PASSED} provider="mock" practice />);
     expect(screen.getByRole("heading", { name: "The practice ends here" })).toBeVisible();
   });
 });

@@ -4,10 +4,17 @@ import { live, settle, visit } from "../test/visit";
 import type { AnswerBody } from "../wire/answers";
 import { HttpError } from "../wire/http";
 import type { EndStep } from "../wire/state";
-import { NOT_UNDERSTOOD } from "./session";
+import { LEAVE_AFTER_MS, NOT_UNDERSTOOD } from "./session";
 
 const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
-const end = (next: EndStep["next"]): EndStep => ({ kind: "end", title: "Done", text: "Thanks.", next });
+const end = (next: EndStep["next"], redirect: EndStep["redirect"] = null): EndStep => ({
+  kind: "end",
+  title: "Done",
+  text: "Thanks.",
+  next,
+  redirect,
+});
+const refused = (reason: string) => ({ kind: "refused", title: null, reason, redirect: null });
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -49,7 +56,7 @@ describe("arrival", () => {
     const { session } = visit(http);
     session.start();
     await settle();
-    expect(session.getView().screen).toEqual({ kind: "refused", reason: "You have done all conversations." });
+    expect(session.getView().screen).toEqual(refused("You have done all conversations."));
   });
 
   it("keeps asking while the server does not answer, and says why it waits", async () => {
@@ -78,6 +85,86 @@ describe("arrival", () => {
     session.start();
     await settle();
     expect(session.getView().screen).toMatchObject({ kind: "problem" });
+  });
+});
+
+describe("somebody who came by a link", () => {
+  const byLink = () => {
+    const http = fakeHttp();
+    http.taskConfig.mockResolvedValue({ ...CONFIG, provider_type: "link", panel: { title: "Prolific", may_decline: true } });
+    return http;
+  };
+  const PREVIEW = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+  const purposes = (http: ReturnType<typeof fakeHttp>) => http.requestAgent.mock.calls.map(([sent]) => sent.here_to);
+
+  it("looks first, and begins with the button", async () => {
+    const http = byLink();
+    http.requestAgent.mockResolvedValueOnce(PREVIEW);
+    const { session, sockets, goTo } = visit(http);
+    session.start();
+    await settle();
+    expect(session.getView().screen).toEqual({ kind: "preview", start: "ask" });
+    session.begin();
+    await settle();
+    expect(purposes(http)).toEqual(["look", "begin"]);
+    expect(sockets.all).toHaveLength(1);
+    expect(goTo).not.toHaveBeenCalled();
+  });
+
+  it("goes on at once with what they began", async () => {
+    const http = byLink();
+    const { view } = await live(http);
+    expect(purposes(http)).toEqual(["look"]);
+    expect(view().agentId).toBe("agent");
+  });
+
+  it("is sent back to the panel where they do not want to take part", async () => {
+    const http = byLink();
+    const redirect = { site: "Prolific", url: "https://app.prolific.com/x?cc=N3", code: null };
+    http.requestAgent.mockResolvedValueOnce(PREVIEW).mockResolvedValueOnce(refusal("That is all right.", { title: "Bye", redirect }));
+    const { session, goTo } = visit(http);
+    session.start();
+    await settle();
+    session.decline();
+    await settle();
+    expect(purposes(http)).toEqual(["look", "decline"]);
+    expect(session.getView().screen).toEqual({ kind: "refused", title: "Bye", reason: "That is all right.", redirect });
+    expect(goTo).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(LEAVE_AFTER_MS);
+    expect(goTo.mock.calls).toEqual([[redirect.url]]);
+  });
+
+  it("gives the task back, and hears no more of it", async () => {
+    const http = byLink();
+    const { session, sockets, view } = await live(http);
+    http.requestAgent.mockResolvedValueOnce(refusal("You have returned the task."));
+    session.giveBack();
+    await settle();
+    expect(purposes(http)).toEqual(["look", "give_back"]);
+    expect(view().screen).toEqual(refused("You have returned the task."));
+    sockets.last.cut();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(sockets.all).toHaveLength(1);
+  });
+
+  it("goes back to the panel by itself once the work has arrived, and not before", async () => {
+    const http = byLink();
+    http.submitTask.mockRejectedValueOnce(new HttpError("The server could not be reached.", 0));
+    const { sockets, goTo } = await live(http);
+    const url = "https://app.prolific.com/submissions/complete?cc=C1";
+    sockets.last.receiveState(pageState(9, end("submit", { site: "Prolific", url, code: null })), 1);
+    await settle();
+    expect(goTo).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1_000 + LEAVE_AFTER_MS);
+    expect(goTo.mock.calls).toEqual([[url]]);
+  });
+
+  it("stays where the last words are no end of their work", async () => {
+    const { sockets, goTo } = await live(byLink());
+    const redirect = { site: "Prolific", url: "https://app.prolific.com/x?cc=T4", code: null };
+    sockets.last.receiveState(pageState(9, end("stay", redirect), { phase: "ended" }), 1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(goTo).not.toHaveBeenCalled();
   });
 });
 
@@ -143,7 +230,7 @@ describe("the end of the practice", () => {
     const { sockets, view } = await live(http);
     sockets.last.receiveState(pageState(9, end("submit_onboarding")), 1);
     await settle();
-    expect(view().screen).toEqual({ kind: "refused", reason: "The practice was not passed." });
+    expect(view().screen).toEqual(refused("The practice was not passed."));
   });
 
   it("asks who it is by now when the practice was handed in already", async () => {

@@ -7,12 +7,13 @@
 import { nanoid } from "nanoid";
 import type { Answer, AnswerBody } from "../wire/answers";
 import { Connection, type Socket } from "../wire/connection";
-import type { Crowd } from "../wire/crowd";
+import { BY_LINK, type Crowd, type Purpose } from "../wire/crowd";
 import { actionDraft, clearDraft } from "../wire/drafts";
 import { type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
 import { type AgentDetails, OTHER_WINDOW, type RouterError } from "../wire/packets";
 import { persist } from "../wire/persist";
+import type { Redirect } from "../wire/redirect";
 import { answerableStepId, type EndStep, newestUpdate, type PageState, parseUpdate, staysAtEnd } from "../wire/state";
 import { entrance } from "./entrance";
 import { type Event, INITIAL_VIEW, isNewer, reduce, type View } from "./view";
@@ -21,8 +22,8 @@ export interface SessionOptions {
   http: Http;
   crowd: () => Crowd | null;
   openSocket: () => Socket;
-  /** Goes to this page with another query, as the preview's start button does. */
-  goTo: (query: string) => void;
+  /** Goes to this page with another query, as the preview's start button does, or to the site that sent the rater. */
+  goTo: (address: string) => void;
 }
 
 interface Live {
@@ -31,6 +32,9 @@ interface Live {
   connection: Connection;
   outbox: Outbox;
 }
+
+/** How long the last words can be read before the page goes back to the site that sent the rater. */
+export const LEAVE_AFTER_MS = 3_000;
 
 export const NOT_UNDERSTOOD =
   "The server sent something that this page does not understand. Your work so far is saved. Reload the page; if this comes back, tell the task's owner.";
@@ -70,11 +74,28 @@ export class Session {
     this.live = null;
   }
 
-  /** The preview's start button: this page again, with a fresh pair of mock ids. */
+  /** The preview's start button: the server is asked, or this page is loaded again with a fresh pair of mock ids. */
   readonly begin = (): void => {
+    if (this.view.config?.provider_type === BY_LINK) {
+      this.ask("begin");
+      return;
+    }
     const query = new URLSearchParams({ worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
     this.options.goTo(`?${query.toString()}`);
   };
+
+  /** Somebody who came by a link does not want to take part. */
+  readonly decline = (): void => this.ask("decline");
+
+  /** Somebody who came by a link gives back what they began. */
+  readonly giveBack = (): void => this.ask("give_back");
+
+  private ask(purpose: Purpose): void {
+    const crowd = this.options.crowd();
+    if (crowd !== null) {
+      void this.guard(this.askForAgent(crowd, purpose));
+    }
+  }
 
   /** Sends the answer to the step in view. A second one for the same step is not taken while the first is on its way. */
   readonly answer = (body: AnswerBody): void => {
@@ -113,6 +134,10 @@ export class Session {
       this.apply({ type: "problem", text: NO_PROVIDER_SCRIPT });
       return;
     }
+    if (config.provider_type === BY_LINK) {
+      await this.askForAgent(crowd, "look");
+      return;
+    }
     const door = entrance(crowd, config.provider_type);
     if (door !== "task") {
       this.apply({ type: "preview", start: door });
@@ -121,23 +146,39 @@ export class Session {
     await this.askForAgent(crowd);
   }
 
-  private async askForAgent(crowd: Crowd): Promise<void> {
+  private async askForAgent(crowd: Crowd, purpose?: Purpose): Promise<void> {
     const signal = this.run.signal;
     this.apply({ type: "waiting", waitingFor: "agent" });
     const details = await persist(
-      () => this.options.http.requestAgent(crowd.registration(), signal),
+      () => this.options.http.requestAgent({ ...crowd.registration(), ...(purpose ? { here_to: purpose } : {}) }, signal),
       (error) => this.apply({ type: "trouble", problem: error.message }),
       signal,
     );
     this.enter(details);
+    if (purpose === "decline") {
+      this.leaveFor(details.redirect);
+    }
+  }
+
+  /** Goes back to the site that sent the rater, after a moment to read why. */
+  private leaveFor(redirect: Redirect | null | undefined): void {
+    const url = redirect?.url;
+    if (url) {
+      setTimeout(() => this.options.goTo(url), LEAVE_AFTER_MS);
+    }
   }
 
   private enter(details: AgentDetails): void {
-    const { agentId, agentToken, failureReason } = details;
+    const { agentId, agentToken, failureReason, title, redirect } = details;
+    if (details.preview) {
+      this.apply({ type: "preview", start: "ask" });
+      return;
+    }
     if (failureReason !== null || agentId === null) {
       this.live?.connection.stop();
       this.live = null;
-      this.apply({ type: "refused", reason: failureReason ?? "The server has no conversation to give out." });
+      const reason = failureReason ?? "The server has no conversation to give out.";
+      this.apply({ type: "refused", refusal: { kind: "refused", title, reason, redirect } });
       return;
     }
     this.live?.connection.stop();
@@ -212,13 +253,13 @@ export class Session {
       return;
     }
     this.apply({ type: "delivery", delivery: { kind: "sending" } });
-    const work = step.next === "submit" ? this.submitTask(this.live) : this.submitOnboarding(this.live);
+    const work = step.next === "submit" ? this.submitTask(this.live, step) : this.submitOnboarding(this.live);
     work.catch((error: unknown) => {
       this.apply({ type: "delivery", delivery: { kind: "failed", text: sentence(error), retrying: false } });
     });
   }
 
-  private async submitTask(live: Live): Promise<void> {
+  private async submitTask(live: Live, step: EndStep): Promise<void> {
     await persist(() => this.options.http.submitTask(live), this.deliveryFailed, this.run.signal);
     live.connection.stop();
     this.apply({ type: "delivery", delivery: { kind: "done" } });
@@ -226,6 +267,7 @@ export class Session {
     if (this.view.config?.provider_type !== "mock") {
       this.options.crowd()?.submitToProvider({});
     }
+    this.leaveFor(step.redirect);
   }
 
   private async submitOnboarding(live: Live): Promise<void> {

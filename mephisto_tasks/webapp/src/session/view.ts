@@ -2,6 +2,7 @@
 import type { Answer } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
 import type { Link } from "../wire/connection";
+import type { Redirect } from "../wire/redirect";
 import type { PageState } from "../wire/state";
 import { closedSentence } from "./closed";
 
@@ -15,11 +16,22 @@ export type Delivery =
   | { kind: "failed"; text: string; retrying: boolean }
   | { kind: "done" };
 
+/** What the preview's button does: come back as somebody, nothing before the HIT is accepted, or ask the server. */
+export type Start = "fresh" | "accept_first" | "ask";
+
+/** The server gives nothing out; `title` stands above its reason, and `redirect` leads back to the site that sent the rater. */
+export interface Refusal {
+  kind: "refused";
+  title: string | null;
+  reason: string;
+  redirect: Redirect | null;
+}
+
 export type Screen =
   | { kind: "loading"; waitingFor: Waiting; problem: string | null }
-  | { kind: "preview"; start: "fresh" | "accept_first" }
+  | { kind: "preview"; start: Start }
   | { kind: "live" }
-  | { kind: "refused"; reason: string }
+  | Refusal
   | { kind: "other_window"; text: string }
   | { kind: "problem"; text: string };
 
@@ -54,7 +66,7 @@ export type Event =
   | { type: "waiting"; waitingFor: Waiting }
   | { type: "trouble"; problem: string }
   | { type: "configured"; config: TaskConfig }
-  | { type: "preview"; start: "fresh" | "accept_first" }
+  | { type: "preview"; start: Start }
   | { type: "agent"; agentId: string }
   | { type: "link"; link: Link }
   | { type: "link_problem"; text: string }
@@ -62,7 +74,7 @@ export type Event =
   | { type: "pending"; pending: Answer | null }
   | { type: "status"; status: string }
   | { type: "delivery"; delivery: Delivery }
-  | { type: "refused"; reason: string }
+  | { type: "refused"; refusal: Refusal }
   | { type: "other_window"; text: string }
   | { type: "problem"; text: string };
 
@@ -99,7 +111,7 @@ export function reduce(view: View, event: Event): View {
     case "delivery":
       return { ...view, delivery: event.delivery };
     case "refused":
-      return { ...view, screen: { kind: "refused", reason: event.reason } };
+      return { ...view, screen: event.refusal };
     case "other_window":
       return { ...view, screen: { kind: "other_window", text: event.text } };
     case "problem":

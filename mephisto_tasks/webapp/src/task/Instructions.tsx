@@ -3,16 +3,19 @@ import { Terms } from "../screens/Preview";
 import { Button } from "../ui/Button";
 import { Modal } from "../ui/Modal";
 import { Sections } from "../ui/Sections";
+import { GiveBack } from "./GiveBack";
 import styles from "../ui/Modal.module.css";
 
 export interface InstructionsProps {
   config: TaskConfig;
   open: boolean;
   onClose: () => void;
+  /** Null where the task cannot be given back from here. */
+  onGiveBack: (() => void) | null;
 }
 
 /** The instructions; open by themselves at a rater's first arrival, later by the header's button. */
-export function Instructions({ config, open, onClose }: InstructionsProps) {
+export function Instructions({ config, open, onClose, onGiveBack }: InstructionsProps) {
   const said = config.instructions.sections.some(({ lines }) => lines.includes(config.pay));
   return (
     <Modal
@@ -20,7 +23,12 @@ export function Instructions({ config, open, onClose }: InstructionsProps) {
       open={open}
       onClose={onClose}
       closeLabel="Close the instructions"
-      foot={<Button onClick={onClose}>Got it</Button>}
+      foot={
+        <>
+          {onGiveBack && <GiveBack onGiveBack={onGiveBack} />}
+          <Button onClick={onClose}>Got it</Button>
+        </>
+      }
     >
       {/* A scrolling region must be reachable by keyboard. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}

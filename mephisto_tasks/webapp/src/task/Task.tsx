@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { View } from "../session/view";
 import type { AnswerBody } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
+import { BY_LINK } from "../wire/crowd";
 import { store } from "../wire/storage";
 import { answerableStepId, type PageState, type Step, staysAtEnd } from "../wire/state";
 import { Announcer } from "./Announcer";
@@ -28,12 +29,13 @@ export interface TaskProps {
   onAnswer: (body: AnswerBody) => void;
   onReconnect: () => void;
   onDeliverAgain: () => void;
+  onGiveBack: () => void;
 }
 
 const SEEN = "instructions-seen";
 
 /** The one anatomy of every task: header, context, transcript or finished dialogues, and the current step at its end. */
-export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain }: TaskProps) {
+export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDeliverAgain, onGiveBack }: TaskProps) {
   const ended = state.step.kind === "end";
   const closed = ended ? null : view.closed;
   const over = state.phase === "ended" || staysAtEnd(state.step) || view.delivery.kind === "done" || closed !== null;
@@ -60,7 +62,12 @@ export function Task({ config, agentId, state, view, onAnswer, onReconnect, onDe
         <ContextCard context={state.context} beginning={((state.within ?? state.progress)?.current ?? 1) <= 1} />
       )}
       <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
-      <Instructions config={config} open={help} onClose={closeHelp} />
+      <Instructions
+        config={config}
+        open={help}
+        onClose={closeHelp}
+        onGiveBack={config.provider_type === BY_LINK && !over ? onGiveBack : null}
+      />
       <main className={styles.main} data-columns={state.columns.length > 0 ? "" : undefined} data-wide={isWide(state) ? "" : undefined}>
         {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
         {state.transcript.length > 0 && <Transcript entries={state.transcript} columns={state.columns} />}

@@ -43,7 +43,7 @@ describe("the header", () => {
     const topic = "<b>Boats</b>";
     const { show } = renderTask(pageState(1, MESSAGE, { topic }));
     expect(screen.getByRole("region", { name: "Topic" })).toHaveTextContent("Topic: <b>Boats</b>");
-    show(pageState(2, { kind: "end", title: "Done", text: "Thanks.", next: "stay" }, { topic }));
+    show(pageState(2, { kind: "end", title: "Done", text: "Thanks.", next: "stay", redirect: null }, { topic }));
     expect(screen.queryByRole("region", { name: "Topic" })).toBeNull();
   });
 
@@ -64,9 +64,25 @@ describe("the header", () => {
 describe("the instructions at the first arrival", () => {
   it("say the pay once, where their own sections say it", async () => {
     const config = { ...CONFIG, instructions: { sections: [{ heading: "Pay", lines: [CONFIG.pay, "We are fair."] }] } };
-    render(<Instructions config={config} open onClose={vi.fn()} />);
+    render(<Instructions config={config} open onClose={vi.fn()} onGiveBack={null} />);
     expect(await screen.findAllByText(CONFIG.pay)).toHaveLength(1);
     expect(screen.getByText(CONFIG.consent)).toBeVisible();
+  });
+
+  it("hold a way to return the task, which asks whether that is meant", async () => {
+    const onGiveBack = vi.fn();
+    const { rerender } = render(<Instructions config={CONFIG} open onClose={vi.fn()} onGiveBack={onGiveBack} />);
+    await userEvent.click(screen.getByRole("button", { name: "Return the task" }));
+    const dialog = await screen.findByRole("dialog", { name: "Return the task?" });
+    expect(await axeViolations()).toEqual([]);
+    await userEvent.click(within(dialog).getByRole("button", { name: "Go on with the task" }));
+    expect(onGiveBack).not.toHaveBeenCalled();
+    await userEvent.click(screen.getByRole("button", { name: "Return the task" }));
+    const again = await screen.findByRole("dialog", { name: "Return the task?" });
+    await userEvent.click(within(again).getByRole("button", { name: "Return the task" }));
+    expect(onGiveBack).toHaveBeenCalledTimes(1);
+    rerender(<Instructions config={CONFIG} open onClose={vi.fn()} onGiveBack={null} />);
+    expect(screen.queryByRole("button", { name: "Return the task" })).toBeNull();
   });
 
   it("open by themselves, once, and number keys choose nothing behind them", async () => {
@@ -180,7 +196,7 @@ describe("the connection", () => {
     ["handed in", "submit", "task", { kind: "done" }],
   ])("is of no concern once nothing more is needed: %s", (_, next, phase, delivery) => {
     vi.useFakeTimers();
-    renderTask(pageState(1, { kind: "end", title: "Done", text: "Thanks.", next }, { phase }), { link: "lost", delivery });
+    renderTask(pageState(1, { kind: "end", title: "Done", text: "Thanks.", next, redirect: null }, { phase }), { link: "lost", delivery });
     pass(10 * PATIENCE_MS);
     expect(screen.queryByText(/Connection lost/)).toBeNull();
   });

@@ -109,6 +109,7 @@ export const CONFIG: TaskConfig = {
   pay: "You are paid in full.",
   start_label: "Start the practice",
   provider_type: "mock",
+  panel: null,
 };
 
 export const MESSAGE: MessageStep = { kind: "message", step_id: "m1", label: "Your message", min_words: 2, max_chars: 60, suggestions: [], actions: [] };
@@ -272,11 +273,11 @@ export function pageState(version: number, step: Step, rest: Partial<PageState> 
 }
 
 export function agent(agentId: string, pastUpdates: unknown[] = []): AgentDetails {
-  return { agentId, agentToken: `token-${agentId}`, failureReason: null, pastUpdates };
+  return { agentId, agentToken: `token-${agentId}`, failureReason: null, title: null, redirect: null, preview: false, pastUpdates };
 }
 
-export function refusal(reason: string): AgentDetails {
-  return { agentId: null, agentToken: null, failureReason: reason, pastUpdates: [] };
+export function refusal(reason: string, rest: Partial<AgentDetails> = {}): AgentDetails {
+  return { ...agent("none"), agentId: null, agentToken: null, failureReason: reason, ...rest };
 }
 
 export function fakeHttp() {

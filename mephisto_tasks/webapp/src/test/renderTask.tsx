@@ -24,6 +24,7 @@ export function renderTask(state: PageState, extra: Partial<View> = {}) {
       onAnswer={onAnswer}
       onReconnect={onReconnect}
       onDeliverAgain={onDeliverAgain}
+      onGiveBack={vi.fn()}
     />
   );
   const { rerender, unmount } = render(page(state, extra));

@@ -13,6 +13,8 @@ const TaskConfigSchema = v.object({
   pay: v.optional(v.string(), ""),
   start_label: v.optional(v.string(), "Start"),
   provider_type: v.optional(v.string(), ""),
+  /** Who sends the raters, where they come by link; null: they were invited. */
+  panel: v.nullish(v.object({ title: v.string(), may_decline: v.optional(v.boolean(), false) }), null),
 });
 
 export type Section = v.InferOutput<typeof SectionSchema>;

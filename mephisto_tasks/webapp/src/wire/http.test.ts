@@ -26,7 +26,23 @@ describe("requests", () => {
     const details = await createHttp(BASE).requestAgent({ worker_name: "w" });
     expect(sent.url()).toBe("http://host/folder/request_agent");
     expect(sent.body()).toMatchObject({ provider_data: { worker_name: "w" }, client_timestamp: expect.any(Number) as number });
-    expect(details).toEqual({ agentId: "7", agentToken: "secret", failureReason: null, pastUpdates: [] });
+    expect(details).toEqual({
+      agentId: "7",
+      agentToken: "secret",
+      failureReason: null,
+      title: null,
+      redirect: null,
+      preview: false,
+      pastUpdates: [],
+    });
+  });
+
+  it("shows the address' parameters for the task's description, which who comes by a link needs", async () => {
+    window.history.replaceState(null, "", "/?invitation=abc.def&visitor=1");
+    const sent = answerWith({});
+    await createHttp(BASE).taskConfig().catch(() => undefined);
+    window.history.replaceState(null, "", "/");
+    expect(sent.url()).toBe("http://host/folder/task_config.json?invitation=abc.def&visitor=1");
   });
 
   it("hands the practice in as Mephisto's client does", async () => {

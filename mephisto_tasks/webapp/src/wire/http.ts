@@ -46,8 +46,12 @@ export function createHttp(base: string): Http {
     });
 
   return {
+    // With the address' parameters: who comes by a link shows it for each thing that is of the study.
     taskConfig: async (signal) =>
-      must(parseTaskConfig(await ask(url("task_config.json"), signal ? { signal } : {})), "the task's description"),
+      must(
+        parseTaskConfig(await ask(url(`task_config.json${window.location.search}`), signal ? { signal } : {})),
+        "the task's description",
+      ),
     requestAgent: async (registration, signal) =>
       must(parseAgentDetails(await post("request_agent", { provider_data: registration }, signal)), "its answer"),
     submitOnboarding: async (registration, agent) =>

@@ -1,5 +1,6 @@
 /** Mephisto's packets, as PROTOCOL.md lists them. */
 import * as v from "valibot";
+import { MaybeRedirect, type Redirect } from "./redirect";
 
 const PacketSchema = v.object({
   packet_type: v.string(),
@@ -15,6 +16,9 @@ const AgentDetailsSchema = v.object({
     agent_id: v.nullish(v.string(), null),
     failure_reason: v.nullish(v.string(), null),
     agent_token: v.nullish(v.string(), null),
+    preview: v.optional(v.boolean(), false),
+    title: v.nullish(v.string(), null),
+    redirect: MaybeRedirect,
     init_task_data: v.nullish(v.object({ past_live_updates: v.nullish(v.array(v.unknown()), []) }), null),
   }),
 });
@@ -23,6 +27,11 @@ export interface AgentDetails {
   agentId: string | null;
   agentToken: string | null;
   failureReason: string | null;
+  /** Stands above the reason; null: the page has words of its own. */
+  title: string | null;
+  redirect: Redirect | null;
+  /** All is well, and the visitor is to see what the task is before anything begins. */
+  preview: boolean;
   pastUpdates: unknown[];
 }
 
@@ -54,11 +63,14 @@ export function parseAgentDetails(body: unknown): AgentDetails | null {
   if (!result.success) {
     return null;
   }
-  const { agent_id, agent_token, failure_reason, init_task_data } = result.output.data;
+  const { agent_id, agent_token, failure_reason, init_task_data, title, redirect, preview } = result.output.data;
   return {
     agentId: agent_id,
     agentToken: agent_token,
     failureReason: failure_reason,
+    title,
+    redirect,
+    preview,
     pastUpdates: init_task_data?.past_live_updates ?? [],
   };
 }

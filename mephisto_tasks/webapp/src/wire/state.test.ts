@@ -31,6 +31,17 @@ describe("parseUpdate", () => {
     expect(parsed?.ok === false && parsed.error).toContain("phase");
   });
 
+  it.each([
+    ["https://app.prolific.com/x?cc=C1", true],
+    ["javascript:alert(1)", false],
+    ["/somewhere", false],
+  ])("takes nothing but a web address for a way back, and keeps the words without one: %s", (url, good) => {
+    const step = { kind: "end", title: "Done", text: "Thanks.", next: "stay", redirect: { site: "Prolific", url } };
+    const parsed = parseUpdate({ kind: "state", state: { ...pageState(1, CHOOSE), step } });
+    const redirect = good ? { site: "Prolific", url, code: null } : null;
+    expect(parsed).toMatchObject({ ok: true, state: { step: { title: "Done", redirect } } });
+  });
+
   it("refuses a step of an unknown kind", () => {
     const parsed = parseUpdate({ kind: "state", state: { ...pageState(1, CHOOSE), step: { kind: "dance" } } });
     expect(parsed?.ok).toBe(false);

@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { FormSchema, PanelSchema, RankSchema } from "./panels";
+import { MaybeRedirect } from "./redirect";
 import { CardSchema, OptionSchema, ReasonSchema } from "./parts";
 
 export type { FormQuestion, FormStep, Panel, PanelLine, RankStep } from "./panels";
@@ -144,6 +145,7 @@ const EndSchema = v.object({
   title: v.string(),
   text: v.string(),
   next: v.picklist(["submit", "submit_onboarding", "stay"]),
+  redirect: MaybeRedirect,
 });
 
 const StepSchema = v.variant("kind", [

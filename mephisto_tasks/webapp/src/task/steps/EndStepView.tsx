@@ -1,6 +1,8 @@
 import { useRef } from "react";
 import type { Delivery } from "../../session/view";
 import type { EndStep } from "../../wire/state";
+import type { Redirect } from "../../wire/redirect";
+import { BackTo } from "../../ui/BackTo";
 import { Button } from "../../ui/Button";
 import { Dots } from "../../ui/Dots";
 import { useFocusOnArrival } from "../focus";
@@ -15,6 +17,7 @@ export interface EndStepProps {
 /** The end of the practice or of the task, and whether the work has reached the server. */
 export function EndStepView({ step, delivery, onDeliverAgain }: EndStepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const over = step.next === "stay" || delivery.kind === "done";
   useFocusOnArrival(heading);
   return (
     <section className={`${styles.step} ${styles.panel}`} aria-labelledby="step-heading">
@@ -23,13 +26,15 @@ export function EndStepView({ step, delivery, onDeliverAgain }: EndStepProps) {
       </h2>
       <p className={styles.plain}>{step.text}</p>
       {step.next !== "stay" && (
-        <DeliveryWords delivery={delivery} practice={step.next === "submit_onboarding"} onAgain={onDeliverAgain} />
+        <DeliveryWords step={step} delivery={delivery} onAgain={onDeliverAgain} />
       )}
+      {over && step.redirect && <BackTo redirect={step.redirect} />}
     </section>
   );
 }
 
-function DeliveryWords({ delivery, practice, onAgain }: { delivery: Delivery; practice: boolean; onAgain: () => void }) {
+function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: Delivery; onAgain: () => void }) {
+  const practice = step.next === "submit_onboarding";
   const what = practice ? "the practice" : "your work";
   return (
     <div role="status" className={styles.delivery}>
@@ -50,8 +55,15 @@ function DeliveryWords({ delivery, practice, onAgain }: { delivery: Delivery; pr
         </>
       )}
       {delivery.kind === "done" && (
-        <p className={styles.done}>Your work has been sent. You can close this page.</p>
+        <p className={styles.done}>Your work has been sent. {afterwards(step.redirect)}</p>
       )}
     </div>
   );
+}
+
+function afterwards(redirect: Redirect | null): string {
+  if (redirect?.url) {
+    return `This page goes back to ${redirect.site} by itself.`;
+  }
+  return redirect?.code ? "Copy your code before you close this page." : "You can close this page.";
 }

@@ -10,7 +10,7 @@ import { STILL_SENDING_MS } from "./Sending";
 import { LONG_WAIT_MS } from "./WaitStepView";
 
 const FEEDBACK: FeedbackStep = { kind: "feedback", step_id: "f", label: "Anything to tell us?", max_chars: 20 };
-const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit" };
+const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit", redirect: null };
 const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false, idle: false };
 
 describe("feedback", () => {
@@ -78,6 +78,23 @@ describe("the end", () => {
     const { onDeliverAgain } = renderTask(pageState(9, END), { delivery: { kind: "failed", text: "Wrong token.", retrying: false } });
     await userEvent.click(screen.getByRole("button", { name: "Try again" }));
     expect(onDeliverAgain).toHaveBeenCalledTimes(1);
+  });
+
+  it("leads back to the panel only when the work has arrived", () => {
+    const redirect = { site: "Prolific", url: "https://app.prolific.com/x?cc=C1", code: null };
+    const { show } = renderTask(pageState(9, { ...END, redirect }), { delivery: { kind: "sending" } });
+    expect(screen.queryByRole("link")).toBeNull();
+    show(pageState(9, { ...END, redirect }), { delivery: { kind: "done" } });
+    expect(screen.getByRole("link", { name: "Back to Prolific" })).toHaveAttribute("href", redirect.url);
+    expect(screen.getByText(/goes back to Prolific by itself/)).toBeVisible();
+  });
+
+  it("shows the code that a panel asks for", async () => {
+    const redirect = { site: "Toloka", url: null, code: "T0L0" };
+    renderTask(pageState(9, { ...END, redirect }), { delivery: { kind: "done" } });
+    expect(screen.getByText("T0L0")).toBeVisible();
+    expect(screen.getByText(/Copy your code/)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
   });
 
   it("speaks of no sending where nothing is sent", () => {

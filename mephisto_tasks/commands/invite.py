@@ -1,0 +1,212 @@
+"""``parlai-humaneval invite``: signed links for colleagues, annotators and classes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from mephisto_tasks.commands.invitations_shown import (
+    as_json_of,
+    print_invitations,
+    print_links,
+    print_withdrawn,
+    write_codes_of,
+    write_links,
+)
+from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+
+if TYPE_CHECKING:
+    from mephisto_tasks.crowds.link.invitations.book import Book, Invitation
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval invite --task-name pw-turn-preference --names people.csv
+  parlai-humaneval invite --task-name pw-turn-preference --names people.csv --qr codes --url https://study.example.org
+  parlai-humaneval invite --task-name pw-turn-preference --open --limit 30 --expires 2d
+  parlai-humaneval invite --task-name pw-turn-preference --list
+  parlai-humaneval invite --task-name pw-turn-preference --revoke "Ann Example"
+
+\b
+people.csv has the column “name”, and perhaps “email”:
+  name,email
+  Ann Example,ann@example.org
+"""
+LINK = "link"
+"""The crowd provider whose raters are invited."""
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_LONGEST_S = 3650 * _UNITS["d"]
+
+
+class Duration(click.ParamType):
+    """A length of time such as ``14d``, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", str(value).strip().lower())
+        seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
+        if not 0 < seconds <= _LONGEST_S:
+            self.fail(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years", param, ctx)
+        return seconds
+
+
+@click.command(epilog=EPILOG)
+@click.option("--task-name", required=True, help="Study that they are invited to, launched with place=link.")
+@click.option("--names", type=click.Path(dir_okay=False), help="CSV file of the people; each gets a link of their own.")
+@click.option("--open", "for_class", is_flag=True, help="One link for a class: each browser is a worker of its own.")
+@click.option("--limit", type=click.IntRange(min=1), help="How many people may come by the link of --open.")
+@click.option("--name", default="open link", show_default=True, help="What the link of --open is called in --list.")
+@click.option("--list", "only_list", is_flag=True, help="Who is invited, who has come, and which links are over.")
+@click.option("--revoke", multiple=True, metavar="NAME", help="Withdraw somebody's link, at once; may be repeated.")
+@click.option("--expires", type=Duration(), default="14d", show_default=True, help="How long links are good.")
+@click.option("--url", help="Address of the study for them. Default: that of the launch that runs now.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False), help="File of the links. Default: people-links.csv, of people.csv."
+)
+@click.option("--qr", type=click.Path(file_okay=False), metavar="DIR", help="Write a QR code of each link there, too.")
+@click.option("--force", is_flag=True, help="Replace a file of links that is there already.")
+@data_dir_option
+@json_option
+def invite(
+    task_name: str,
+    names: str | None,
+    for_class: bool,
+    limit: int | None,
+    name: str,
+    only_list: bool,
+    revoke: tuple[str, ...],
+    expires: float,
+    url: str | None,
+    out: str | None,
+    qr: str | None,
+    force: bool,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Invite people to a study by signed links that expire; withdraw them, or see who has come.
+
+    Each person is one worker, over links and studies: invited again, they get the same link with a new end. The study is
+    launched with place=link; links may be made before that, with --url.
+    """
+    if sum([names is not None, for_class, only_list, bool(revoke)]) != 1:
+        raise click.UsageError("choose one of --names, --open, --list and --revoke")
+    if for_class != (limit is not None):
+        raise click.UsageError("--open and --limit N go together: a link for at most N people")
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        from mephisto_tasks.crowds.link.invitations.book import Book
+        from mephisto_tasks.stored.study_folder import study_folder
+
+        book = Book(study_folder(directory, task_name))
+        if only_list:
+            print_invitations(book.all(), task_name, as_json)
+            return
+        if revoke:
+            print_withdrawn(book.revoke(revoke), as_json)
+            return
+        base = base_address(directory, task_name, url)
+        file: Path | None
+        if names is not None:
+            made, file = invite_people(book, directory, Path(names), expires, _out(names, out), force)
+        else:
+            assert limit is not None
+            file = None if out is None else _free(Path(out), force)
+            made = [book.invite_class(name, limit, expires)]
+        links = links_of(made, directory, task_name, base)
+        if file is not None:
+            write_links(file, made, links)
+        codes = [] if qr is None else write_codes_of(Path(qr), made, links)
+    if as_json:
+        click.echo(json.dumps(as_json_of(task_name, made, links, file, codes), ensure_ascii=False, indent=2))
+    else:
+        print_links(made, links, task_name, file, qr)
+
+
+def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
+    """Where the links lead: as it was given, or to the launch that runs now.
+
+    Raises:
+        InvitationError: the address is none, the task is not launched, or its raters do not come by links.
+    """
+    from mephisto_tasks.crowds.link.invitations.book import InvitationError
+    from mephisto_tasks.study.addresses import openable, opens_elsewhere
+    from mephisto_tasks.study.task_lock import running_url
+
+    if url is not None:
+        parts = urlsplit(url)
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or parts.query
+            or parts.fragment
+            or parts.username
+        ):
+            raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
+        return url
+    running = running_url(data_dir, task_name)
+    if running is None:
+        raise InvitationError(
+            f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known. Launch it (with "
+            "place=link) and invite then, or name the address: --url https://study.example.org"
+        )
+    _check_place(data_dir, task_name)
+    address = openable(running)
+    if not opens_elsewhere(address):
+        click.echo(
+            "These links open on this machine only. For other machines, launch with mephisto.architect.hostname=0.0.0.0 "
+            "(those of your network), or with mephisto.architect.public_url=https://… (all).",
+            err=True,
+        )
+    return address
+
+
+def _check_place(data_dir: Path, task_name: str) -> None:
+    from mephisto_tasks.crowds.link.invitations.book import InvitationError
+    from mephisto_tasks.stored.results import provider_of
+
+    provider = provider_of(data_dir, task_name)
+    if provider != LINK:
+        raise InvitationError(
+            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation. Launch "
+            "it with place=link."
+        )
+
+
+def invite_people(
+    book: Book, data_dir: Path, names: Path, lasting_s: float, out: Path, force: bool
+) -> tuple[list[Invitation], Path]:
+    """An invitation for each person of the file, and the file for their links; nothing is made if either is wrong."""
+    from mephisto_tasks.crowds.link.invitations.door import worker_namer
+    from mephisto_tasks.crowds.link.invitations.people import read_people
+
+    people = read_people(names)
+    file = _free(out, force)
+    return book.invite(people, worker_namer(data_dir), lasting_s), file
+
+
+def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
+    """The signed link of each."""
+    from mephisto_tasks.crowds.link.invitations.door import INVITATION
+    from mephisto_tasks.crowds.link.invitations.signing import link, link_seal
+
+    seal = link_seal(data_dir, task_name)
+    return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
+
+
+def _out(names: str, out: str | None) -> Path:
+    return Path(f"{Path(names).stem}-links.csv" if out is None else out)
+
+
+def _free(path: Path, force: bool) -> Path:
+    """The path, unless something stands there that is not to be replaced. Raises ClickException."""
+    if path.exists() and not force:
+        raise click.ClickException(f"{path} is there already; --force replaces it, --out names another file")
+    if not path.absolute().parent.is_dir():
+        raise click.ClickException(f"{path.absolute().parent}: there is no such folder")
+    return path

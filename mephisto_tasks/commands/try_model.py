@@ -1,0 +1,206 @@
+"""``parlai-humaneval try``: from a model to somebody's opinion, by one link."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mephisto_tasks.commands.launch import follow
+from mephisto_tasks.commands.options import (
+    LOADING,
+    READING,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    report_and_export,
+    waiting_for,
+)
+from mephisto_tasks.commands.qr_codes import show_code
+from mephisto_tasks.study.startup import collector_off
+from parlai_humaneval.techniques import technique, techniques
+
+if TYPE_CHECKING:
+    from mephisto_tasks.study.launching import Launched
+    from parlai_humaneval.models.given import Given
+
+EPILOG = """\b
+Examples:
+  parlai-humaneval try my_bot.py                              # its function `reply`; my_bot.py:answer names another
+  parlai-humaneval try weights/my_model --turns 4
+  parlai-humaneval try http://localhost:8000/v1 --opponent eliza --host 0.0.0.0
+"""
+LASTING_S = 14 * 86400.0
+
+
+@click.command(name="try", epilog=EPILOG)
+@click.argument("model")
+@click.option("--opponent", default="retrieval", show_default=True, help="What it is compared with, of `models list`.")
+@click.option(
+    "--technique",
+    "task",
+    type=click.Choice(list(techniques("live"))),
+    default="pw_turn",
+    show_default=True,
+    help="How it is judged.",
+)
+@click.option("--turns", type=click.IntRange(min=1), help="Length of a chat. Default: the technique's.")
+@click.option("--limit", type=click.IntRange(min=1), default=30, show_default=True, help="How many people may come.")
+@click.option("--practice", is_flag=True, help="People practise first, as in a study; else they begin at once.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets others in your network in.")
+@click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
+@click.option("--url", help="Address for people, where it is another: https://… of a tunnel or a reverse proxy.")
+@click.option("--served-model", help="Of a server with several models, which one.")
+@click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key of a server.")
+@data_dir_option
+def try_model(
+    model: str,
+    opponent: str,
+    task: str,
+    turns: int | None,
+    limit: int,
+    practice: bool,
+    host: str,
+    port: int,
+    url: str | None,
+    served_model: str | None,
+    api_key_env: str | None,
+    data_dir: str | None,
+) -> None:
+    """Let people chat with MODEL and another one, and say which is better: prints a link for them, and in the end who won.
+
+    MODEL is a Python file with a function (my_bot.py, or my_bot.py:reply), a folder of weights (Hugging Face, ParlAI), the
+    address of a server (OpenAI-compatible, or of the JSON contract), or a name of `models list`.
+    """
+    directory = data_dir_of(data_dir)
+    with clear_errors():
+        with waiting_for(LOADING), collector_off():
+            from mephisto_tasks.study import launching, settings
+
+        with waiting_for(f"Asking {model}…"):
+            given = given_model(model, opponent, served_model, api_key_env)
+            answer, seconds = first_answer(given)
+        click.echo(f"{given.told} says “{answer}” to “Hi!” (ready in {seconds:.1f} s)")
+        task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+        chosen = {
+            **_study_of(task, given, opponent, directory, task_name, limit, practice),
+            **({} if turns is None else {"mephisto.blueprint.turns": turns}),
+            "mephisto.architect.hostname": host,
+            "mephisto.architect.port": port,
+            "mephisto.architect.public_url": url or "",
+        }
+        overrides = ["place=link", *(f"{name}={_hydra(value)}" for name, value in chosen.items())]
+        config = settings.compose_config(task, "local", overrides)
+        stop = launching.stop_on_signals()
+        with launching.launched(task, config, directory, waiting_for) as run:
+            announce(run, given.name, opponent, limit)
+            follow(run, stop)
+        tell_who_won(run)
+
+
+def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:
+    """What was named, once the opponent is known to exist. Raises ZooError."""
+    from parlai_humaneval.models.given import model_given
+    from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
+
+    zoo = load_zoo()
+    resolve([opponent], zoo)
+    given = model_given(model, zoo, served_model=served_model, key_variable=api_key_env)
+    if given.name == opponent:
+        raise ZooError(f"{opponent} cannot be its own opponent; name another one: --opponent eliza")
+    return given
+
+
+def first_answer(given: Given) -> tuple[str, float]:
+    """What the model says to a greeting, and how long it took to be ready.
+
+    Raises:
+        ZooError: it lacks something, cannot be loaded, or does not answer: in one sentence, before anybody waits for it.
+    """
+    from parlai_humaneval.models.checking import check, load_and_ask
+    from parlai_humaneval.models.pool.pool import ModelFailed
+    from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
+
+    zoo = load_zoo()
+    spec = zoo[given.name] if given.name in zoo else ModelSpec(name=given.name, options=dict(given.options))
+    checked = check(spec)
+    if not checked.ok:
+        raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
+    try:
+        asked = load_and_ask(spec)
+    except (ZooError, ModelFailed, RuntimeError) as error:
+        why = str(error).removeprefix(f"{given.name} cannot be loaded: ")
+        raise ZooError(f"{given.told} does not answer: {why}") from error
+    return str(asked["reply"]), float(asked["load_s"])
+
+
+def _study_of(
+    task: str, given: Given, opponent: str, data_dir: Path, task_name: str, limit: int, practice: bool
+) -> dict[str, Any]:
+    """Settings of the study: both models, and a chat for each of the people who may come."""
+    zoo_files = [str(_zoo_file(given, data_dir, task_name))] if given.options else []
+    return {
+        "mephisto.blueprint.models": [given.name, opponent],
+        "mephisto.blueprint.zoo_files": zoo_files,
+        f"mephisto.blueprint.{technique(task).amount}": limit,
+        "mephisto.blueprint.onboarding_qualification": task_name if practice else None,
+        "mephisto.task.task_name": task_name,
+    }
+
+
+def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
+    """The model's entry, kept with the study: what was tried can be seen, and launched, later on."""
+    import yaml
+
+    from mephisto_tasks.stored.study_folder import study_folder
+
+    path = study_folder(data_dir, task_name) / "model.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = {"description": f"Tried: {given.told}.", "options": dict(given.options)}
+    path.write_text(yaml.safe_dump({"models": {given.name: entry}}, allow_unicode=True), encoding="utf-8")
+    return path
+
+
+def _hydra(value: object) -> str:
+    """As hydra reads it on a command line: JSON is understood, but for the word for nothing."""
+    return "null" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
+    """The link for whoever should say what they think, as a QR code, too."""
+    from mephisto_tasks.commands.invite import links_of
+    from mephisto_tasks.crowds.link.invitations.book import Book
+    from mephisto_tasks.stored.study_folder import study_folder
+    from mephisto_tasks.study.addresses import openable, opens_elsewhere
+
+    made = Book(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
+    base = openable(run.url)
+    (link,) = links_of([made], run.data_dir, run.task_name, base)
+    for remark in run.study.remarks:
+        click.echo(remark)
+    click.echo(f"\n{name} against {opponent}. Send this link to up to {limit} people:\n\n  {link}\n")
+    show_code(link)
+    if not opens_elsewhere(base):
+        click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.")
+    click.echo("Ctrl-C ends it and says who is ahead.\n")
+
+
+def tell_who_won(run: Launched) -> None:
+    """The report's own headline, and where all the rest is."""
+    with waiting_for(READING, on_screens_only=True):
+        from mephisto_tasks.commands.report import answers_of
+        from parlai_humaneval.report.making import make_document
+        from parlai_humaneval.report.section import Options
+
+        tables, known = answers_of(run.data_dir, run.task_name)
+        headline = make_document(tables, Options(), title=run.task_name, task=known).headline()
+    console().print(headline, style="bold", markup=False)
+    report, export = report_and_export(run.task_name, run.data_dir)
+    click.echo(f"The whole report:       {report} --full")
+    click.echo(f"The answers as tables:  {export}")
+    click.echo(f"They are kept in        {run.data_dir}")

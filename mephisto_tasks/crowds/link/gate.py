@@ -1,0 +1,71 @@
+"""What a browser gets that opens a study to which people come by link: its page, or a plain one in its place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from mephisto_tasks.crowds.link.arrivals import NO_LINK, Parameters, TurnedAway, read_parameters
+from mephisto_tasks.crowds.link.invitations.door import INVITATION, BadLink, Entry, InvitationDoor
+from mephisto_tasks.router.plain_page import plain_page
+
+COOKIE = "humaneval_visitor"
+COOKIE_S = 400 * 24 * 60 * 60
+"""As long as browsers keep one."""
+_OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
+"""What shows anything of the study; all else is the same for every study, or asks who is there."""
+_BY_INVITATION = "This study is by invitation"
+_WRONG = "Wrong link"
+
+
+class Gate:
+    """Shows nothing of the study to who has a bad link, or none.
+
+    Args:
+        invitations: the door whose links are looked at.
+        only_invited: nobody comes in another way.
+        secure: the study is reached by https only.
+    """
+
+    def __init__(self, invitations: InvitationDoor, *, only_invited: bool, secure: bool) -> None:
+        self._invitations = invitations
+        self._only_invited = only_invited
+        self._secure = secure
+
+    def guarded(self, handler: Handler) -> Handler:
+        """``handler`` for those who may see what it serves."""
+
+        async def only_with_link(request: web.Request) -> web.StreamResponse:
+            if request.path not in _OF_STUDY or hdrs.UPGRADE in request.headers:
+                return await handler(request)
+            return await self._instead(request) or await handler(request)
+
+        return only_with_link
+
+    async def _instead(self, request: web.Request) -> web.Response | None:
+        try:
+            parameters = read_parameters(list(request.query.items()))
+            entry = await asyncio.to_thread(self._look, parameters, request.cookies)
+        except BadLink as bad:
+            return plain_page(410 if bad.gone else 403, bad.title, str(bad))
+        except TurnedAway as turned_away:
+            return plain_page(403, _WRONG, str(turned_away))
+        if entry is not None:
+            return self._sent_on(entry)
+        if self._only_invited and INVITATION not in parameters:
+            return plain_page(403, _BY_INVITATION, NO_LINK)
+        return None
+
+    def _look(self, parameters: Parameters, cookies: Mapping[str, str]) -> Entry | None:
+        return self._invitations.look(parameters, cookies.get(COOKIE))
+
+    def _sent_on(self, entry: Entry) -> web.Response:
+        """To the same page, under an address that says which visitor this is; the browser remembers it."""
+        headers = {hdrs.LOCATION: f"?{urlencode(entry.parameters)}", hdrs.CACHE_CONTROL: "no-store"}
+        response = web.Response(status=302, headers=headers)
+        response.set_cookie(COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure)
+        return response

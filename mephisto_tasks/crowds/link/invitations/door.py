@@ -1,0 +1,140 @@
+"""Who comes by an invitation: the door of a launch for them, and what they find at it before any page is shown."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
+from mephisto_tasks.crowds.link.invitations.book import Book, Invitation, State
+from mephisto_tasks.crowds.link.invitations.people import Person
+from mephisto_tasks.crowds.link.invitations.signing import Seal, link_seal, visitor_seal
+from mephisto_tasks.engine.way_out import Outcome
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.protocol.page.steps import Redirect
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+
+NAME = "invitation"
+INVITATION, VISITOR = "invitation", "visitor"
+"""Parameters of the address: the signed link, and, of a class's link, which of its visitors this is."""
+
+WRONG = (
+    "Wrong link",
+    "This link is not a right one; a part of it may be missing. Please copy the whole link once more, or ask whoever gave "
+    "it to you.",
+)
+EXPIRED = (
+    "This link has expired",
+    "It was good until {until}. If you would still like to take part, please ask whoever gave it to you for a new one.",
+)
+REVOKED = (
+    "This link is no longer good",
+    "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you.",
+)
+FULL = (
+    "This link has been used up",
+    "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to you.",
+)
+AGAIN = "Please open the link once more as it was given to you: this address is only a part of it."
+
+
+class BadLink(TurnedAway):
+    """An invitation that lets nobody in. ``title``: of the page that says so. ``gone``: it was good once."""
+
+    def __init__(self, words: tuple[str, str], *, gone: bool = False, **values: str) -> None:
+        super().__init__(words[1].format(**values))
+        self.title = words[0]
+        self.gone = gone
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a browser needs before its page: the whole address for it, and what it is to remember who it is by."""
+
+    parameters: dict[str, str]
+    visitor: str
+
+
+class InvitationDoor:
+    """Lets in who has a signed link of this study."""
+
+    name = NAME
+
+    def __init__(self, data_dir: Path, task_name: str, book: Book | None = None) -> None:
+        """``book``: that of the study, with a clock of its own."""
+        self._book = book or Book(study_folder(data_dir, task_name))
+        self._links: Seal = link_seal(data_dir, task_name)
+        self._visitors: Seal = visitor_seal(data_dir)
+
+    def arrival(self, parameters: Parameters) -> Arrival | None:
+        """Who came; a place of a class's link is taken by it.
+
+        Raises:
+            BadLink: forged, expired, withdrawn or used up.
+        """
+        if INVITATION not in parameters:
+            return None
+        invitation = self._invitation(parameters[INVITATION])
+        worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+        if worker is None:
+            raise BadLink((WRONG[0], AGAIN))
+        _let_in(invitation, self._book.come(invitation.invitation_id, worker))
+        return Arrival(worker_name=worker, door=NAME)
+
+    def look(self, parameters: Parameters, remembered: str | None) -> Entry | None:
+        """What a browser that opens a link needs first; None: nothing, its address says it all, or is not for this door.
+
+        Nobody takes a place by it: programs that draw previews of links open them as well.
+
+        Raises:
+            BadLink: forged, expired, withdrawn or used up.
+        """
+        if INVITATION not in parameters:
+            return None
+        invitation = self._invitation(parameters[INVITATION])
+        worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+        token = None
+        if worker is None:
+            worker, token = self._visitor(remembered), remembered
+        if worker is None:
+            token = self._visitors.signed(secrets.token_hex(8))
+        _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        return None if token is None else Entry({INVITATION: parameters[INVITATION], VISITOR: token}, token)
+
+    def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        """Nowhere: who was invited closes the page."""
+        return None
+
+    def _invitation(self, token: str) -> Invitation:
+        invitation_id = self._links.opened(token)
+        invitation = None if invitation_id is None else self._book.find(invitation_id)
+        if invitation is None:
+            raise BadLink(WRONG)
+        return invitation
+
+    def _visitor(self, token: str | None) -> str | None:
+        """The worker whom a visitor's token names; None where it is none of ours."""
+        visitor = None if token is None else self._visitors.opened(token)
+        return None if visitor is None else f"{NAME}:{visitor}"
+
+
+def _let_in(invitation: Invitation, refusal: State | None) -> None:
+    if refusal == "expired":
+        raise BadLink(EXPIRED, gone=True, until=f"{datetime.fromtimestamp(invitation.expires):%d %B %Y, %H:%M}")
+    if refusal == "full":
+        raise BadLink(FULL, gone=True)
+    if refusal is not None:
+        raise BadLink(REVOKED, gone=True)
+
+
+def worker_namer(data_dir: Path) -> Callable[[Person], str]:
+    """What names people in Mephisto's database: the same person has one name in all studies of a data directory.
+
+    It is a pseudonym. Who sees the database learns neither names nor addresses, and exports hide it once more.
+    """
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{person.identity}')}"

@@ -1,0 +1,60 @@
+"""What a link says, signed: nobody can make one up, nor turn one into another."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+from urllib.parse import urlencode
+
+from itsdangerous import BadSignature, Signer
+
+from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.private_files import create_once
+
+LINK_KEY = "invitations.key"
+"""In the study's folder: links of one study are good for no other."""
+VISITOR_KEY = "visitors.key"
+"""In the data directory: a browser that came by a class's link is the same visitor in every study there."""
+KEY_BYTES = 32
+
+
+class Seal:
+    """Signs short texts with HMAC-SHA256 and the key of a file, which is made at first use."""
+
+    def __init__(self, key_file: Path, purpose: str) -> None:
+        """``purpose``: what is signed for one is good for no other."""
+        self._key_file = key_file
+        self._purpose = purpose
+
+    def signed(self, text: str) -> str:
+        """The text, a dot, and the signature; fit for an address and a cookie."""
+        signed: bytes = self._signer().sign(text.encode())
+        return signed.decode("ascii")
+
+    def opened(self, token: str) -> str | None:
+        """The text of a token; None where the signature is not ours."""
+        try:
+            text: bytes = self._signer().unsign(token.encode("ascii"))
+        except (BadSignature, UnicodeError):
+            return None
+        return text.decode("ascii")
+
+    def _signer(self) -> Signer:
+        key = create_once(self._key_file, secrets.token_bytes(KEY_BYTES))
+        return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
+
+
+def link_seal(data_dir: Path, task_name: str) -> Seal:
+    """Of a study's links."""
+    return Seal(study_folder(data_dir, task_name) / LINK_KEY, "invitation")
+
+
+def visitor_seal(data_dir: Path) -> Seal:
+    """Of the names that visitors of a class's link are given."""
+    return Seal(data_dir / VISITOR_KEY, "visitor")
+
+
+def link(base: str, parameters: dict[str, str]) -> str:
+    """An address of the study with these parameters."""
+    return f"{base.rstrip('/')}/?{urlencode(parameters)}"

@@ -1,0 +1,178 @@
+"""What is looked at, asked and cleared away before a launch on MTurk makes anything there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from mephisto_tasks import compat
+
+compat.prepare()
+
+from mephisto.data_model.requester import Requester
+from mephisto.operations.registry import get_crowd_provider_from_type
+
+from mephisto_tasks.crowds.mturk.client import (
+    MTURK,
+    PROVIDERS,
+    SANDBOX,
+    SANDBOX_SUFFIX,
+    balance,
+    client_for,
+    endpoint,
+    profile_of,
+)
+from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.hits import expire, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
+
+logger = logging.getLogger(__name__)
+
+Agree = Callable[[LaunchTotal], None]
+"""Shows what a launch can cost. Raises where nobody agrees."""
+
+YEAR_S = 365 * 24 * 3600
+MONTH_S = 30 * 24 * 3600
+NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
+
+
+def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
+    """Whether MTurk will take the launch, and what it can cost. Nothing is made, here or there.
+
+    Args:
+        config: ``mephisto`` of the settings.
+        units: still to be done.
+        masters: only MTurk's Masters may take part, for whom it takes more.
+
+    Raises:
+        MTurkError: it will not, and why.
+    """
+    provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
+    reward = _reward(config.task.task_reward)
+    bonus_budget = _dollars("mephisto.provider.bonus_budget", config.provider.get("bonus_budget") or 0)
+    _check_times(config)
+    available = balance(client_for(name, provider))
+    open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
+    total = LaunchTotal(
+        provider=provider,
+        requester=profile_of(name),
+        endpoint=endpoint(provider),
+        units=units,
+        reward=reward,
+        fee_share=fee_share(masters),
+        bonus_budget=bonus_budget,
+        most_open=min(units, open_at_once) if open_at_once else units,
+        balance=available,
+    )
+    if provider == MTURK and total.lacking:
+        raise MTurkError(
+            f"the MTurk account of {total.requester!r} has ${total.balance:.2f}, and this launch can cost "
+            f"${total.total:.2f}: add ${total.lacking:.2f} at requester.mturk.com/account, or ask for less. Nothing was made"
+        )
+    return total
+
+
+def agreed(total: LaunchTotal, agree: Agree | None) -> None:
+    """Let whoever launches see the total, and agree where it is real money. Raises what ``agree`` does, or MTurkError."""
+    if agree is not None:
+        agree(total)
+    elif total.provider == MTURK:
+        raise MTurkError(NOT_AGREED)
+
+
+def _reward(value: Any) -> Decimal:
+    reward = _dollars("mephisto.task.task_reward", value)
+    if reward * 100 != int(reward * 100):
+        raise MTurkError(f"mephisto.task.task_reward={value}: MTurk pays whole cents")
+    return reward
+
+
+def _dollars(name: str, value: Any) -> Decimal:
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise MTurkError(f"{name}={value}: an amount in dollars is expected, such as 0.50")
+    return amount
+
+
+def _check_times(config: Any) -> None:
+    times = (
+        ("mephisto.task.assignment_duration_in_seconds", config.task.assignment_duration_in_seconds, 30, YEAR_S),
+        ("mephisto.task.task_lifetime_in_seconds", config.task.task_lifetime_in_seconds, 30, YEAR_S),
+        (
+            "mephisto.provider.auto_approval_delay_in_seconds",
+            config.provider.get("auto_approval_delay_in_seconds", 0),
+            0,
+            MONTH_S,
+        ),
+    )
+    for name, value, least, most in times:
+        if value is not None and not least <= int(value) <= most:
+            raise MTurkError(f"{name}={value}: MTurk takes {least} to {most} seconds")
+
+
+def stored_name(requester_name: str, provider: str) -> str:
+    """The name under which Mephisto keeps a requester of a provider: those of its sandbox have a suffix."""
+    profile = profile_of(requester_name)
+    return profile + SANDBOX_SUFFIX if provider == SANDBOX else profile
+
+
+def ensure_requester(db: Any, requester_name: str, provider: str) -> str:
+    """Make the requester known to Mephisto's database, where it is not; returns the name that it has there.
+
+    So whoever has keys for one of MTurk's sites goes to the other by one word.
+    """
+    stored = stored_name(requester_name, provider)
+    same = [each for each in db.find_requesters(requester_name=stored) if each.provider_type == provider]
+    if not same:
+        if db.find_requesters(requester_name=stored):
+            raise MTurkError(f"a requester {stored!r} of another provider is there already: choose another name")
+        get_crowd_provider_from_type(provider).RequesterClass.new(db, stored)
+    return stored
+
+
+def expire_left_over(db: Any, task_name: str) -> int:
+    """Take off the market what earlier launches of a task left there, a killed one's HITs; returns how many.
+
+    Asks MTurk only where the task was launched there before. Raises MTurkError.
+    """
+    expired = 0
+    for requester, provider, runs in _launches_on_mturk(db, task_name):
+        store = get_crowd_provider_from_type(provider)(db).datastore
+        client = client_for(requester, provider)
+        left = open_hits(client, set(store.hits_of_runs(runs)), study_mark(str(db.db_root), task_name))
+        problems = expire(client, left)
+        if problems:
+            raise MTurkError(
+                f"{len(problems)} of {len(left)} HITs of an earlier launch are still on MTurk ({problems[0]})"
+            )
+        expired += len(left)
+    return expired
+
+
+def _launches_on_mturk(db: Any, task_name: str) -> Iterable[tuple[str, str, list[str]]]:
+    runs: dict[tuple[str, str], list[str]] = {}
+    for task in db.find_tasks(task_name=task_name):
+        for run in db.find_task_runs(task_id=task.db_id):
+            if run.provider_type in PROVIDERS:
+                name = Requester.get(db, run.requester_id).requester_name
+                runs.setdefault((name, run.provider_type), []).append(run.db_id)
+    return [(name, provider, ids) for (name, provider), ids in runs.items()]
+
+
+def clear_before_launch(db: Any, task_name: str) -> str | None:
+    """:func:`expire_left_over`, and a sentence on what was done where anything was."""
+    expired = expire_left_over(db, task_name)
+    if not expired:
+        return None
+    logger.warning("%d HITs of an earlier launch of %r were still on MTurk, and were taken off", expired, task_name)
+    return (
+        f"{expired} HIT(s) of an earlier launch, which did not end cleanly, were still on MTurk: they were taken off."
+    )
+
+
+__all__ = ["Agree", "agreed", "check", "clear_before_launch", "ensure_requester", "expire_left_over", "stored_name"]

@@ -1,0 +1,61 @@
+"""When a study will be done: from the rate of the last hour, and in honest words where nobody can know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import sqrt
+
+from mephisto_tasks.watching.standing import End, State
+from parlai_humaneval.statistics.wording import counted
+
+HOUR = 3600.0
+LEAST = 3
+"""From fewer units in the last hour nothing is told."""
+LONGEST = 90 * 24 * HOUR
+"""Nothing is told of what lies further off."""
+
+_NO_END: dict[State, str] = {
+    "not_running": "Nothing runs.",
+    "ended": "Nothing runs.",
+    "cut_off": "Nothing runs.",
+    "starting": "The launch is just starting.",
+    "ending": "The launch is ending.",
+    "paused": "Paused: nobody new comes in, so there is no end in sight.",
+    "broken": "Nothing is given out any more, so there is no end in sight.",
+    "silent": "The launch has not been heard of, so nothing can be told.",
+}
+
+
+def estimated_end(
+    now: float, state: State, remaining: int | None, ended: Sequence[float], began: float | None = None
+) -> End:
+    """``remaining`` units, if they come as those that ``ended`` in the last hour.
+
+    ``began``: of the launch, so that of one that is younger the rate is of its own time. The range holds what the
+    number of units of one hour leaves open (a Poisson count, at two standard errors of its root), not what may change.
+    """
+    if remaining == 0:
+        return End(words="All that was asked for is there.")
+    if state in _NO_END:
+        return End(words=_NO_END[state])
+    if remaining is None:
+        return End(words="Not known: the launch has not said how much is still to be done.")
+    since = max(now - HOUR, min(began or 0.0, now))
+    count = sum(since <= at <= now for at in ended)
+    span, hour = now - since, "the last hour" if now - since >= HOUR else "this launch so far"
+    if count < LEAST:
+        was = f"only {counted(count, 'unit')} {'was' if count == 1 else 'were'}" if count else "no unit was"
+        return End(words=f"Cannot be told: {was} done in {hour}.")
+    likely, low, high = count / span, (sqrt(count) - 1) ** 2 / span, (sqrt(count) + 1) ** 2 / span
+    at, earliest, latest = (now + remaining / rate for rate in (likely, high, low))
+    if at - now > LONGEST:
+        return End(words=f"Months away, as units come now ({count} in {hour}).")
+    words = f"About {_clock(at, now)}, likely between {_clock(earliest, now)} and {_clock(latest, now)}"
+    return End(at=at, earliest=earliest, latest=latest, words=f"{words}, if units come as in {hour} ({count:,}).")
+
+
+def _clock(at: float, now: float) -> str:
+    """“21:40”, of another day “24 Nov 21:40”; in local time."""
+    moment, today = datetime.fromtimestamp(at), datetime.fromtimestamp(now)
+    return moment.strftime("%H:%M" if moment.date() == today.date() else "%-d %b %H:%M")

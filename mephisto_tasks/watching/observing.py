@@ -1,0 +1,349 @@
+"""Records, the launch's own word and what was worked → :class:`.standing.Standing`, again and again at little cost.
+
+The statistics are the report's own, taken from its document; nothing is estimated here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+
+from mephisto_tasks.pay.books import Books, terms_of
+from mephisto_tasks.pay.ledger import Ledger
+from mephisto_tasks.pay.policy import PayError, due
+from mephisto_tasks.pay.work import Work, work_done
+from mephisto_tasks.running.snapshot import Snapshot, is_alive, read_snapshot
+from mephisto_tasks.stored.results import ResultsError, practice_count, read_records, technique_of
+from mephisto_tasks.stored.stored_state import StateFiles
+from mephisto_tasks.watching.ending import estimated_end
+from mephisto_tasks.watching.standing import (
+    Answer,
+    DropOuts,
+    GroupStanding,
+    LeftAfter,
+    LookedAt,
+    Pay,
+    Raters,
+    Standing,
+    State,
+)
+from parlai_humaneval.protocol.allocation.groups import Cell
+from parlai_humaneval.protocol.records.dialogue import DialogueRecord
+from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
+from parlai_humaneval.report.answers import leading, name_of
+from parlai_humaneval.report.document import Document, Facts, PracticeCount, TaskFacts
+from parlai_humaneval.report.making import make_document
+from parlai_humaneval.report.section import Options, Summary
+from parlai_humaneval.report.sections.crowd_time import CrowdTime
+from parlai_humaneval.report.words import qualifying
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.from_records import tables
+
+SHARE_OF_TIME = 0.1
+"""At most so much of the processor's time goes into reading and estimating, however large a study is …"""
+MOST_WAIT_S = 60.0
+"""… unless more would lie between two of them."""
+SILENT_S = 15.0
+"""A launch writes its snapshot about once a second."""
+
+COSTS = (
+    "Looking costs: who reads these intervals again and again, and stops when one looks good, finds a difference between "
+    "two equal models in up to a third of studies, where one look at the planned end does in one of twenty."
+)
+GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
+WAIT = "Wait for the number that was planned."
+PLANNED = (
+    "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop. The intervals are still "
+    "those of one look."
+)
+PLANNED_WITHOUT = (
+    "This study was planned for looking, and its technique has no p-value that allows for it: the intervals are those of "
+    "one look."
+)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What was read of the records, and when. ``problem``: why it could not be read again later."""
+
+    document: Document
+    books: Books
+    groups: list[GroupStanding]
+    read_at: float
+    problem: str | None = None
+
+    @property
+    def work(self) -> list[Work]:
+        return [one.work for one in self.books.dues]
+
+
+class Observer:
+    """Looks at one study. Not thread-safe.
+
+    Args:
+        data_dir: with Mephisto's database.
+        task_name: of the study.
+        draws: of each bootstrap, as of ``report``.
+        clock: the time, in seconds since the epoch.
+    """
+
+    def __init__(
+        self, data_dir: Path, task_name: str, *, draws: int = 1_000, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._data_dir = data_dir
+        self._task_name = task_name
+        self._options = Options(draws=draws)
+        self._clock = clock
+        self._files = StateFiles()
+        self._stored: _Stored | None = None
+        self._stamp: object = None
+        self._document: Document | None = None
+        self._not_before = 0.0
+
+    @property
+    def document(self) -> Document:
+        """The report that the newest standing has its answers from."""
+        assert self._stored is not None, "standing() comes first"
+        return self._stored.document
+
+    def standing(self) -> Standing:
+        """How the study stands now.
+
+        What is stored is read again only where that takes little of the time; a database that cannot be read for a
+        while leaves the answers as they were, with the reason.
+
+        Raises:
+            ResultsError: no such task or no database, at the first look.
+            TableError: records that contradict each other, at the first look.
+        """
+        now = self._clock()
+        stored = self._read(now)
+        return _standing(now, self._task_name, stored, *self._launch())
+
+    def _launch(self) -> tuple[Snapshot | None, bool]:
+        return read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
+
+    def _read(self, now: float) -> _Stored:
+        if self._stored is not None and now < self._not_before:
+            return self._stored
+        began, is_first = time.thread_time(), self._stored is None
+        try:
+            self._stored = self._again(now)
+        except (ResultsError, TableError, PayError, OSError) as error:
+            if self._stored is None:
+                raise
+            self._stored = replace(self._stored, problem=str(error))
+        if not is_first:  # most of the first takes the importing
+            self._not_before = now + min(MOST_WAIT_S, (time.thread_time() - began) / SHARE_OF_TIME)
+        return self._stored
+
+    def _again(self, now: float) -> _Stored:
+        records = read_records(self._data_dir, self._task_name, self._files)
+        practice = practice_count(self._data_dir, [self._task_name], self._files)
+        stamp = ([_stamp(record) for record in records], practice)
+        if self._document is None or stamp != self._stamp:
+            self._document, self._stamp = self._estimated(records, practice), stamp
+        return _Stored(self._document, self._books(), list(_groups_of(records)), now)
+
+    def _books(self) -> Books:
+        """What is owed and what the ledger says was paid; no crowd's site is asked."""
+        terms = terms_of(self._data_dir, self._task_name)
+        dues = [due(work, terms, {}) for work in work_done(self._data_dir, self._task_name, files=self._files)]
+        return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
+
+    def _estimated(self, records: Sequence[Rated], practice: PracticeCount | None) -> Document:
+        technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
+        facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
+        return make_document(tables(records), self._options, title=self._task_name, task=facts)
+
+
+def _stamp(record: Rated) -> tuple[object, ...]:
+    """What changes of a record whenever the numbers of a report may."""
+    parts = len(record.answers) if isinstance(record, JudgementRecord) else len(record.complete_turns)
+    return record.unit_id, record.started_at, record.status, record.finished_at, parts, record.interrupted
+
+
+def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStanding]:
+    """What the records alone tell of each group: how many are complete."""
+    counts: Counter[Cell] = Counter()
+    for record in records:
+        if isinstance(record, DialogueRecord):
+            models = tuple(model.name for model in record.models)
+            if record.quality_control_model and models == (record.quality_control_model,):
+                continue
+        elif record.expected is None:
+            models = tuple(record.group)
+        else:
+            continue
+        counts[Cell(models, record.metric, record.setting)] += record.status == "complete"
+    for cell, completed in counts.items():
+        yield GroupStanding(
+            label=str(cell),
+            models=list(cell.models),
+            metric=cell.metric,
+            setting=cell.setting,
+            completed=completed,
+            wanted=None,
+        )
+
+
+def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> Standing:
+    document = stored.document
+    answers = [
+        Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one)) for one in _leading(document)
+    ]
+    state, words = _state(now, snapshot, alive)
+    remaining = None if snapshot is None else snapshot.remaining
+    return Standing(
+        task_name=task_name,
+        technique=", ".join(document.facts.techniques),
+        at=now,
+        state=state,
+        state_words=words,
+        url=snapshot.url if snapshot is not None and alive else None,
+        note=document.facts.note,
+        headline=document.headline(),
+        answers=answers,
+        looking=_looking(document.facts, answers),
+        counted=snapshot.counted if snapshot is not None else "dialogues",
+        groups=_groups(snapshot) if snapshot is not None else stored.groups,
+        remaining=remaining,
+        inside=snapshot.inside if snapshot is not None and alive else [],
+        door=None if snapshot is None else snapshot.door,
+        drop_outs=_drop_outs(stored.work),
+        practice=document.facts.raters.practice,
+        raters=_raters(document.facts),
+        pay=_pay(stored.books, remaining),
+        end=estimated_end(
+            now,
+            state,
+            remaining,
+            [work.ended for work in stored.work if work.outcome == "complete"],
+            None if snapshot is None else snapshot.began,
+        ),
+        models=[] if snapshot is None else snapshot.models,
+        checks=sorted(document.facts.flagged, key=lambda check: -check.units),
+        orders=[] if snapshot is None else snapshot.orders,
+        remarks=_remarks(document, stored.books.notes, snapshot if alive else None),
+        problem=stored.problem,
+        read_at=stored.read_at,
+    )
+
+
+def _leading(document: Document) -> list[Summary]:
+    return leading(document.summaries())
+
+
+def _remarks(document: Document, notes: Sequence[str], snapshot: Snapshot | None) -> list[str]:
+    said = qualifying(document.facts, _leading(document), document.in_short())
+    return [*(snapshot.remarks if snapshot is not None else ()), *notes, *said]
+
+
+def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
+    if snapshot is None:
+        return (
+            ("starting", "A launch is starting.") if alive else ("not_running", "Nothing runs. This is what is stored.")
+        )
+    if not alive:
+        if snapshot.ended is not None:
+            return "ended", f"Nothing runs: the last launch ended {ago(now - snapshot.ended)} ago."
+        return "cut_off", f"Nothing runs: the last launch was cut off, last heard of {ago(now - snapshot.at)} ago."
+    if snapshot.ended is not None:
+        return "starting", "A launch is starting."
+    if now - snapshot.at > SILENT_S:
+        return "silent", f"The launch is there and has said nothing for {ago(now - snapshot.at)}."
+    if snapshot.closing:
+        return "ending", "The launch is ending."
+    if snapshot.broken is not None:
+        return "broken", f"Nothing is given out any more, as units failed in a row: {snapshot.broken}"
+    if snapshot.paused is not None:
+        since = ago(now - snapshot.paused.since)
+        return "paused", f"Paused for {since}: nobody new comes in, and those inside finish."
+    return "running", f"Running for {ago(now - snapshot.began)}."
+
+
+def ago(seconds: float) -> str:
+    """“12 s”, “3 min”, “2 h 5 min”, “4 days”."""
+    whole = max(0, round(seconds))
+    if whole < 120:
+        return f"{whole}\u00a0s"
+    minutes = whole // 60
+    if minutes < 120:
+        return f"{minutes}\u00a0min"
+    hours = minutes // 60
+    return f"{hours}\u00a0h {minutes % 60}\u00a0min" if hours < 48 else counted(hours // 24, "day")
+
+
+def _groups(snapshot: Snapshot) -> list[GroupStanding]:
+    shared = set(GroupStanding.model_fields)
+    return [GroupStanding(**group.model_dump(include=shared)) for group in snapshot.groups]
+
+
+def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
+    """The p-values that the report has of the same pairs; none where a technique has no such test."""
+    times = document.sections.get("crowd_time")
+    if not isinstance(times, CrowdTime):
+        return []
+    group = (answer.technique, answer.setting, answer.metric)
+    by_pair = {
+        frozenset((pair.model_a, pair.model_b)): pair.anytime.p_value
+        for pair in times.pairs
+        if pair.anytime is not None and (pair.technique, pair.setting, pair.metric) == group
+    }
+    known = [(pair, frozenset((pair.first, pair.second))) for pair in answer.pairs]
+    return [LookedAt(first=pair.first, second=pair.second, p=by_pair[key]) for pair, key in known if key in by_pair]
+
+
+def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
+    if not answers:
+        return ""
+    can = any(answer.looked_at for answer in answers)
+    if any(setting.values.get("planned_for_looking") is True for setting in facts.settings):
+        return PLANNED if can else PLANNED_WITHOUT
+    return f"{COSTS} {GO_BY_LOOKED_AT if can else WAIT}"
+
+
+def _drop_outs(work: Sequence[Work]) -> DropOuts:
+    ended = [one for one in work if one.outcome in ("complete", "partial")]
+    left = [one for one in ended if one.outcome == "partial"]
+    places = Counter((one.done, one.whole, one.counted) for one in left)
+    return DropOuts(
+        left=len(left),
+        of=len(ended),
+        after=[
+            LeftAfter(done=done, whole=whole, counted=what, count=count)
+            for (done, whole, what), count in sorted(places.items(), key=lambda place: (-place[1], place[0]))
+        ],
+    )
+
+
+def _raters(facts: Facts) -> Raters:
+    raters = facts.raters
+    return Raters(
+        workers=raters.workers,
+        simulated=raters.simulated,
+        median_turn_seconds=raters.median_turn_seconds,
+        median_dialogue_seconds=raters.median_dialogue_seconds,
+        median_judgement_seconds=raters.median_judgement_seconds,
+    )
+
+
+def _pay(books: Books, remaining: int | None) -> Pay | None:
+    """None where nobody is paid: no person worked, or the task pays nothing."""
+    rewards = [one.work.reward for one in books.dues if not one.work.simulated and one.work.reward]
+    if not rewards:
+        return None
+    per_hour, reward = books.median_hourly, rewards[-1]
+    owed, paid = (sum((getattr(line, name) for line in books.workers), Decimal()) for name in ("due", "paid"))
+    return Pay(
+        reward=float(reward),
+        per_hour=None if per_hour is None else float(per_hour),
+        owed=float(owed),
+        paid=float(paid),
+        to_spend=None if remaining is None else float(remaining * reward),
+    )

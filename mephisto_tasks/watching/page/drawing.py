@@ -1,0 +1,159 @@
+"""A standing → the HTML of its page, with the report's style, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+
+from mephisto_tasks.running.orders import Order, Pause, RestoreModel, Resume, ResumeGroup, RetireModel, StopGroup
+from mephisto_tasks.watching.standing import GroupStanding, Standing
+from mephisto_tasks.watching.words import (
+    answer_table,
+    checks_table,
+    cost_of_more,
+    facts,
+    groups_table,
+    inside_table,
+    models_table,
+    orders_words,
+    progress_words,
+)
+from parlai_humaneval.report.answers import figure_of
+from parlai_humaneval.report.draw.html import Drawing, Files, TableView, environment
+from parlai_humaneval.report.views import IntervalFigure
+
+TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True)
+class Button:
+    """``asks``: what is said before it is done; ``order``: what is then given, as JSON."""
+
+    key: str
+    label: str
+    asks: str
+    order: str
+    name: str = ""
+    """For those who only hear the button: the label, and of what."""
+
+
+@dataclass(frozen=True)
+class GroupView:
+    standing: GroupStanding
+    title: str
+    of: str
+    button: Button
+
+
+@dataclass(frozen=True)
+class ModelView:
+    name: str
+    button: Button
+
+
+class Drawer:
+    """Draws standings; a figure is drawn again only when its numbers have changed."""
+
+    def __init__(self) -> None:
+        self._figures: dict[str, tuple[IntervalFigure, Markup]] = {}
+
+    def page(self, standing: Standing) -> str:
+        return self._rendered("watch.html.j2", standing)
+
+    def fragment(self, standing: Standing) -> str:
+        """What changes of the page."""
+        return self._rendered("watch_main.html.j2", standing)
+
+    def _rendered(self, template: str, standing: Standing) -> str:
+        draw = Drawing(Files())
+        tables = (inside_table(standing), models_table(standing), checks_table(standing))
+        words: dict[str, Any] = {
+            "standing": standing,
+            "answers": list(self._answers(standing, draw)),
+            "groups": [_group(group, number) for number, group in enumerate(standing.groups)],
+            "groups_title": groups_table(standing.groups).title,
+            "models": [_model(standing, name, number) for number, name in enumerate(_models(standing))],
+            "more_asks": cost_of_more(standing),
+            "pause": _resume() if standing.state == "paused" else _pause(),
+            "progress": progress_words(standing),
+            "facts": facts(standing),
+            "orders": orders_words(standing),
+            "tables": {table.key: draw.plain(table) for table in tables if table.rows},
+            "rows_named": 0,
+        }
+        page: str = _templates().get_template(template).render(words)
+        return page
+
+    def _answers(self, standing: Standing, draw: Drawing) -> Iterator[tuple[str, TableView | None, Markup | None]]:
+        """Name of the question, its pairs, and the figure of its pairs."""
+        for number, answer in enumerate(standing.answers):
+            table = answer_table(answer)
+            figure = figure_of([answer.summary.model_copy(update={"models": []})])
+            svg = None if figure is None else self._figure(figure.model_copy(update={"key": f"pairs_{number}"}), draw)
+            yield answer.name, draw.plain(table) if table.rows else None, svg
+
+    def _figure(self, figure: IntervalFigure, draw: Drawing) -> Markup:
+        known = self._figures.get(figure.key)
+        if known is None or known[0] != figure:
+            known = self._figures[figure.key] = (figure, draw.figure(figure).svg)
+        return known[1]
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    """The report's environment, and beside its templates ours."""
+    ours = environment().overlay(loader=FileSystemLoader([str(TEMPLATES), *environment().loader.searchpath]))
+    assert ours.autoescape
+    return ours
+
+
+def _json(order: Order) -> str:
+    return order.model_dump_json(exclude={"order_id", "at", "by", "base"})
+
+
+def _pause() -> Button:
+    asks = (
+        "Nobody new may come in until you resume. Who is inside goes on and finishes. It holds for later launches, too."
+    )
+    return Button("pause", "Pause", asks, _json(Pause()))
+
+
+def _resume() -> Button:
+    return Button("resume", "Resume", "New workers may come in again.", _json(Resume()))
+
+
+def _group(group: GroupStanding, number: int) -> GroupView:
+    title, of = " vs ".join(group.models), ", ".join(filter(None, (group.metric, group.setting)))
+    named = f"{title} ({of})"
+    if group.stopped is None:
+        asks = f"No new ones of {named} are given out; those under way finish. What is there stays and counts."
+        order: Order = StopGroup(models=group.models, setting=group.setting)
+        button = Button(f"group-{number}", "Stop", asks, _json(order), f"Stop {named}")
+    else:
+        asks = f"New ones of {named} are given out again."
+        order = ResumeGroup(models=group.models, setting=group.setting)
+        button = Button(f"group-{number}", "Go on", asks, _json(order), f"Go on with {named}")
+    return GroupView(group, title, of, button)
+
+
+def _models(standing: Standing) -> list[str]:
+    return sorted({model for group in standing.groups for model in group.models})
+
+
+def _model(standing: Standing, name: str, number: int) -> ModelView:
+    retired: Mapping[str, bool] = {one.model: one.retired for one in standing.models}
+    if retired.get(name, False):
+        button = Button(
+            f"model-{number}", "Bring back", f"Groups with {name} are given out again.", _json(RestoreModel(model=name))
+        )
+    else:
+        asks = f"Every pair (group) with {name} is stopped; those under way finish. What is there stays and counts."
+        button = Button(f"model-{number}", "Retire", asks, _json(RetireModel(model=name)))
+    return ModelView(name, Button(**{**button.__dict__, "name": f"{button.label} {name}"}))

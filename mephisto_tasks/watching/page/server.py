@@ -1,0 +1,166 @@
+"""The pages of ``watch`` as aiohttp applications: one behind a secret, for who runs the study; one for everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+from pydantic import TypeAdapter, ValidationError
+
+from mephisto_tasks.router.security import same_token
+from mephisto_tasks.running.orders import Order
+from mephisto_tasks.watching.page.drawing import STATIC
+from parlai_humaneval.report.draw.html import TEMPLATES as OF_REPORT
+
+ORDER_HEADER = "X-Parlai-Humaneval"
+"""A page of another site cannot send it without being asked whether it may, which it may not."""
+MAX_ORDER = 16 * 1024
+ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
+"""What the page may say of an order; who gave it, and when, it may not."""
+_ORDER: TypeAdapter[Order] = TypeAdapter(Order)
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    hdrs.CACHE_CONTROL: "no-store",
+}
+"""Figures have their colours in attributes of style; nothing else may be inline, and nothing may come from elsewhere."""
+FILES: Mapping[str, tuple[Path, str]] = {
+    "report.css": (OF_REPORT / "report.css", "text/css"),
+    "watch.css": (STATIC / "watch.css", "text/css"),
+    "live.js": (STATIC / "live.js", "text/javascript"),
+    "steer.js": (STATIC / "steer.js", "text/javascript"),
+}
+PUBLIC_FILES = ("report.css", "live.js")
+
+WRONG_LINK = (
+    "This link is not right. Use the one that `parlai-humaneval watch --page` printed when it was started last."
+)
+WRONG_HOST = "This page is served for this machine only, under its own address."
+NOT_FROM_HERE = "Orders are taken from this page only."
+
+Draw = Callable[[], str]
+"""Makes HTML; called in a thread, so that no request waits for the drawing of another one's figures."""
+
+
+def watch_app(secret: str, page: Draw, part: Draw, give: Callable[[Order], str]) -> web.Application:
+    """The page behind a secret; served on this machine only.
+
+    ``part``: what changes of ``page``. ``give``: writes an order down, and says in a sentence what becomes of it.
+    """
+
+    async def order(request: web.Request) -> web.Response:
+        if request.headers.get(ORDER_HEADER) != "order" or request.content_type != "application/json":
+            return _words(NOT_FROM_HERE, 403)
+        if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            return _words(NOT_FROM_HERE, 403)
+        try:
+            given = _read_order(await request.read())
+        except ValueError as error:
+            return _words(f"That is no order: {error}", 400)
+        return _words(await asyncio.to_thread(give, given), 200)
+
+    def guarded(handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            if not same_token(request.match_info["secret"], secret):
+                return web.Response(status=403, text=WRONG_LINK)
+            return await handler(request)
+
+        return checked
+
+    app = web.Application(client_max_size=MAX_ORDER, middlewares=[_this_machine_only])
+    app.on_response_prepare.append(_add_headers)
+    app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
+    app.add_routes(
+        [
+            web.get("/{secret}/", guarded(_html(page))),
+            web.get("/{secret}/part", guarded(_html(part))),
+            web.post("/{secret}/order", guarded(order)),
+            web.get("/{rest:.*}", _wrong_link),
+        ]
+    )
+    return app
+
+
+def public_app(page: Draw, part: Draw) -> web.Application:
+    """The leaderboard: read only, without a secret, wherever it is served."""
+    app = web.Application(client_max_size=0)
+    app.on_response_prepare.append(_add_headers)
+    app.add_routes([web.get(f"/{name}", _file(name)) for name in PUBLIC_FILES])
+    app.add_routes([web.get("/", _html(page)), web.get("/part", _html(part))])
+    return app
+
+
+def _html(draw: Draw) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=await asyncio.to_thread(draw), content_type="text/html", charset="utf-8")
+
+    return handle
+
+
+def _file(name: str) -> Handler:
+    path, kind = FILES[name]
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=path.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")
+
+    return handle
+
+
+async def _wrong_link(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=403, text=WRONG_LINK)
+
+
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+    response.headers.popall(hdrs.SERVER, None)
+
+
+@web.middleware
+async def _this_machine_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A name of another site that leads to this machine (DNS rebinding) is refused, whatever it asks for."""
+    if not is_this_machine(request.headers.get(hdrs.HOST, "")):
+        return web.Response(status=403, text=WRONG_HOST)
+    return await handler(request)
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine itself: an address of the loop, or “localhost”; with any port."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and not host.endswith("]") else host
+    name = name.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _read_order(body: bytes) -> Order:
+    """Raises ValueError, with what is wrong."""
+    try:
+        said: Any = json.loads(body)
+    except ValueError:
+        raise ValueError("it is not JSON.") from None
+    if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS:
+        raise ValueError(f"it may have {', '.join(sorted(ORDER_KEYS))}, and nothing else.")
+    try:
+        return _ORDER.validate_python({**said, "by": "page"})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "kind"
+        raise ValueError(f"{where}: {first['msg']}.") from None
+
+
+def _words(words: str, status: int) -> web.Response:
+    return web.json_response({"words": words}, status=status)

@@ -1,0 +1,162 @@
+"""How a study stands at one moment: the one object that terminal, page and ``--json`` show."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mephisto_tasks.running.snapshot import Door, Inside, ModelNow, OrderResult
+from parlai_humaneval.report.document import Flagged, PracticeCount
+from parlai_humaneval.report.section import Summary
+
+SCHEMA = "parlai-humaneval/watch"
+SCHEMA_VERSION = 1
+
+State = Literal["not_running", "starting", "running", "paused", "broken", "ending", "ended", "cut_off", "silent"]
+"""not_running: nothing runs, and nothing says that a launch of this version ever did. broken: nothing is given out, units
+failed in a row. cut_off: the last launch was killed. silent: a launch is alive, and has said nothing for a while."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class GroupStanding(_Part):
+    """One pair (group) of models in one setting."""
+
+    label: str
+    models: list[str]
+    metric: str
+    setting: str
+    completed: int
+    wanted: int | None
+    """None: no launch of this version has said."""
+    running: int = 0
+    stopped: str | None = None
+    """Why it is given out no more."""
+
+
+class LookedAt(_Part):
+    """A p-value of two models that allows for looking at every answer; other ones are right for one planned look."""
+
+    first: str
+    second: str
+    p: float | None
+
+
+class Answer(_Part):
+    """What the report answers to one question, as it stands. ``looked_at``: empty where the technique has none."""
+
+    name: str
+    summary: Summary
+    looked_at: list[LookedAt] = Field(default_factory=list)
+
+
+class LeftAfter(_Part):
+    """Workers who left when so many parts of a unit were done."""
+
+    done: int
+    whole: int
+    counted: str
+    count: int
+
+
+class DropOuts(_Part):
+    """Units that their workers left, of those that they ended or left; over all launches."""
+
+    left: int
+    of: int
+    after: list[LeftAfter]
+    """Most frequent first."""
+
+
+class Pay(_Part):
+    """Dollars, without fees and bonuses; of people, for programs are not paid."""
+
+    reward: float
+    """Of the newest unit."""
+    per_hour: float | None
+    """What an hour of work comes to, practice included: median over workers who are owed anything."""
+    owed: float
+    """For all that was done so far, paid or not, by the study's own terms."""
+    paid: float
+    """Of it, as the ledger says."""
+    to_spend: float | None
+    """Rewards of units that are still to be done; None where it is not known how many."""
+
+
+class End(_Part):
+    """When all units will be there if they come as in the last hour. Seconds since the epoch."""
+
+    at: float | None = None
+    earliest: float | None = None
+    latest: float | None = None
+    words: str
+
+
+class Raters(_Part):
+    workers: int
+    simulated: int
+    median_turn_seconds: float | None
+    median_dialogue_seconds: float | None
+    median_judgement_seconds: float | None
+
+
+class Standing(_Part):
+    """A study at one moment. Times are seconds since the epoch; workers are pseudonyms."""
+
+    schema_name: str = Field(default=SCHEMA, serialization_alias="schema")
+    schema_version: int = SCHEMA_VERSION
+    task_name: str
+    technique: str
+    at: float
+    state: State
+    state_words: str
+    url: str | None = None
+    """Where raters go, of a launch that runs."""
+    note: str = ""
+    """Said first where raters were simulated."""
+    headline: str
+    answers: list[Answer]
+    looking: str
+    """What it costs to look at the answers while the study goes on; empty where there are none."""
+    counted: str
+    """What groups count: conversations, judgements."""
+    groups: list[GroupStanding]
+    remaining: int | None = None
+    """Units that are still to be done."""
+    inside: list[Inside] = Field(default_factory=list)
+    door: Door | None = None
+    """Who came, of the newest launch."""
+    drop_outs: DropOuts
+    practice: PracticeCount | None
+    raters: Raters
+    pay: Pay | None
+    end: End
+    models: list[ModelNow] = Field(default_factory=list)
+    """How models answer, in the newest launch."""
+    checks: list[Flagged] = Field(default_factory=list)
+    """Those that fail most often first."""
+    orders: list[OrderResult] = Field(default_factory=list)
+    remarks: list[str] = Field(default_factory=list)
+    problem: str | None = None
+    """Why what is stored could not be read this time; the answers are then those of ``read_at``."""
+    read_at: float
+    """When the stored answers were read."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a launch runs now."""
+        return self.state in ("starting", "running", "paused", "broken", "ending", "silent")
+
+    @property
+    def completed(self) -> int:
+        return sum(group.completed for group in self.groups)
+
+    @property
+    def wanted(self) -> int | None:
+        """How many it will be, of stopped groups no more than there are; None where it is not known of every group."""
+        wanted = [group.completed + group.running if group.stopped else group.wanted for group in self.groups]
+        known = [number for number in wanted if number is not None]
+        return sum(known) if known and len(known) == len(wanted) else None

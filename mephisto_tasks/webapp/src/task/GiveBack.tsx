@@ -1,0 +1,35 @@
+import { useState } from "react";
+import { Button } from "../ui/Button";
+import { Modal } from "../ui/Modal";
+import styles from "../ui/Modal.module.css";
+
+/** Gives the task back, after asking whether that is meant. */
+export function GiveBack({ onGiveBack }: { onGiveBack: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const close = () => setAsking(false);
+  return (
+    <>
+      <Button look="quiet" onClick={() => setAsking(true)}>
+        Return the task
+      </Button>
+      <Modal
+        title="Return the task?"
+        open={asking}
+        onClose={close}
+        closeLabel="Close"
+        foot={
+          <>
+            <Button look="quiet" onClick={close}>
+              Go on with the task
+            </Button>
+            <Button onClick={onGiveBack}>Return the task</Button>
+          </>
+        }
+      >
+        <div className={styles.body}>
+          <p>Your place is given to somebody else, and you cannot go on with it. What you did so far is saved.</p>
+        </div>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+import type { Redirect } from "../wire/redirect";
+import styles from "./BackTo.module.css";
+import button from "./Button.module.css";
+
+/** The way back to the site that sent the rater, and the code that it asks for. */
+export function BackTo({ redirect: { site, url, code } }: { redirect: Redirect }) {
+  return (
+    <div className={styles.back}>
+      {code !== null && (
+        <p>
+          Please enter this code at {site}: <code className={styles.code}>{code}</code>
+        </p>
+      )}
+      {url !== null && (
+        <a className={`${button.button} ${button.main} ${styles.link}`} href={url}>
+          Back to {site}
+        </a>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+"""Files for their owner's eyes only: keys, and what holds names or secret links."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+OWNER_ONLY = 0o600
+
+
+def create_once(path: Path, content: bytes) -> bytes:
+    """Make the file if it is not there, and give what it holds.
+
+    It appears whole or not at all, and never replaces one that another process has just made: two that make it at once
+    read the same.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = _draft(path, content)
+        try:
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            draft.unlink()
+    return path.read_bytes()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write the file, or replace it, in one step: it is never seen half written, nor by others."""
+    draft = _draft(path, content)
+    try:
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _draft(path: Path, content: bytes) -> Path:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return draft

@@ -1,0 +1,104 @@
+"""However a launch on MTurk ends, its HITs are off the market: at once, or with the next launch."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from live import TASK
+from mturk_hands import arguments, mturk_at_home, not_expired, open_hits
+from servers.mturk import StandIn
+from test_commands_as_processes import arguments as command_line
+from test_commands_as_processes import environment
+
+from mephisto_tasks.commands.requester import requester
+
+
+@pytest.fixture(scope="module")
+def mturk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        mturk_at_home(patch, tmp_path_factory.mktemp("aws"), sandbox=False) as mturk,
+    ):
+        yield mturk
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.05)
+
+
+@contextmanager
+def launched(folder: Path, *more: str, place: str = "mturk") -> Iterator[subprocess.Popen[str]]:
+    """The command, from a shell without a terminal."""
+    settings = arguments(folder, place, "mephisto.blueprint.dialogues_per_group=3", *more)
+    words = command_line(folder, "launch", "pw_turn", "--data-dir", str(folder / "data"), "--yes", *settings)
+    process = subprocess.Popen(
+        words,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_within_seconds_of_the_launch(mturk: StandIn, tmp_path: Path, how: signal.Signals) -> None:
+    """Mephisto waits for ever when it is interrupted that early; the HITs stay where they are."""
+    made = len(mturk.crowd.hits())
+    with launched(tmp_path) as process:
+        until(lambda: len(mturk.crowd.hits()) > made)
+        process.send_signal(how)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert not_expired(mturk) == []
+    assert "Traceback" not in output
+
+
+def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> None:
+    """By the next launch, or by hand; also a HIT that Mephisto's database had not heard of when the launch was killed."""
+    with launched(tmp_path) as process:
+        until(lambda: len(open_hits(mturk)) == 3)
+        assert "is launched" in expire_by_hand(tmp_path)
+        process.kill()
+        process.wait()
+    left = {hit.id for hit in open_hits(mturk)}
+    assert len(left) == 3
+    _forget_one(tmp_path / "data")
+    (tmp_path / "data" / "data" / "runs" / "NO_PROJECT" / "2" / "build" / "router").mkdir(parents=True)
+    with launched(tmp_path) as process:  # a folder that an earlier server left does not stop it either
+        until(lambda: len(open_hits(mturk)) == 3 and not left & {hit.id for hit in open_hits(mturk)})
+        process.kill()
+        output, _ = process.communicate()
+    assert "3 HITs of an earlier launch" in " ".join(output.split())
+    assert expire_by_hand(tmp_path).endswith(f"3 HIT(s) of '{TASK}' were on the market, and were taken off.\n")
+    assert not_expired(mturk) == []
+    assert "0 HIT(s)" in expire_by_hand(tmp_path)
+
+
+def expire_by_hand(folder: Path) -> str:
+    return CliRunner().invoke(requester, ["expire", "--task-name", TASK, "--data-dir", str(folder / "data")]).output
+
+
+def _forget_one(data_dir: Path) -> None:
+    """As if the launch had been killed between MTurk's answer and its being written down."""
+    database = next(data_dir.rglob("mturk.db"))
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DELETE FROM hits WHERE rowid = (SELECT max(rowid) FROM hits)")

@@ -1,0 +1,186 @@
+"""A study on MTurk from the first request to the last, over real HTTP, with Mephisto's providers and real boto3."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live import eventually, records, rows
+from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
+from servers.mturk import CUT_AFTER, THROTTLED, StandIn
+
+from mephisto_tasks.crowds.mturk import following
+from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.money import LaunchTotal
+from mephisto_tasks.study import launcher
+
+
+@pytest.fixture
+def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
+    monkeypatch.setattr(following, "POLL_S", 0.1)
+    with mturk_at_home(monkeypatch, tmp_path, sandbox=False) as mturk:
+        yield mturk
+
+
+def agreed(total: LaunchTotal) -> None:
+    """Somebody has."""
+
+
+@pytest.mark.parametrize("place", ["mturk_sandbox", "mturk"])
+async def test_a_worker_does_a_hit_and_is_paid(mturk: StandIn, data_dir: Path, place: str) -> None:
+    """The same study on both of MTurk's sites: one word is different."""
+    async with on_mturk_beside(data_dir, place=place, dialogues=2, agree=agreed) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 2)
+        hit = open_hits(mturk)[0]
+        assert hit.question.count(f"<ExternalURL>{run.url}</ExternalURL>") == 1
+        assert (hit.max_assignments, float(hit.type.reward)) == (1, 0.5)
+        async with Turker(run, mturk) as worker:
+            assert worker.client.refused is None
+            await worker.do_all()
+        await eventually(lambda: run.study.remaining == 1)
+        agent = next(iter(run.live_run.worker_pool.agents.values()))
+        await eventually(lambda: agent.get_status() == "completed")
+        agent.approve_work()
+        assert agent.get_status() == "approved"
+    assert [one.status for one in mturk.crowd.assignments()] == ["Approved"]
+    assert float(mturk.account.rewards) == 0.5
+    assert open_hits(mturk) == []
+    assert [record.status for record in records(run)] == ["complete"]
+    assert [status for (status,) in rows(data_dir, "SELECT status FROM units ORDER BY unit_id")].count("expired") == 1
+
+
+async def test_what_is_returned_or_takes_too_long_is_given_out_again(mturk: StandIn, data_dir: Path) -> None:
+    async with on_mturk_beside(data_dir, dialogues=1) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        async with Turker(run, mturk, "A1RETURNS") as first:
+            await first.choose()
+            mturk.crowd.give_back(first.assignment.id)
+            await eventually(lambda: not run.live_run.task_runner.running_units)
+        async with Turker(run, mturk, "A2SLOW") as slow:
+            assert slow.client.refused is None
+            await slow.choose()
+            mturk.clock.move(3601)
+            await eventually(lambda: not run.live_run.task_runner.running_units)
+        async with Turker(run, mturk, "A3QUICK") as third:
+            await third.do_all()
+        await eventually(lambda: run.study.remaining == 0)
+    statuses = [status for (status,) in rows(data_dir, "SELECT status FROM agents ORDER BY agent_id")]
+    assert statuses == ["returned", "returned", "completed"]
+    assert len(mturk.crowd.hits()) == 1, "the same HIT served all three"
+
+
+async def test_a_page_that_is_loaded_again_goes_on(mturk: StandIn, data_dir: Path) -> None:
+    async with on_mturk_beside(data_dir, dialogues=1) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        async with Turker(run, mturk) as worker:
+            await worker.choose()
+            agent = worker.client.agent_id
+            await worker.client.register()
+            assert worker.client.agent_id == agent
+            await worker.do_all()
+        await eventually(lambda: run.study.remaining == 0)
+
+
+async def test_a_hit_that_is_none_of_ours(mturk: StandIn, data_dir: Path) -> None:
+    """Somebody who makes up an address does not work for nothing, nor keeps a unit from others."""
+    async with on_mturk_beside(data_dir, dialogues=1) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        forger = Turker(run, mturk)
+        forger.client._registration["hit_id"] = "3MADEUP"
+        async with forger:
+            assert forger.client.refused is not None
+            assert "no HIT of this study" in forger.client.refused
+
+
+async def test_as_many_hits_are_open_as_were_asked_for(mturk: StandIn, data_dir: Path) -> None:
+    async with on_mturk_beside(data_dir, "mephisto.task.max_num_concurrent_units=2", dialogues=4) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 2)
+        async with Turker(run, mturk) as worker:
+            await worker.do_all()
+        await eventually(lambda: len(open_hits(mturk)) == 2 and len(mturk.crowd.hits()) == 3)
+        await asyncio.sleep(0.7)
+        assert len(open_hits(mturk)) == 2
+
+
+async def test_hits_that_were_ended_by_hand(mturk: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Deleted and expired ones: whoever launched is told, once; the others go on."""
+    async with on_mturk_beside(data_dir, dialogues=3) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 3)
+        deleted, expired, _ = open_hits(mturk)
+        with caplog.at_level(logging.WARNING):
+            mturk.crowd.forget_hit(deleted.id)
+            expired.expires = 0
+            await eventually(lambda: "were ended by hand" in caplog.text)
+        async with Turker(run, mturk) as worker:
+            await worker.do_all()
+        await eventually(lambda: run.study.remaining == 2)
+
+
+def test_throttling_and_lost_answers_are_waited_out(mturk: StandIn, data_dir: Path) -> None:
+    """A HIT whose making was not answered is not made twice."""
+    mturk.faults.next("CreateHITWithHITType", THROTTLED, CUT_AFTER, THROTTLED)
+    mturk.faults.next("UpdateExpirationForHIT", THROTTLED)
+    mturk.faults.next("CreateHITType", THROTTLED)
+    with on_mturk(data_dir, dialogues=2) as run:
+        asyncio.run(eventually(lambda: len(run.live_run.provider.datastore.hits_of_runs([run.task_run_id])) == 2))
+        assert len(mturk.crowd.hits()) == 2
+    assert not_expired(mturk) == []
+
+
+def test_a_launch_that_mturk_takes_no_hit_of(mturk: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The money goes between the look at the balance and the first HIT: nothing is left running."""
+    monkeypatch.setattr(launcher, "AGAIN_S", 0.05)
+    from servers.mturk.errors import insufficient_funds
+
+    mturk.faults.next("CreateHITWithHITType", insufficient_funds())
+    with pytest.raises(MTurkError, match="not enough money"), on_mturk(data_dir, dialogues=2):
+        pass
+    assert mturk.crowd.hits() == []
+    mturk.faults.next("CreateHITWithHITType", None, insufficient_funds())
+    with on_mturk(data_dir, dialogues=2):  # a later one is tried again
+        asyncio.run(eventually(lambda: len(open_hits(mturk)) == 2))
+    assert not_expired(mturk) == []
+
+
+async def test_approvals_that_mturk_does_not_confirm(mturk: StandIn, data_dir: Path) -> None:
+    """Mephisto marks work as approved whatever AWS answers; nobody would ever learn that it was not paid."""
+    async with on_mturk_beside(data_dir, dialogues=1) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        async with Turker(run, mturk, "A1LEAVES") as first:
+            await first.choose()
+            left = next(iter(run.live_run.worker_pool.agents.values()))
+            mturk.crowd.give_back(first.assignment.id)
+            await eventually(lambda: not run.live_run.task_runner.running_units)
+        async with Turker(run, mturk, "A2STAYS") as second:
+            await second.finish()
+            agent = run.live_run.worker_pool.agents[second.client.agent_id]
+            await eventually(lambda: agent.get_status() == "completed")
+            with pytest.raises(MTurkError, match=r"approve|look at"):
+                agent.approve_work()  # MTurk's form is not sent yet
+            assert agent.get_status() == "completed"
+            mturk.crowd.submit(second.assignment.id, {"workerId": "A2STAYS"})
+        mturk.faults.next("ApproveAssignment", CUT_AFTER)
+        agent.approve_work()
+        assert agent.get_status() == "approved"
+        with pytest.raises(MTurkError, match="another worker's by now"):
+            left.approve_work()
+        assert left.get_status() == "returned"
+    assert float(mturk.account.rewards) == 0.5
+
+
+def test_qualifications_are_made_required_and_made_anew(mturk: StandIn, data_dir: Path) -> None:
+    """A block by the study, and one that somebody deleted on MTurk between two launches."""
+    more = "mephisto.blueprint.block_qualification=no_more"
+    with on_mturk(data_dir, more, dialogues=1):
+        types = list(mturk.crowd.qualification_types.values())
+    assert [one.params["Name"] for one in types] == ["no_more_sandbox"]
+    required = next(iter(mturk.account.types.values())).requirements
+    assert [(one["QualificationTypeId"], one["Comparator"]) for one in required] == [(types[0].id, "DoesNotExist")]
+    mturk.crowd.qualification_types.clear()
+    with on_mturk(data_dir, more, dialogues=1):
+        anew = list(mturk.crowd.qualification_types.values())
+    assert [one.params["Name"] for one in anew] == ["no_more_sandbox"]
+    assert anew[0].id != types[0].id

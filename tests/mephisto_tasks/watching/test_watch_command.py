@@ -1,0 +1,147 @@
+"""``parlai-humaneval watch`` and ``report --leaderboard``: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from stored_study import StoredStudy, choices
+
+from mephisto_tasks.commands.report import report
+from mephisto_tasks.commands.watch import watch
+from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.watching.blinding import BLIND_NAMES, BlindNamesError, kept_blind_names
+from mephisto_tasks.watching.observing import Observer
+from mephisto_tasks.watching.page.drawing import Drawer
+from mephisto_tasks.watching.terminal import plain
+
+TASK = "watched"
+NAMED = re.compile("alpha|beta")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve workers of SATA, of whom most choose the model that stands at even places in turn."""
+    study = StoredStudy(tmp_path_factory.mktemp("stored"))
+    for number in range(12):
+        study.add(TASK, f"w{number}", [*choices(f"d{number}", [[1], [2], [1], [2], [1], [1 + number % 2]])])
+    return study.data_dir
+
+
+def run(command: Any, data_dir: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        command, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "80"}, default_map={"draws": 100}
+    )
+
+
+def test_once(stored: Path) -> None:
+    """Guards the one look: within 80 columns, the answer, what looking costs, and how the study is steered."""
+    done = run(watch, stored, "--task-name", TASK, "--once")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    for words in (
+        "Nothing runs",
+        "alpha was chosen",
+        "Looking costs",
+        "12 dialogues are complete",
+        "steer pause|resume",
+    ):
+        assert words in said
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
+def test_json_and_the_list_of_tasks(stored: Path) -> None:
+    """Guards programs: the standing as JSON, and the names where none is given."""
+    standing = json.loads(run(watch, stored, "--task-name", TASK, "--json").output)
+    assert (standing["schema"], standing["state"], standing["groups"][0]["completed"]) == (
+        "parlai-humaneval/watch",
+        "not_running",
+        12,
+    )
+    assert json.loads(run(watch, stored, "--json").output) == {"tasks": [TASK]}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--task-name", "wacthed", "--once"], "did you mean watched?"),
+        (["--task-name", TASK, "--once", "--page"], "look once"),
+        (["--task-name", TASK, "--page", "--host", "0.0.0.0"], "add --public"),
+        (["--task-name", TASK, "--blind-names"], "add --public"),
+        (["--task-name", TASK, "--port", "80"], "--port is of a page"),
+        (["--task-name", TASK, "--page", "--public", "--port", "80"], "by two commands"),
+    ],
+)
+def test_what_cannot_be_done_is_said(stored: Path, options: list[str], said: str) -> None:
+    """Guards who mistypes: a sentence that says what to do, and no traceback."""
+    done = run(watch, stored, *options)
+    assert done.exit_code == 1
+    assert said in " ".join(done.output.split())
+
+
+def test_a_leaderboard_to_show(stored: Path, tmp_path: Path) -> None:
+    """Guards the page that others see: ranks and intervals, how many rated, and nobody who did; never over an older one."""
+    page = tmp_path / "ranks.html"
+    options = ["--task-name", TASK, "--leaderboard", str(page)]
+    done = run(report, stored, *options)
+    assert done.exit_code == 0, done.output
+    assert f"Leaderboard → {page}" in done.output
+    html = page.read_text(encoding="utf-8")
+    assert "12 raters, 12 complete dialogues" in html
+    assert "Which would you rather talk to?" in html
+    assert "alpha" in html
+    for worker in Observer(stored, TASK, draws=100)._books().workers:
+        assert worker.worker not in html
+    assert TASK not in html
+    assert str(stored) not in html
+    assert run(report, stored, *options).exit_code == 1
+    assert run(report, stored, *options, "--force").exit_code == 0
+    assert json.loads(run(report, stored, *options, "--force", "--json").output)["leaderboard"] == str(page)
+
+
+def test_blind_names_stay_and_stay_here(stored: Path, tmp_path: Path) -> None:
+    """Guards blinding: no model's own name stands anywhere on the page, the names are the same next time, and who is who
+    is kept beside the study, for its owner only."""
+    page = tmp_path / "ranks.html"
+    done = run(report, stored, "--task-name", TASK, "--leaderboard", str(page), "--blind-names")
+    assert done.exit_code == 0, done.output
+    html = page.read_text(encoding="utf-8")
+    assert "Model A" in html
+    assert "Model B" in html
+    assert not NAMED.search(html)
+    kept = study_folder(stored, TASK) / BLIND_NAMES
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    first = json.loads(kept.read_text())["names"]
+    assert set(first) == {"alpha", "beta"}
+    assert kept_blind_names(kept.parent, ["alpha", "beta", "gamma"]) == {**first, "gamma": "Model C"}
+    kept.write_text("{")
+    with pytest.raises(BlindNamesError, match="damaged"):
+        kept_blind_names(kept.parent, ["alpha"])
+    alone = run(report, stored, "--task-name", TASK, "--blind-names")
+    assert "--leaderboard FILE" in alone.output
+
+
+def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
+    """Guards the page from names of tasks, models and workers, wherever they stand; terminals from what they would obey."""
+    evil = "<img src=x onerror=alert(1)>\"'"
+    standing = Observer(stored, TASK, draws=100).standing()
+    group = standing.groups[0].model_copy(update={"models": [evil, "beta"], "label": evil, "stopped": evil})
+    standing = standing.model_copy(
+        update={
+            "task_name": evil,
+            "groups": [group],
+            "state_words": evil,
+            "problem": evil,
+            "remarks": [evil],
+            "url": evil,
+        }
+    )
+    html = Drawer().page(standing)
+    assert "<img" not in html
+    assert html.count("&lt;img src=x") >= 8
+    assert plain("red \x1b[31malert\x07\u202e") == "red �[31malert��"

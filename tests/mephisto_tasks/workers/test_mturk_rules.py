@@ -1,0 +1,126 @@
+"""A study on MTurk's stand-in: what of its rules MTurk enforces, and the qualifications of practice and blocks there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import TASK
+from mephisto.abstractions.databases.local_database import LocalMephistoDB
+from mephisto.data_model.worker import Worker
+from scripted_models import zoo_file
+from servers.mturk import KEY, SECRET, StandIn
+from servers.mturk import Worker as Turker
+
+from mephisto_tasks.crowds.mturk.money import LaunchTotal
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.stored.stores import close_connections
+from mephisto_tasks.study import launching
+from mephisto_tasks.study.settings import compose_config
+from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, block_by_hand, unblock, unblock_on_mturk
+from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
+from mephisto_tasks.workers.practising import reset_practice
+from mephisto_tasks.workers.qualifications import grant
+from mephisto_tasks.workers.requesters import register
+
+PRACTICE = "pw-practice"
+
+
+@pytest.fixture
+def mturk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """An account with money, and four people who work there."""
+    with StandIn(sandbox=False) as server:
+        for name, value in {**server.environment, "HOME": str(tmp_path)}.items():
+            monkeypatch.setenv(name, value)
+        server.crowd.add_worker(Turker("AGOOD", "US", number_approved=900))
+        server.crowd.add_worker(Turker("AFRESH", "US", number_approved=3))
+        server.crowd.add_worker(Turker("ACLUMSY", "US", number_approved=900))
+        server.crowd.add_worker(Turker("ARUDE", "US", number_approved=900))
+        yield server
+
+
+@pytest.fixture
+def db(mturk: StandIn, data_dir: Path) -> Iterator[Any]:
+    register(data_dir, "me", "mturk", (KEY, SECRET))
+    db = LocalMephistoDB(str(data_dir / "database.db"))
+    yield db
+    close_connections(db)
+
+
+def on_mturk(data_dir: Path, *rules: str) -> Any:
+    """Settings of a study there, of four units."""
+    blueprint = [
+        "models=[alpha,beta]",
+        f"zoo_files=['{zoo_file(data_dir, ['alpha', 'beta'])}']",
+        f"onboarding_qualification={PRACTICE}",
+        "block_qualification=careless",
+        "dialogues_per_group=4",
+        *(f"workers.{rule}" for rule in rules),
+    ]
+    crowd = [
+        "provider.requester_name=me",
+        "architect.public_url=https://study.example",
+        "architect.port=0",
+        f"task.task_name={TASK}",
+    ]
+    overrides = [*(f"mephisto.blueprint.{one}" for one in blueprint), *(f"mephisto.{one}" for one in crowd)]
+    return compose_config("pw_turn", "mturk", overrides)
+
+
+def known(data_dir: Path, name: str) -> KnownWorker:
+    return next(worker for worker in known_workers(data_dir).values() if worker.name == name)
+
+
+def agreed(total: LaunchTotal) -> None:
+    """Whoever launches has seen what it can cost."""
+
+
+def offered(mturk: StandIn) -> set[str]:
+    """Who sees a HIT of the study."""
+    return {name for name in mturk.crowd.workers if mturk.crowd.offered(name)}
+
+
+def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: Path) -> None:
+    """Who does not fulfil a rule sees no HIT; nor who failed the practice or was blocked, until that is taken back."""
+    provider_worker = {name: Worker.get(db, db.new_worker(name, "mturk")) for name in ("ACLUMSY", "ARUDE")}
+    assert block_by_hand(data_dir, [known(data_dir, "ARUDE")], "Writes insults.", None, on_mturk=True) == []
+    assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
+    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir, agree=agreed):
+        assert offered(mturk) == {"AGOOD", "ACLUMSY"}
+        (made,) = mturk.journal.of("CreateHITType")
+        names = {kind.id: kind.params["Name"] for kind in mturk.crowd.qualification_types.values()}
+        required = {
+            names.get(one["QualificationTypeId"], one["QualificationTypeId"])
+            for one in made.params["QualificationRequirements"]
+        }
+        assert required >= {f"{PRACTICE}-failed", "careless", BLOCKED_EVERYWHERE}
+        grant(provider_worker["ACLUMSY"], PRACTICE)
+        provider_worker["ACLUMSY"].grant_qualification(PRACTICE, 0)
+        provider_worker["ACLUMSY"].grant_qualification(f"{PRACTICE}-failed", 0)
+        assert offered(mturk) == {"AGOOD"}
+        assert reset_practice(data_dir, TASK, [known(data_dir, "ACLUMSY")]) == []
+        assert offered(mturk) == {"AGOOD", "ACLUMSY"}
+        grant(provider_worker["ACLUMSY"], "careless")
+        assert offered(mturk) == {"AGOOD"}
+        (lifted,) = unblock(data_dir, TASK, None)
+        assert (lifted.block.qualification, lifted.provider_agreed) == ("careless", True)
+        unblock(data_dir, None, [known(data_dir, "ARUDE").pseudonym])
+        assert unblock_on_mturk(data_dir, [known(data_dir, "ARUDE")]) == []
+        assert mturk.journal.of("DeleteWorkerBlock")[0].params["WorkerId"] == "ARUDE"
+        assert offered(mturk) == {"AGOOD", "ACLUMSY", "ARUDE"}
+
+
+def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is_made(
+    mturk: StandIn, db: Any, data_dir: Path
+) -> None:
+    with (
+        pytest.raises(
+            ConfigError,
+            match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none",
+        ),
+        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agreed),
+    ):
+        raise AssertionError
+    assert not [name for name in mturk.journal.names() if name.startswith("Create")]

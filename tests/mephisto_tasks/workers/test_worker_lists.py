@@ -1,0 +1,84 @@
+"""Files that name workers: what is read from them, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mephisto_tasks.workers.worker_lists import WorkerListError, read_worker_list
+
+HERE = ("w3f9a0c1b2d4e", "w000000000001")
+
+
+def write(tmp_path: Path, content: bytes | str, name: str = "workers.txt") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "A1\n# a comment\n\n  w3f9a0c1b2d4e  \r\n"),
+        ("bom.txt", b"\xef\xbb\xbfA1\nw3f9a0c1b2d4e"),
+        ("mturk.csv", 'Worker ID,Name\n"A1","x, y"\nw3f9a0c1b2d4e,\n\n'),
+        ("prolific.csv", "Submission id,Participant id\n1,A1\n2,w3f9a0c1b2d4e\n"),
+    ],
+)
+def test_ids_and_pseudonyms_are_read(tmp_path: Path, name: str, content: bytes | str) -> None:
+    listed = read_worker_list(write(tmp_path, content, name), lambda: HERE)
+    assert listed.names == {"A1", "w3f9a0c1b2d4e"}
+    assert listed.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.txt", "", "names nobody"),
+        ("a.txt", "# nobody\n", "names nobody"),
+        ("a.txt", "A1\n=HYPERLINK(1)\n", "line 2: begins with '=' like a spreadsheet's formula"),
+        ("a.csv", 'worker\n"+1234"\n', "line 2: begins with '+'"),
+        ("a.txt", "A1, A2\n", "line 1: 'A1, A2' is no worker id: one a line"),
+        ("a.txt", "A1\nJane Doe\n", "line 2: 'Jane Doe' is no worker id"),
+        ("a.txt", "A" * 300, "is no worker id"),
+        ("a.txt", "A1\nJos\xe9\n".encode("latin-1"), "is not UTF-8 text (byte 6): save it as “CSV UTF-8”"),
+        ("a.txt", "A1\n".encode("utf-16"), "is not UTF-8 text"),
+        ("a.txt", "A1\nw0123456789ab\n", "line 2: w0123456789ab is the pseudonym of nobody in this data directory"),
+        ("a.csv", "name\nA1\n", "has no column of workers: its first line must have a heading “worker” (it has: name)"),
+        ("a.csv", "name,worker\nx,A1\ny\n", "line 3: no worker stands there"),
+        ("a.csv", "", "no heading"),
+    ],
+)
+def test_what_cannot_be_used_names_the_line(tmp_path: Path, name: str, content: bytes | str, said: str) -> None:
+    path = write(tmp_path, content, name)
+    with pytest.raises(WorkerListError) as error:
+        read_worker_list(path, lambda: HERE)
+    assert said in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(WorkerListError, match="there is no file"):
+        read_worker_list(tmp_path / "nothing.txt", lambda: HERE)
+    with pytest.raises(WorkerListError, match="cannot be read"):
+        read_worker_list(tmp_path, lambda: HERE)
+
+
+def test_twice_is_a_remark_and_no_error(tmp_path: Path) -> None:
+    listed = read_worker_list(write(tmp_path, "A1\nA2\nA1\n"), lambda: HERE)
+    assert listed.names == {"A1", "A2"}
+    assert "names 1 twice (line 1 and 3); once is enough" in listed.remarks[0]
+
+
+@pytest.mark.parametrize("stored", ["A1", "A1_sandbox", "prolific:A1"])
+def test_an_id_means_the_worker_however_mephisto_stores_them(tmp_path: Path, stored: str) -> None:
+    listed = read_worker_list(write(tmp_path, "A1\n"), lambda: HERE)
+    assert listed.has(stored, "w1")
+    assert not listed.has(stored.replace("A1", "B1"), "w1")
+
+
+def test_a_pseudonym_means_its_worker(tmp_path: Path) -> None:
+    listed = read_worker_list(write(tmp_path, f"{HERE[0]}\n"), lambda: HERE)
+    assert listed.has("whoever", HERE[0])
+    assert not listed.has("whoever", HERE[1])

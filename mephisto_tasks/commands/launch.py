@@ -105,7 +105,7 @@ def launch(
         if only_total and config.mephisto.provider._provider_type not in launching.PROVIDERS:
             raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
-        if is_alive(directory, task_name):
+        if is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
         agree = printer_of_total(as_json) if only_total else asker(yes)

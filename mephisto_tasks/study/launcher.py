@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,6 +31,8 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
+HELD_S = 0.2
+"""How often a unit that is to be offered looks whether the study is still paused."""
 LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
 """Crowds that show open units to workers, who take one before they see our page."""
 
@@ -48,6 +50,7 @@ class StudyLauncher(TaskLauncher):
         self._adding = threading.Lock()
         self._fitting = threading.RLock()
         self._done: set[str] = set()
+        self._holding = False
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -69,6 +72,9 @@ class StudyLauncher(TaskLauncher):
         Where the very first is not taken, the launch fails with what the site said.
         """
         while not self._stopped.is_set():
+            if self._holding:
+                self._stopped.wait(HELD_S)
+                continue
             try:
                 unit.launch(self.launch_url)
             except CrowdError as error:
@@ -78,8 +84,8 @@ class StudyLauncher(TaskLauncher):
                 logger.warning("a unit could not be offered: %s. It is tried again in %g s", error, AGAIN_S)
                 self._stopped.wait(AGAIN_S)
             else:
-                if self._stopped.is_set():
-                    unit.expire()  # the end of the launch did not wait for this one
+                if self._stopped.is_set() or self._holding:
+                    unit.expire()  # the end of the launch, or a pause, did not wait for this one
                 return
 
     def generate_units(self) -> Any:
@@ -155,27 +161,29 @@ class StudyLauncher(TaskLauncher):
 
         More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
         """
+        self._holding = False
         self.keep_open(wanted, besides="", data=data)
         there = self._under_way()
-        if len(there) > wanted:
-            free = sum(unit.db_status == AssignmentState.LAUNCHED for unit in there)
-            self.leave_free(free - (len(there) - wanted))
+        if len(there) > wanted and self.provider_type in LISTING_PROVIDERS:
+            not_offered = [unit for unit in there if unit.db_status == AssignmentState.CREATED]
+            offered = [unit for unit in there if unit.db_status == AssignmentState.LAUNCHED]
+            self._take_off([*not_offered, *offered][: len(there) - wanted])
 
-    def leave_free(self, number: int) -> None:
-        """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""
-        if self.provider_type not in LISTING_PROVIDERS:
-            return
-        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
-        for unit in free[max(0, number) :]:
+    def hold(self, free: int) -> None:
+        """A pause: nothing is offered until :meth:`fit`; a crowd's site shows no more than ``free`` units."""
+        if self.provider_type in LISTING_PROVIDERS:
+            self._holding = True
+            self._take_off([unit for unit in self._under_way() if unit.db_status == AssignmentState.LAUNCHED][free:])
+
+    def _take_off(self, units: Iterable[Any]) -> None:
+        for unit in units:
             try:
-                unit.expire()
+                if unit.db_status == AssignmentState.CREATED:
+                    unit.set_db_status(AssignmentState.EXPIRED)
+                else:
+                    unit.expire()
             except Exception:
                 logger.exception("unit %s could not be taken off the crowd's site", unit.db_id)
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether a slow provider is still being told of units."""
-        return not self.finished_generators and bool(self.unlaunched_units)
 
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""

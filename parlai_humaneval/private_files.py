@@ -17,7 +17,6 @@ def create_once(path: Path, content: bytes) -> bytes:
     read the same.
     """
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = _draft(path, content)
         try:
             with suppress(FileExistsError):
@@ -28,7 +27,7 @@ def create_once(path: Path, content: bytes) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write the file, or replace it, in one step: it is never seen half written, nor by others."""
+    """Write the file, or replace it, in one step: a reader finds what was there before, or all of ``content``."""
     draft = _draft(path, content)
     try:
         os.replace(draft, path)
@@ -38,6 +37,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _draft(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 import threading
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
+    PROGRAM,
     TechniqueCommand,
     clear_errors,
     console,
@@ -194,7 +194,7 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print(f"[yellow]{remark}[/yellow]")
     if run.only_invited:
         out.print("Raters come by links that you give them:")
-        invite = shlex.join(["parlai-humaneval", "invite", "--task-name", run.task_name, "--names", "people.csv"])
+        invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
     elif run.panel_link is None:
         out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")

@@ -105,59 +105,64 @@ def pay(
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.pay.books import open_books, terms_of
-        from mephisto_tasks.pay.ledger import Ledger, only_payer
+        from mephisto_tasks.pay.ledger import only_payer
         from mephisto_tasks.pay.payers import payer_of
+        from mephisto_tasks.pay.sending import settle
 
         terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
 
-        def books() -> Books:
+        def open_now() -> Books:
             with waiting_for(READING, on_screens_only=True):
                 return open_books(directory, task_name, terms, payer_of, withhold)
 
         if settled:
-            from mephisto_tasks.pay.sending import settle
-
             with only_payer(directory, task_name):
-                settle(directory, books(), settled)
-            opened = books()
+                settle(directory, open_now(), settled)
+            books = open_now()
         elif sending:
             with only_payer(directory, task_name):
-                opened = books()
-                if not as_json:
-                    show(opened)
-                _send(directory, opened, yes)
-                opened = opened.after_sending(Ledger(directory, task_name).payments())
+                books = _sent(directory, open_now(), yes, as_json)
         else:
-            opened = books()
+            books = open_now()
         if auditing:
-            _show_audit(opened, as_json)
+            _show_audit(books, as_json)
             return
         if csv_file is not None:
-            _write_csv(opened, Path(csv_file))
+            _write_csv(books, Path(csv_file))
         if as_json:
-            click.echo(json.dumps(as_data(opened), ensure_ascii=False, indent=2))
-        elif not sending:
-            show(opened)
-        else:
-            show_remaining(opened)
+            click.echo(json.dumps(as_data(books), ensure_ascii=False, indent=2))
+            return
+        if not sending:
+            show(books)
+            if books.to_send:
+                click.echo(f"Proposed: {total_in_words(books)}. Nothing is sent without --send.")
+        show_remaining(books)
 
 
-def _send(data_dir: Path, books: Books, yes: bool) -> None:
-    """Ask, and send with a progress bar.
+def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
+    """The books after everything was sent that they propose: shown first, and asked about.
 
     Raises:
-        click.ClickException: nobody can be asked, or they said no.
+        click.ClickException: nobody can be asked; or they said no.
     """
-    from mephisto_tasks.pay.sending import send
+    from mephisto_tasks.pay.ledger import Ledger
 
-    payments = books.to_send
-    if not payments:
-        click.echo("There is nothing to send.", err=True)
-    elif not yes:
+    if not as_json:
+        show(books)
+    if books.to_send and not yes:
         if not sys.stdin.isatty():
             raise click.ClickException("nothing was sent: nobody can be asked here. Look at the table, and add --yes")
         click.confirm(f"Send {total_in_words(books)}?", abort=True, err=True)
-    with click.progressbar(length=len(payments), label="Paying", file=sys.stderr) as bar:
+    _send(data_dir, books)
+    click.echo(f"Sent: {total_in_words(books)}." if books.to_send else "There was nothing to send.", err=as_json)
+    return books.after_sending(Ledger(data_dir, books.task_name).payments())
+
+
+def _send(data_dir: Path, books: Books) -> None:
+    """Send with a progress bar."""
+    from mephisto_tasks.pay.sending import send
+
+    with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
         finished: set[str] = set()
 
         def step(payment: Payment, state: str) -> None:
@@ -171,11 +176,10 @@ def _send(data_dir: Path, books: Books, yes: bool) -> None:
 def total_in_words(books: Books) -> str:
     """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
     parts = []
-    for kind, noun in (("approval", "approval"), ("bonus", "bonuse")):
+    for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
         amounts = [payment.amount for payment in books.to_send if payment.kind == kind]
         if amounts:
-            name = noun.removesuffix("e") if len(amounts) == 1 else f"{noun}s"
-            parts.append(f"{len(amounts)} {name} (${sum(amounts)})")
+            parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} (${sum(amounts)})")
     total = sum((payment.amount for payment in books.to_send), Decimal("0.00"))
     return f"{' and '.join(parts)}, ${books.fees} of fees: ${total + books.fees} in all"
 
@@ -207,7 +211,7 @@ def _text(amount: Decimal | None) -> str | None:
 
 
 def show(books: Books) -> None:
-    """The table of workers, what is proposed, what remains, and what to know."""
+    """The table of workers, and what is proposed."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -230,9 +234,6 @@ def show(books: Books) -> None:
             )
         for payment in account.to_send:
             click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
-    if books.to_send:
-        click.echo(f"Proposed: {total_in_words(books)}. Nothing is sent without --send.")
-    show_remaining(books)
 
 
 def _cells(line: WorkerPay) -> tuple[str, ...]:
@@ -243,9 +244,11 @@ def _cells(line: WorkerPay) -> tuple[str, ...]:
 
 def show_remaining(books: Books) -> None:
     """What is still owed and cannot be sent now, what failed, and the notes."""
-    failed = [payment for payment in books.payments if payment.state == "failed"]
-    for payment in failed:
-        click.echo(f"Refused: {payment.kind} of ${payment.amount} to {payment.worker}: {payment.words}")
+    for payment in books.payments:
+        if payment.words and payment.state in ("failed", "intended", "sent"):
+            said = "Refused" if payment.state == "failed" else "Not certain"
+            words = "".join(letter if letter.isprintable() else " " for letter in payment.words)
+            click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
     for one in books.remaining:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
     if not books.remaining and not books.to_send:

@@ -126,15 +126,11 @@ def expire(task_name: str, data_dir: str | None) -> None:
     """
     with clear_errors():
         from mephisto_tasks.stored.results import database_file
-        from mephisto_tasks.study.task_lock import running_task_run
+        from mephisto_tasks.study.task_lock import task_lock
         from mephisto_tasks.workers.requesters import expire_task
 
         directory = data_dir_of(data_dir)
         database_file(directory)
-        if running_task_run(directory, task_name) is not None:
-            raise click.ClickException(
-                f"task {task_name!r} is launched: stop that launch, which takes its HITs off itself"
-            )
-        with waiting_for("Asking MTurk…"):
+        with waiting_for("Asking MTurk…"), task_lock(directory, task_name):  # a launch takes its HITs off itself
             count = expire_task(directory, task_name)
     click.echo(f"{count} HIT(s) of {task_name!r} were on the market, and were taken off.")

@@ -150,6 +150,7 @@ def _study_of(
         f"mephisto.blueprint.{technique(task).amount}": limit,
         "mephisto.blueprint.onboarding_qualification": task_name if practice else None,
         "mephisto.task.task_name": task_name,
+        "mephisto.task.task_reward": 0,  # whoever is asked what they think is promised no pay
     }
 
 

@@ -71,11 +71,13 @@ def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: b
 
     table = Table("worker", "since", "check", "reason", "by task", box=None, padding=(0, 2, 0, 0))
     for block in found:
-        by = block.task_name or "(all studies)"
+        by = "(in all studies)" if block.everywhere else block.task_name
         table.add_row(*map(escape, (block.worker, since(block.at), block.check, block.reason, by)))
     console().print(table)
-    task = shlex.quote(task_name)
-    click.echo(f"Let one in again:  parlai-humaneval unblock --task-name {task} --worker {found[0].worker}")
+    how = f"unblock --task-name {shlex.quote(task_name)} --worker {found[0].worker}"
+    if found[0].everywhere:
+        how = f"workers unblock {found[0].worker} --all-tasks"
+    click.echo(f"Let one in again:  parlai-humaneval {how}")
 
 
 def print_lifted(lifted: list[Lifted], as_json: bool) -> None:

@@ -56,7 +56,9 @@ def all_tasks_option(function: F) -> F:
 
 
 @workers.command(
-    name="list", epilog="\b\nExample:\n  parlai-humaneval workers list --task-name pw-turn-preference --json\n"
+    name="list",
+    short_help="Everybody who took part.",
+    epilog="\b\nExample:\n  parlai-humaneval workers list --task-name pw-turn-preference --json\n",
 )
 @task_option
 @data_dir_option
@@ -73,7 +75,10 @@ def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
         print_lines(lines)
 
 
-@workers.command(epilog="\b\nExample:\n  parlai-humaneval workers show --worker-id A1B2C3D4E5F6G7\n")
+@workers.command(
+    short_help="All that is known of one.",
+    epilog="\b\nExample:\n  parlai-humaneval workers show --worker-id A1B2C3D4E5F6G7\n",
+)
 @which_workers
 @data_dir_option
 @json_option
@@ -92,7 +97,8 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
 
 
 @workers.command(
-    epilog='\b\nExample:\n  parlai-humaneval workers block w3f9a0c1b2d4e --task-name sata --reason "Copies my texts."\n'
+    short_help="Turn somebody away, in a study or in all.",
+    epilog='\b\nExample:\n  parlai-humaneval workers block w3f9a0c1b2d4e --task-name sata --reason "Copies my texts."\n',
 )
 @which_workers
 @click.option(
@@ -133,7 +139,10 @@ def block(
         click.echo(problem, err=True)
 
 
-@workers.command(epilog="\b\nExample:\n  parlai-humaneval workers unblock w3f9a0c1b2d4e --all-tasks\n")
+@workers.command(
+    short_help="Let somebody in again.",
+    epilog="\b\nExample:\n  parlai-humaneval workers unblock w3f9a0c1b2d4e --all-tasks\n",
+)
 @which_workers
 @task_option
 @all_tasks_option
@@ -165,7 +174,10 @@ def unblock(
         click.echo(problem, err=True)
 
 
-@workers.command(epilog='\b\nExample:\n  parlai-humaneval workers note w3f9a0c1b2d4e "Wrote to us; the page froze."\n')
+@workers.command(
+    short_help="Write a note on somebody.",
+    epilog='\b\nExample:\n  parlai-humaneval workers note w3f9a0c1b2d4e "Wrote to us; the page froze."\n',
+)
 @click.argument("pseudonym")
 @click.argument("text")
 @data_dir_option
@@ -183,6 +195,7 @@ def note(pseudonym: str, text: str, data_dir: str | None) -> None:
 
 
 @workers.command(
+    short_help="Let who failed the practice try again.",
     name="reset-practice",
     epilog="\b\nExample:\n  parlai-humaneval workers reset-practice w3f9a0c1b2d4e --task-name pw-turn-preference\n",
 )
@@ -244,10 +257,11 @@ def print_lines(lines: list[WorkerLine]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    columns = ("worker", "from", "complete", "partial", "practice", "blocked in", "notes", "last seen")
-    table = Table(*columns, box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for column in ("worker", "from", "done", "part", "practice", "blocked", "notes", "last seen"):
+        table.add_column(column, no_wrap=column != "blocked")
     for line in lines:
-        place = f"{line.provider}, simulated" if line.simulated else line.provider
+        place = "a program" if line.simulated else line.provider
         partial = f"{line.partial + line.stopped}" + (f" (+{line.running} now)" if line.running else "")
         cells = (line.worker, place, str(line.complete), partial, line.practice, ", ".join(line.blocked))
         table.add_row(*map(escape, (*cells, str(line.notes or ""), since(line.last_seen))))
@@ -266,7 +280,13 @@ def print_page(page: WorkerPage) -> None:
     kind = " (simulated: a program)" if page.simulated else ""
     out.print(f"[bold]{page.worker}[/bold]{kind}, from {escape(page.provider)}, first seen {since(page.since)}")
     for block in page.blocks:
-        where = f"task {block.task_name!r}" if block.task_name else "all studies"
+        where = (
+            "all studies"
+            if block.everywhere
+            else f"task {block.task_name!r}"
+            if block.task_name
+            else block.qualification
+        )
         out.print(f"[red]blocked[/red] in {escape(where)} {since(block.at)}: {escape(block.reason)}", soft_wrap=True)
     for noted in page.notes:
         what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text

@@ -18,6 +18,7 @@ from parlai_humaneval.showing.reply_settings import ReplyLooks, presenter_of
 from parlai_humaneval.showing.response_filter import FilterError
 from parlai_humaneval.showing.vocabulary import VocabularyError
 
+UNPAID = "nothing but our thanks"
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight"}
 
 
@@ -32,7 +33,9 @@ def tries_in_words(config: TaskConfig) -> str:
 
 
 def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
-    """As configured, or the reward for a complete ``unit``."""
+    """As configured, or the reward for a complete ``unit``; friends who help are promised none."""
+    if not config.pay and not reward:
+        return UNPAID
     practice = ", practice included" if config.onboarding_qualification else ""
     return config.pay or f"${reward:.2f} for one complete {unit}{practice}"
 

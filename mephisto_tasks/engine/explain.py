@@ -77,7 +77,7 @@ class StudyDoor:
         worker = self._worker_of(worker_id)
         if groups := self._eligibility.rated_elsewhere(worker_id):
             self._study.bar_groups(worker_id, groups)
-        return self._told(worker, self._eligibility.refusal(worker, self._pseudonym(worker)))
+        return self._told(worker, self._by_rules(worker_id, worker))
 
     def why_not(self, worker_id: str) -> str | None:
         """What a worker reads whom Mephisto turned away; None where its own words are as good."""
@@ -97,8 +97,11 @@ class StudyDoor:
         if blocking and worker.is_qualified(blocking):
             why = f"blocked by {blocking} (parlai-humaneval workers show says why)"
             return self._of_study("blocked", why, BLOCKED)
-        refusal = self._eligibility.refusal(worker, self._pseudonym(worker))
-        return refusal or self._by_standing(worker_id)
+        return self._by_rules(worker_id, worker) or self._by_standing(worker_id)
+
+    def _by_rules(self, worker_id: str, worker: Any) -> Refusal | None:
+        new = not (self._study.goes_on(worker_id) or self._study.standing(worker_id) == "busy")
+        return self._eligibility.refusal(worker, self._pseudonym(worker), new_unit=new)
 
     def _by_standing(self, worker_id: str) -> Refusal | None:
         match self._study.standing(worker_id):

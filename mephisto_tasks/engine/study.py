@@ -140,6 +140,10 @@ class Study(ABC):
         """Whether the worker can begin, apart from practice and blocks."""
 
     @abstractmethod
+    def goes_on(self, worker: str) -> bool:
+        """Whether the worker's next unit is no new one, but what is left of one that was cut off."""
+
+    @abstractmethod
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
         """The worker rated just these models in another study, and is not to rate them here."""
 

@@ -108,6 +108,9 @@ class Study(engine.Study):
             return "open"
         return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
 
+    def goes_on(self, worker: str) -> bool:
+        return self.allocator.goes_on(worker)
+
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
         self.allocator.bar_groups(worker, groups)
 

@@ -94,6 +94,9 @@ class Study(engine.Study):
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
+    def goes_on(self, worker: str) -> bool:
+        return worker in self.unfinished
+
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
         self.allocator.bar(worker, groups)
 

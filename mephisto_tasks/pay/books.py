@@ -91,9 +91,8 @@ class Books:
                 lines[one.work.worker].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
         paid: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-        for payment in [*self.payments, *found]:
-            if payment.state in SETTLED or payment in found:
-                paid[payment.worker] += payment.amount
+        for payment in [*(one for one in self.payments if one.state in SETTLED), *found]:
+            paid[payment.worker] += payment.amount
         return [_line(worker, dues, paid[worker]) for worker, dues in lines.items()]
 
     @property

@@ -26,7 +26,8 @@ BY_HAND_FILE = "_owed"
 """Begins as no panel's name can."""
 BY_PANEL = (
     "{panel}: --send writes the files in {folder}. Paste the approvals (submission ids) into the study's bulk approval, "
-    "and the bonuses (participant id, amount) into its bulk bonus payments"
+    "and the bonuses (participant id, amount) into its bulk bonus payments. Who did not come back to the panel as complete "
+    "has all that they are owed among the bonuses: do not approve those submissions as well"
 )
 BY_HAND = (
     "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "
@@ -107,7 +108,7 @@ class FilePayer:
         if came is None:
             return [owed.payment(self.account, "bonus", work.agent_id, left, f"{BY_HAND_FILE}-{self._number}.csv")]
         payments = []
-        approvable = work.outcome == "complete" or (work.outcome == "stopped" and came.handed_in)
+        approvable = came.handed_in and work.outcome in ("complete", "stopped")
         if approvable and not owed.paid.get("approval"):
             name = f"{came.site}-approvals-{self._number}.txt"
             payments.append(owed.payment(self.account, "approval", came.session, work.reward, name))

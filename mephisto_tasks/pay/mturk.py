@@ -288,7 +288,9 @@ class MTurkPayer:
                 refused = error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
                 if not refused or error.code in PASSING:
                     raise
-                note(payment, "failed", str(error))
+                # What an earlier run may have sent must not be paid anew because MTurk has forgotten the work.
+                uncertain = error.code in GONE and payment.intended_at > 0
+                note(payment, payment.state if uncertain else "failed", str(error))
 
     def _approve(self, payment: Payment, note: Note) -> None:
         if self._confirmed(payment, note, "was approved already"):

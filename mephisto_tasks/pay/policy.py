@@ -97,6 +97,8 @@ def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str]) -> Du
 
 def _partial(work: Work, policy: Policy) -> Due:
     part = f"{work.done} of {work.whole} {work.counted}"
+    if work.resumable:
+        return _due(work, Decimal("0.00"), f"{part}: can go on while the launch runs")
     match policy:
         case "pro_rata":
             return _due(work, pro_rata(work.reward, work.done, work.whole), part)

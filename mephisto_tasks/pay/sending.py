@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from mephisto_tasks.pay.books import Books
@@ -51,7 +51,7 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
 def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
     """Approved is in Mephisto's database what the crowd's site says is approved, for Mephisto's own tools."""
     agents = [payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"]
-    with closing(sqlite3.connect(database_file(data_dir), timeout=30)) as connection, connection:
+    with _mephisto(data_dir) as connection:
         for agent in agents:
             connection.execute(
                 "UPDATE agents SET status = ? WHERE agent_id = ? AND status != ?", (APPROVED, agent, APPROVED)
@@ -60,6 +60,18 @@ def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
                 "UPDATE units SET status = ? WHERE agent_id = ? AND status IN ('completed', 'assigned')",
                 (ACCEPTED, agent),
             )
+
+
+@contextmanager
+def _mephisto(data_dir: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        with closing(sqlite3.connect(database_file(data_dir), timeout=30)) as connection, connection:
+            yield connection
+    except sqlite3.OperationalError as error:
+        raise PayError(
+            f"what was sent stands in the ledger, but Mephisto's database could not be told ({error}). Run this again: "
+            "nothing is sent twice"
+        ) from error
 
 
 def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payment]:

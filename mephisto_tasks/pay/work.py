@@ -29,7 +29,6 @@ from mephisto_tasks.stored.results import (
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
 from mephisto_tasks.study.startup import collector_off
 from mephisto_tasks.study.task_lock import running_task_run
-from parlai_humaneval.protocol.records.dialogue import DialogueRecord
 from parlai_humaneval.protocol.records.events import Event, Failed, Interrupted
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -62,6 +61,7 @@ class Work(BaseModel):
     that it took. ``begun``, ``ended``: seconds since the epoch, of the first and the last event; ``seconds`` between them,
     and ``practice_seconds`` those of the worker's practice, counted with the first of their work. ``done`` of ``whole``
     parts (``counted``: what they are), earlier visits of the unit included. ``reward``: dollars for the whole unit.
+    ``resumable``: a launch is alive in which the worker, who left, can go on with the unit.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,6 +83,7 @@ class Work(BaseModel):
     whole: int = 0
     counted: Counted = ""
     reward: Decimal = Decimal("0.00")
+    resumable: bool = False
     simulated: bool = False
 
 
@@ -115,7 +116,7 @@ def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: Sta
     for visit in visits:
         sessions[visit.agent.worker_id, visit.session].append(visit)
     work = [
-        _work(number, session, pseudonyms.worker(visit.agent.worker_name))
+        _work(number, session, pseudonyms.worker(visit.agent.worker_name), alive)
         for session in sessions.values()
         for number, visit in enumerate(session)
     ]
@@ -152,19 +153,25 @@ class _Visit:
         except EventLogError as error:
             raise ResultsError(f"what agent {agent.agent_id} left cannot be read: {error}") from error
         last = records[-1]
+        parts = _parts(last)
+        judging = isinstance(last, JudgementRecord)
+        numbers = last.numbers if isinstance(last, JudgementRecord) else last.conversations
         return cls(
             agent=agent,
             session=unit_of(last),
             begun=events[0].at,
             ended=events[-1].at,
-            done={_number(record): _done(record) for record in records},
+            done={_number(record): _done(record, parts) for record in records},
             complete=frozenset(_number(record) for record in records if record.status == "complete"),
-            numbers=last.numbers if isinstance(last, JudgementRecord) else last.conversations,
-            whole=_whole(last),
-            counted="items" if isinstance(last, JudgementRecord) else "turns",
+            numbers=numbers,
+            whole=numbers * parts,
+            counted="items" if judging and parts == 1 else "turns",
             running=at_work and agent.task_run_id == alive,
-            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows.
-            stopped=at_work or any(isinstance(event, (Failed, Interrupted)) for event in events),
+            # A launch that was killed wrote no such event; its agents are still at work, as far as Mephisto knows, or
+            # approved since then, as a whole.
+            stopped=at_work
+            or agent.status == "approved"
+            or any(isinstance(event, (Failed, Interrupted)) for event in events),
             simulated=was_simulated(events[0], last, agent.worker_name, task_name),
         )
 
@@ -173,31 +180,33 @@ def _number(record: Rated) -> int:
     return record.number if isinstance(record, JudgementRecord) else record.conversation
 
 
-def _done(record: Rated) -> int:
-    """Parts done of a conversation or an item."""
+def _done(record: Rated, parts: int) -> int:
+    """How much is done of a conversation or an item, if a whole one has so many parts."""
+    if record.status == "complete":
+        return parts
     if isinstance(record, JudgementRecord):
-        return int(record.status == "complete")
-    whole = _parts(record)
-    return whole if record.status == "complete" else min(len(record.complete_turns), whole)
+        rated = len({answer.turn for answer in record.answers if answer.turn is not None})
+    else:
+        rated = len(record.complete_turns)
+    return min(rated * parts // _parts(record), parts)
 
 
-def _whole(record: Rated) -> int:
-    return record.numbers if isinstance(record, JudgementRecord) else record.conversations * _parts(record)
-
-
-def _parts(record: DialogueRecord) -> int:
-    """Parts of a conversation: its turns, and what is asked after the last of them."""
+def _parts(record: Rated) -> int:
+    """Parts of a conversation: its turns, and what is asked after the last of them. Of an item: turns that are replayed."""
+    if isinstance(record, JudgementRecord):
+        return max(1, sum(len(shown.replayed.turns) for shown in record.dialogues if shown.replayed is not None))
     turns = record.settings.get("turns") or len(record.turns) or 1
     return int(turns) + bool(record.criteria or record.settings.get("verdict"))
 
 
-def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
-    """The visit of this number, from 0, of all that a unit took."""
+def _work(number: int, session: Sequence[_Visit], worker: str, alive: str | None) -> Work:
+    """The visit of this number, from 0, of all that a unit took. ``alive``: the run of a launch that is alive."""
     visit, earlier = session[number], session[: number + 1]
     best: dict[int, int] = {}
     for past in earlier:
         for part, done in past.done.items():
             best[part] = max(best.get(part, 0), done)
+    outcome = _outcome(earlier, later=number + 1 < len(session))
     return Work(
         worker=worker,
         worker_id=visit.agent.worker_id,
@@ -207,7 +216,7 @@ def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
         task_run_id=visit.agent.task_run_id,
         provider=visit.agent.provider,
         session=visit.session,
-        outcome=_outcome(earlier, later=number + 1 < len(session)),
+        outcome=outcome,
         begun=visit.begun,
         ended=visit.ended,
         seconds=visit.ended - visit.begun,
@@ -215,6 +224,7 @@ def _work(number: int, session: Sequence[_Visit], worker: str) -> Work:
         whole=visit.whole,
         counted=visit.counted,
         reward=cents(visit.agent.reward),
+        resumable=outcome == "partial" and alive is not None and visit.numbers > 1 and bool(visit.complete),
         simulated=visit.simulated,
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from mephisto_tasks.running.private_file import write_private
 from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.private_files import write_private
 
 SETTINGS_FILE = "settings.json"
 
@@ -39,7 +39,7 @@ def flat(settings: Mapping[str, JsonValue], prefix: str = "") -> Settings:
 
 def note_settings(data_dir: Path, task_name: str, settings: RunSettings) -> None:
     """Write them down; readable by the owner only."""
-    write_private(study_folder(data_dir, task_name) / SETTINGS_FILE, settings.model_dump_json())
+    write_private(study_folder(data_dir, task_name) / SETTINGS_FILE, settings.model_dump_json().encode())
 
 
 def read_settings(data_dir: Path, task_name: str) -> RunSettings | None:

@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mephisto_tasks.running.private_file import write_private
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.study.task_lock import running_task_run
+from parlai_humaneval.private_files import write_private
 
 SNAPSHOT_FILE = "snapshot.json"
 
@@ -169,7 +169,7 @@ def snapshot_file(data_dir: Path, task_name: str) -> Path:
 
 def write_snapshot(data_dir: Path, task_name: str, snapshot: Snapshot) -> None:
     """Whole or not at all: a reader finds the last one or this one. Readable by its owner only."""
-    write_private(snapshot_file(data_dir, task_name), snapshot.model_dump_json())
+    write_private(snapshot_file(data_dir, task_name), snapshot.model_dump_json().encode())
 
 
 def read_snapshot(data_dir: Path, task_name: str) -> Snapshot | None:

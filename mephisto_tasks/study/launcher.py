@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -31,11 +31,13 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
-HELD_S = 0.2
-"""How often a unit that is to be offered looks whether the study is still paused."""
 LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
 """Crowds that show open units to workers, who take one before they see our page."""
 
+ROOM_S = 0.5
+"""How often it is looked whether another unit may be open."""
+
+_OPEN = (AssignmentState.LAUNCHED, AssignmentState.ASSIGNED)
 _ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
 
 
@@ -47,8 +49,7 @@ class StudyLauncher(TaskLauncher):
         self._first_open = threading.Event()
         self._first_error: CrowdError | None = None
         self._stopped = threading.Event()
-        self._adding = threading.Lock()
-        self._fitting = threading.RLock()
+        self._adding, self._opening, self._fitting = threading.Lock(), threading.Lock(), threading.Lock()
         self._done: set[str] = set()
         self._holding = False
 
@@ -60,8 +61,7 @@ class StudyLauncher(TaskLauncher):
     def _launch_limited_units(self, url: str) -> None:
         try:
             for unit in self.generate_units():
-                if unit.db_status == AssignmentState.CREATED:
-                    self._open(unit)
+                self._open(unit)
         finally:
             self.finished_generators = True
             self._first_open.set()
@@ -72,21 +72,29 @@ class StudyLauncher(TaskLauncher):
         Where the very first is not taken, the launch fails with what the site said.
         """
         while not self._stopped.is_set():
-            if self._holding:
-                self._stopped.wait(HELD_S)
-                continue
             try:
-                unit.launch(self.launch_url)
+                if self._launch_if_room(unit):
+                    return
+                self._stopped.wait(ROOM_S)
             except CrowdError as error:
                 if not self._first_open.is_set():
                     self._first_error, self.keep_launching_units = error, False
                     return
                 logger.warning("a unit could not be offered: %s. It is tried again in %g s", error, AGAIN_S)
                 self._stopped.wait(AGAIN_S)
-            else:
-                if self._stopped.is_set() or self._holding:
-                    unit.expire()  # the end of the launch, or a pause, did not wait for this one
-                return
+
+    def _launch_if_room(self, unit: Any) -> bool:
+        """False in a pause, and where as many are open already as may be (``max_num_concurrent_units``)."""
+        with self._opening:
+            if unit.db_status != AssignmentState.CREATED:
+                return True  # taken back before its turn came
+            open_now = sum(each.db_status in _OPEN for each in list(self.units))
+            if self._holding or (self.max_num_concurrent_units and open_now >= self.max_num_concurrent_units):
+                return False
+            unit.launch(self.launch_url)
+        if self._stopped.is_set() or self._holding:
+            unit.expire()  # the end of the launch, or a pause, did not wait for this one
+        return True
 
     def generate_units(self) -> Any:
         """Mephisto's, which asks for each unit to be launched; those of ours are launched all at once here."""
@@ -164,18 +172,26 @@ class StudyLauncher(TaskLauncher):
         self._holding = False
         self.keep_open(wanted, besides="", data=data)
         there = self._under_way()
-        if len(there) > wanted and self.provider_type in LISTING_PROVIDERS:
-            not_offered = [unit for unit in there if unit.db_status == AssignmentState.CREATED]
-            offered = [unit for unit in there if unit.db_status == AssignmentState.LAUNCHED]
-            self._take_off([*not_offered, *offered][: len(there) - wanted])
+        if len(there) <= wanted:
+            return
+        # One look at each unit: others are being opened at this very moment, and those not opened yet go first.
+        states = [(unit, unit.db_status) for unit in there]
+        free = [
+            unit
+            for state in (AssignmentState.LAUNCHED, AssignmentState.CREATED)
+            for unit, its in states
+            if its == state
+        ]
+        self._take_off(free[max(0, len(free) - (len(there) - wanted)) :])
 
     def hold(self, free: int) -> None:
         """A pause: nothing is offered until :meth:`fit`; a crowd's site shows no more than ``free`` units."""
-        if self.provider_type in LISTING_PROVIDERS:
-            self._holding = True
-            self._take_off([unit for unit in self._under_way() if unit.db_status == AssignmentState.LAUNCHED][free:])
+        self._holding = self.provider_type in LISTING_PROVIDERS
+        self._take_off([unit for unit in self._under_way() if unit.db_status == AssignmentState.LAUNCHED][free:])
 
-    def _take_off(self, units: Iterable[Any]) -> None:
+    def _take_off(self, units: Sequence[Any]) -> None:
+        if self.provider_type not in LISTING_PROVIDERS:
+            return
         for unit in units:
             try:
                 if unit.db_status == AssignmentState.CREATED:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mephisto_tasks.running.private_file import write_private
+from parlai_humaneval.private_files import write_private
 from parlai_humaneval.report.leaderboard import blind_names
 
 BLIND_NAMES = "blind_names.json"
@@ -44,5 +44,5 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
         ) from error
     names = blind_names(models, kept.seed, kept.names)
     if names != kept.names:
-        write_private(path, kept.model_copy(update={"names": names}).model_dump_json(indent=2))
+        write_private(path, kept.model_copy(update={"names": names}).model_dump_json(indent=2).encode())
     return names

@@ -58,8 +58,8 @@ COSTS = (
 GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
 WAIT = "Wait for the number that was planned."
 PLANNED = (
-    "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop. The intervals are still "
-    "those of one look."
+    "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop, as far as answers are "
+    "independent of each other. The intervals are still those of one look."
 )
 PLANNED_WITHOUT = (
     "This study was planned for looking, and its technique has no p-value that allows for it: the intervals are those of "

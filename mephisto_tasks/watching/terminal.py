@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from mephisto_tasks.watching.standing import Standing, State
-from mephisto_tasks.watching.words import answer_table, facts, orders_words, tables_of
+from mephisto_tasks.watching.words import (
+    answer_table,
+    checks_table,
+    facts,
+    groups_table,
+    inside_table,
+    models_table,
+    orders_words,
+)
 from parlai_humaneval.report.draw.terminal import table_lines
 from parlai_humaneval.report.views import DataTable
 
@@ -31,12 +39,12 @@ STYLES: dict[State, str] = {
 }
 
 
-def shown(standing: Standing, console: Console, *, most: int = ROWS, footer: tuple[str, ...] = ()) -> Group:
-    """Everything, the answer first. ``footer``: lines at the end, such as a link."""
-    return Group(*_parts(standing, console.width, most), *(Text(plain(line), style="dim") for line in footer))
+def shown(standing: Standing, console: Console, *, most: int = ROWS, hints: Sequence[str] = ()) -> Group:
+    """Everything, the most important first: what a low screen does not hold is left out. ``hints``: lines near the top."""
+    return Group(*_parts(standing, console.width, most, hints))
 
 
-def _parts(standing: Standing, width: int, most: int) -> Iterator[RenderableType]:
+def _parts(standing: Standing, width: int, most: int, hints: Sequence[str]) -> Iterator[RenderableType]:
     if standing.note:
         yield Text(standing.note, style="bold reverse")
     title = " · ".join(filter(None, (standing.task_name, standing.technique)))
@@ -45,6 +53,8 @@ def _parts(standing: Standing, width: int, most: int) -> Iterator[RenderableType
         yield Text(f"The stored answers cannot be read just now: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
         yield Text(f"Link for raters: {plain(standing.url)}", style="dim")
+    for hint in hints:
+        yield Text(plain(hint), style="dim")
     yield Text()
     yield Text(plain(standing.headline), style="bold")
     if standing.looking:
@@ -58,19 +68,26 @@ def _parts(standing: Standing, width: int, most: int) -> Iterator[RenderableType
         yield Text(
             f"({len(standing.answers) - ANSWERS} more questions: `parlai-humaneval report` has them)", style="dim"
         )
-    for table in tables_of(standing):
+    for table in (groups_table(standing.groups), inside_table(standing)):
         if table.rows:
             yield from _table(table, width, most)
+    yield _lines(standing)
+    for table in (models_table(standing), checks_table(standing)):
+        if table.rows:
+            yield from _table(table, width, most)
+    for words in orders_words(standing):
+        yield Text(f"Order {plain(words)}", style="dim")
+    for remark in standing.remarks[:REMARKS]:
+        yield Text(f"- {plain(remark)}", style="dim")
+
+
+def _lines(standing: Standing) -> Table:
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True)
     lines.add_column(overflow="fold")
     for label, words in facts(standing):
         lines.add_row(Text(label), Text(plain(words)))
-    yield lines
-    for words in orders_words(standing):
-        yield Text(f"Order {plain(words)}", style="dim")
-    for remark in standing.remarks[:REMARKS]:
-        yield Text(f"- {plain(remark)}", style="dim")
+    return lines
 
 
 def _table(table: DataTable, width: int, most: int) -> Iterator[RenderableType]:

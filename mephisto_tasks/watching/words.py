@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from mephisto_tasks.running.one_line import one_line
@@ -223,16 +223,6 @@ def orders_words(standing: Standing) -> list[str]:
     """The newest orders and what became of them, newest first."""
     newest = standing.orders[: -SHOWN_ORDERS - 1 : -1]
     return [f"{ago(standing.at - one.at)} ago, {one.kind.replace('_', ' ')}: {one.text}" for one in newest]
-
-
-def tables_of(standing: Standing) -> Iterable[DataTable]:
-    """All tables but those of answers, in the order of importance; those without rows as well."""
-    return (
-        groups_table(standing.groups),
-        inside_table(standing),
-        models_table(standing),
-        checks_table(standing),
-    )
 
 
 def cost_of_more(standing: Standing) -> str:

@@ -23,6 +23,7 @@ compat.prepare()
 from mephisto.data_model.worker import Worker
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
@@ -55,6 +56,11 @@ class Block(BaseModel):
     task_name: str = ""
     check: str = ""
     reason: str = NOT_RECORDED
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it holds in all studies of the data directory."""
+        return self.qualification == BLOCKED_EVERYWHERE
 
 
 class Line(Block):
@@ -169,15 +175,16 @@ def _unblock_on_mturk(worker: Any, requester: Any) -> object:
 
 
 def _asked_of_mturk(worker: Any, ask: Callable[[Any, Any], object]) -> Iterator[str]:
-    """Ask in the name of every requester of the worker's provider; yields what went wrong."""
+    """Ask in the name of every requester of the worker's provider; yields what went wrong, and asks the others too."""
     requesters = worker.db.find_requesters(provider_type=worker.provider_type)
     if not requesters:
         yield "no MTurk account is registered (parlai-humaneval requester add)"
     for requester in requesters:
         try:
-            ask(worker, requester)
-        except Exception as error:  # noqa: BLE001 (whatever it is: the block here holds, and the next account is asked)
-            yield f"MTurk did not do it for {requester.requester_name}: {error}"
+            with asking(f"change the account's blocks in the name of {requester.requester_name}"):
+                ask(worker, requester)
+        except MTurkError as error:
+            yield str(error)
 
 
 def blocked(data_dir: Path, task_name: str | None) -> list[Block]:

@@ -64,14 +64,17 @@ class Eligibility:
     """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
     remarks: list[str] = field(default_factory=list)
 
-    def refusal(self, worker: Any, pseudonym: str) -> Refusal | None:
-        """Why a worker (Mephisto's) may not take part, as of now; None: they may."""
+    def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
+        """Why a worker (Mephisto's) may not take part, as of now; None: they may.
+
+        ``new_unit`` False: they are in a unit, or would go on with one, which counts to their limits already.
+        """
         checks: tuple[Callable[[], Refusal | None], ...] = (
             lambda: self._blocked(worker),
             lambda: self._listed(str(worker.worker_name), pseudonym),
             lambda: self._qualified(worker),
             lambda: self._seen_before(str(worker.db_id)),
-            lambda: self._had_enough(str(worker.db_id)),
+            lambda: self._had_enough(str(worker.db_id)) if new_unit else None,
         )
         return next((refusal for check in checks if (refusal := check()) is not None), None)
 

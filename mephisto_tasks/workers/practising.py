@@ -13,11 +13,10 @@ from mephisto_tasks import compat
 compat.prepare()
 
 from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
-from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 
+from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
-from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.qualifications import revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
@@ -70,8 +69,7 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
     if qualification is None:
         raise PracticeError(f"task {task_name!r} has no practice")
     failed_name = OnboardingRequired.get_failed_qual(qualification)
-    db = LocalMephistoDB(str(database_file(data_dir)))
-    try:
+    with opened(database_file(data_dir)) as db:
         found = [(known, Worker.get(db, known.worker_id)) for known in workers]
         fine = [known.pseudonym for known, worker in found if not _has_failed(worker, qualification, failed_name)]
         if fine:
@@ -89,8 +87,6 @@ def reset_practice(data_dir: Path, task_name: str, workers: Collection[KnownWork
             if not all(agreed):
                 left.append(known.pseudonym)
         return left
-    finally:
-        close_connections(db)
 
 
 def _has_failed(worker: Any, qualification: str, failed_name: str) -> bool:

@@ -92,8 +92,8 @@ def roll(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list
         for work in work_done(data_dir, task):
             of_worker[work.worker_id].append((task, work))
         practice |= _practices(data_dir, task)
-        for block in blocked(data_dir, task):
-            blocks[block.worker].append(block.task_name or EVERYWHERE)
+        for block in blocked(data_dir, task):  # those in all studies are named with each task
+            blocks[block.worker].append(EVERYWHERE if block.everywhere else task)
     noted = [note.worker for note in notes(data_dir)]
     lines = [
         _line(known, of_worker[known.worker_id], practice.get(known.worker_id, ""), blocks[known.pseudonym], noted)

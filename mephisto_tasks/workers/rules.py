@@ -24,7 +24,7 @@ class WorkerRules(BaseModel):
     adult: bool = False
     """Only workers who have agreed to see content for adults. MTurk checks it."""
     masters: bool = False
-    """Only workers whom MTurk calls Masters, at a higher fee."""
+    """Only workers whom MTurk calls Masters, at a higher fee. MTurk checks it."""
     qualifications: list[str] = Field(default_factory=list)
     """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or on MTurk."""
     not_qualifications: list[str] = Field(default_factory=list)

@@ -23,7 +23,8 @@ RANKS_SOURCE = "Al Mohamad, Goeman & van Zwet 2022, Simultaneous confidence inte
 HOW_RANKED = (
     "A model's best possible rank is one more than the number of models that are significantly ahead of it, its worst the "
     "number of models less those that are significantly behind it. Where ranks overlap, models cannot be told apart. Pairs "
-    "are tested by rater and corrected together, so that in 95 of 100 studies no rank is wrong."
+    "are tested by rater and corrected together, so that in 95 of 100 studies no rank is wrong. Intervals of values "
+    "cover 95 % each and are clustered by rater."
 )
 ONE_MODEL = "One model was rated alone, so there is nothing to rank."
 UNTESTED = "No two models can be tested against each other yet, so no rank can be told."

@@ -71,6 +71,13 @@ class Door(Protocol):
             TurnedAway: it has, and they are not good (forged, expired, incomplete).
         """
 
+    def begins(self, arrival: Arrival) -> None:
+        """Note that the visitor begins, who so far may only have looked.
+
+        Raises:
+            TurnedAway: others were quicker.
+        """
+
     def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Where the visitor goes in the end; None: they may just close the page."""
 

@@ -141,6 +141,9 @@ class PanelDoor:
             raise TurnedAway(ODD_ID.format(panel=self.panel.title))
         return value
 
+    def begins(self, arrival: Arrival) -> None:
+        """Nothing to note: the panel counts its participants."""
+
     def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Back to the panel, with the code for this outcome; None where the study has none for it."""
         template = self.panel.redirects.get(outcome)

@@ -87,10 +87,13 @@ class Reception:
             is_open: whether a registration is one of a page that can go on.
         """
         try:
-            arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
-            visit = self._visit_of(arrival, is_open)
+            return self._received(sent, is_open)
         except TurnedAway as turned_away:
             return Answer(WRONG_LINK, str(turned_away))
+
+    def _received(self, sent: dict[str, Any], is_open: Callable[[str], bool]) -> Welcome | Answer:
+        arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
+        visit = self._visit_of(arrival, is_open)
         at_work = visit is not None and visit.status == "here" and is_open(visit.registration)
         match sent.get("here_to", "begin"):
             case "decline" if not at_work:
@@ -104,6 +107,8 @@ class Reception:
             return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"))
         if sent.get("here_to") == "look" and not at_work:
             return Answer()
+        if not at_work and (door := self._door_of(arrival)) is not None:
+            door.begins(arrival)
         return Welcome(_provider_data(self._begin(arrival, visit, at_work)))
 
     def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
@@ -156,8 +161,11 @@ class Reception:
         return self._store.returned_agents(agent_ids)
 
     def _way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
-        door = next((door for door in self._doors if door.name == arrival.door), None)
+        door = self._door_of(arrival)
         return None if door is None else door.way_out(arrival, outcome)
+
+    def _door_of(self, arrival: Arrival) -> Door | None:
+        return next((door for door in self._doors if door.name == arrival.door), None)
 
 
 def _provider_data(visit: Visit) -> dict[str, Any]:

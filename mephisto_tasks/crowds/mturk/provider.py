@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 WEEK_S = 7 * 24 * 3600
 SCRIPT = Path(__file__).parents[2] / "router" / "static" / "mturk_crowd_source.js"
 UNKNOWN_HIT = "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
+NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
+"""What MTurk calls the assignment of a worker who only looks."""
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
 DONE = (
     AssignmentState.COMPLETED,
@@ -72,7 +74,7 @@ class _Unit(Unit):
         hit_id = make_hit(
             self._client(),
             stored["hit_type_id"],
-            task_url,
+            task_url if "://" in task_url else f"https://{task_url}",  # Mephisto's own architects may leave it out
             height=stored["frame_height"],
             lifetime_s=int(task.task_lifetime_in_seconds or 31 * 24 * 3600),
             annotation=f"{mark} run {run.db_id} of {run.start_time} unit {self.db_id}",
@@ -229,10 +231,10 @@ class _Provider(MTurkProvider):
         self.datastore.register_run(task_run.db_id, hit_type_id, "", frame_height)
 
     def refusal(self, provider_data: dict[str, Any]) -> str | None:
-        """Nobody takes part with a HIT that no launch of ours made: their work could not be paid."""
+        """Nobody takes part who has not accepted a HIT that a launch of ours made: their work could not be paid."""
         hit_id, assignment_id = provider_data.get("hit_id"), provider_data.get("assignment_id")
-        known = isinstance(hit_id, str) and isinstance(assignment_id, str) and self.datastore.knows_hit(hit_id)
-        return None if known else UNKNOWN_HIT
+        accepted = isinstance(assignment_id, str) and assignment_id not in ("", NOT_ACCEPTED)
+        return None if accepted and isinstance(hit_id, str) and self.datastore.knows_hit(hit_id) else UNKNOWN_HIT
 
     def _requirement(self, qualification: dict[str, Any], client: Any, requester: Any) -> dict[str, Any] | None:
         """A qualification of Mephisto's as MTurk's; None where it is for other crowds only."""

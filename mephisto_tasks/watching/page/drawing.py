@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from mephisto_tasks.running.orders import Order, Pause, RestoreModel, Resume, ResumeGroup, RetireModel, StopGroup
+from mephisto_tasks.watching.observing import ago
 from mephisto_tasks.watching.standing import GroupStanding, Standing
 from mephisto_tasks.watching.words import (
     answer_table,
@@ -30,6 +32,8 @@ from parlai_humaneval.report.views import IntervalFigure
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
+LATE_S = 15.0
+"""Older standings are said to be old: whoever observes may wait for a database."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,10 @@ class ModelView:
 
 
 class Drawer:
-    """Draws standings; a figure is drawn again only when its numbers have changed."""
+    """Draws standings; a figure is drawn again only when its numbers have changed. ``clock``: seconds since the epoch."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._figures: dict[str, tuple[IntervalFigure, Markup]] = {}
 
     def page(self, standing: Standing) -> str:
@@ -74,8 +79,10 @@ class Drawer:
     def _rendered(self, template: str, standing: Standing) -> str:
         draw = Drawing(Files())
         tables = (inside_table(standing), models_table(standing), checks_table(standing))
+        age = self._clock() - standing.at
         words: dict[str, Any] = {
             "standing": standing,
+            "late": f"What stands here is of {ago(age)} ago: the study takes long to be read." if age > LATE_S else "",
             "answers": list(self._answers(standing, draw)),
             "groups": [_group(group, number) for number, group in enumerate(standing.groups)],
             "groups_title": groups_table(standing.groups).title,

@@ -209,6 +209,11 @@ class ItemAllocator:
         limit = self.units_per_worker
         return past.cut_off is not None or limit is None or len(past.sessions) < limit
 
+    def goes_on(self, worker: str) -> bool:
+        """Whether an earlier unit of this worker was cut off, with which they would go on."""
+        with self._lock:
+            return self._workers[worker].cut_off is not None
+
     def is_busy(self, worker: str) -> bool:
         """Whether a unit of this worker is under way."""
         with self._lock:

@@ -41,6 +41,8 @@ def test_a_class_comes_by_one_link_and_others_see_nothing_of_the_study(
     (link,) = links_of([made], study.data_dir, study.task_name, study.url)
     rater = visit(study.url, hand="finger")
     rater.page.goto(link)
+    expect(rater.page.get_by_role("button", name="Start")).to_be_visible()
+    assert book.all()[0].guests == 0  # who only looks takes no place
     rater.press("Start")
     rater.close_instructions()
     rater.progress("Turn 1 of 1")

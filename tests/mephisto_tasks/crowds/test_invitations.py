@@ -47,9 +47,10 @@ class Study:
         return link_seal(self.data_dir, self.task).signed(invitation.invitation_id)
 
     def comes(self, invitation: Invitation, **others: str) -> str:
-        """The name of the worker who comes by it."""
+        """The name of the worker who comes by it, and begins."""
         arrival = self.door.arrival({INVITATION: self.token(invitation), **others})
         assert arrival is not None
+        self.door.begins(arrival)
         return arrival.worker_name
 
     def refused(self, token: str, **others: str) -> tuple[str, bool]:
@@ -165,6 +166,7 @@ def test_a_class_has_so_many_places_and_a_browser_has_one(study: Study) -> None:
     """A browser that comes back is the same worker, and takes no second place, though all are taken."""
     link = study.book.invite_class("class 3b", 2, DAY)
     first = study.visitor(link)
+    study.door.arrival({INVITATION: study.token(link), VISITOR: first})
     assert study.book.all()[0].guests == 0, "a program that looks at a link takes no place"
     ada = study.comes(link, visitor=first)
     late = study.visitor(link)

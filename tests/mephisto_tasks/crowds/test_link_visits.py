@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 import stat
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,30 @@ async def test_a_failed_practice_is_screened_out(start: Launch) -> None:
         assert statuses(run) == [("ann", "session-of-ann", "screened_out")]
 
 
+async def test_who_was_away_for_too_long_is_sent_back_with_the_code_for_that(start: Launch) -> None:
+    async with start(overrides=LINK) as run:
+        run.study.config = run.study.config.model_copy(update={"answer_timeout_s": 1})  # no setting may be so short
+        async with Participant(run, "ann") as ann:
+            await ann.state()
+            await eventually(lambda: isinstance(ann.newest.step, EndStep))
+            assert ann.redirect == COMPLETE + "T4LATE"
+            assert "return the task" not in texts_of(ann.newest)
+        await eventually(lambda: statuses(run) == [("ann", "session-of-ann", "timed_out")])
+    # Who comes back in time for another launch begins anew, in the same session.
+    async with start(overrides=LINK) as run, Participant(run, "ann") as ann:
+        await ann.finish()
+        assert statuses(run) == [("ann", "session-of-ann", "complete")]
+
+
+async def test_who_is_at_work_when_the_launch_ends_is_paid_as_for_all_of_it(start: Launch) -> None:
+    async with AsyncExitStack() as stack:
+        async with start(overrides=LINK) as run:
+            ann = await stack.enter_async_context(Participant(run, "ann"))
+            await ann.begin_work()
+        await eventually(lambda: isinstance(ann.newest.step, EndStep))
+        assert ann.redirect == COMPLETE + "C1DONE"
+
+
 async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(start: Launch) -> None:
     async with start(overrides=LINK, dialogues_per_group=5, dialogues_per_worker=1) as run:
         async with Participant(run, "ann", "s1") as ann:
@@ -210,7 +234,8 @@ async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: La
             assert ann.client.refused == reception.RETURNED_ALREADY[1]
         async with Participant(run, "bob") as bob:
             await bob.finish()
-        assert rows(run.data_dir, "SELECT status FROM agents ORDER BY agent_id") == [("returned",), ("completed",)]
+        order = "SELECT status FROM agents ORDER BY agent_id"
+        await eventually(lambda: rows(run.data_dir, order) == [("returned",), ("completed",)])
 
 
 EXPORT = """\ufeffSubmission id,Participant id,Status,Started at

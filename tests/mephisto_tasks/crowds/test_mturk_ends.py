@@ -30,10 +30,13 @@ def mturk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         yield mturk
 
 
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], object], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+    """Wait for what a launch is to do."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            pytest.fail(f"it did not come true; the launch said: {process.communicate()[0]}")
         time.sleep(0.05)
 
 
@@ -64,7 +67,7 @@ def test_an_end_within_seconds_of_the_launch(mturk: StandIn, tmp_path: Path, how
     """Mephisto waits for ever when it is interrupted that early; the HITs stay where they are."""
     made = len(mturk.crowd.hits())
     with launched(tmp_path) as process:
-        until(lambda: len(mturk.crowd.hits()) > made)
+        until(lambda: len(mturk.crowd.hits()) > made, process)
         process.send_signal(how)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 0, output
@@ -75,8 +78,8 @@ def test_an_end_within_seconds_of_the_launch(mturk: StandIn, tmp_path: Path, how
 def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> None:
     """By the next launch, or by hand; also a HIT that Mephisto's database had not heard of when the launch was killed."""
     with launched(tmp_path) as process:
-        until(lambda: len(open_hits(mturk)) == 3)
-        assert "is launched" in expire_by_hand(tmp_path)
+        until(lambda: len(open_hits(mturk)) == 3, process)
+        assert "is already launched" in expire_by_hand(tmp_path)
         process.kill()
         process.wait()
     left = {hit.id for hit in open_hits(mturk)}
@@ -84,7 +87,7 @@ def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> N
     _forget_one(tmp_path / "data")
     (tmp_path / "data" / "data" / "runs" / "NO_PROJECT" / "2" / "build" / "router").mkdir(parents=True)
     with launched(tmp_path) as process:  # a folder that an earlier server left does not stop it either
-        until(lambda: len(open_hits(mturk)) == 3 and not left & {hit.id for hit in open_hits(mturk)})
+        until(lambda: len(open_hits(mturk)) == 3 and not left & {hit.id for hit in open_hits(mturk)}, process)
         process.kill()
         output, _ = process.communicate()
     assert "3 HITs of an earlier launch" in " ".join(output.split())

@@ -6,15 +6,17 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live import eventually, records, rows
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
-from servers.mturk import CUT_AFTER, THROTTLED, StandIn
+from servers.mturk import CUT_AFTER, NO_ASSIGNMENT, THROTTLED, StandIn
 
 from mephisto_tasks.crowds.mturk import following
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
+from mephisto_tasks.engine.runner import one_unit
 from mephisto_tasks.study import launcher
 
 
@@ -84,15 +86,17 @@ async def test_a_page_that_is_loaded_again_goes_on(mturk: StandIn, data_dir: Pat
         await eventually(lambda: run.study.remaining == 0)
 
 
-async def test_a_hit_that_is_none_of_ours(mturk: StandIn, data_dir: Path) -> None:
+@pytest.mark.parametrize("made_up", [{"hit_id": "3MADEUP"}, {"assignment_id": NO_ASSIGNMENT}, {"hit_id": 7}])
+async def test_who_has_accepted_no_hit_of_ours(mturk: StandIn, data_dir: Path, made_up: dict[str, Any]) -> None:
     """Somebody who makes up an address does not work for nothing, nor keeps a unit from others."""
     async with on_mturk_beside(data_dir, dialogues=1) as run:
         await eventually(lambda: len(open_hits(mturk)) == 1)
         forger = Turker(run, mturk)
-        forger.client._registration["hit_id"] = "3MADEUP"
+        forger.client._registration |= made_up
         async with forger:
             assert forger.client.refused is not None
             assert "no HIT of this study" in forger.client.refused
+    assert rows(data_dir, "SELECT * FROM agents") == []
 
 
 async def test_as_many_hits_are_open_as_were_asked_for(mturk: StandIn, data_dir: Path) -> None:
@@ -102,6 +106,24 @@ async def test_as_many_hits_are_open_as_were_asked_for(mturk: StandIn, data_dir:
             await worker.do_all()
         await eventually(lambda: len(open_hits(mturk)) == 2 and len(mturk.crowd.hits()) == 3)
         await asyncio.sleep(0.7)
+        assert len(open_hits(mturk)) == 2
+
+
+async def test_fewer_and_more_hits_by_order(mturk: StandIn, data_dir: Path) -> None:
+    """Those that are not offered yet are the first that never will be."""
+    async with on_mturk_beside(data_dir, "mephisto.task.max_num_concurrent_units=2", dialogues=5) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 2)
+        opener = run.live_run.task_launcher
+        await asyncio.to_thread(opener.fit, 2, one_unit)
+        await asyncio.sleep(0.7)
+        assert len(open_hits(mturk)) == len(mturk.crowd.hits()) == 2
+        await asyncio.to_thread(opener.fit, 1, one_unit)
+        assert len(open_hits(mturk)) == 1
+        await asyncio.to_thread(opener.fit, 3, one_unit)
+        await eventually(lambda: len(open_hits(mturk)) == 2)
+        async with Turker(run, mturk) as worker:
+            await worker.do_all()
+        await eventually(lambda: len(mturk.crowd.hits()) == 4)
         assert len(open_hits(mturk)) == 2
 
 

@@ -24,6 +24,7 @@ from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.stored.results import read_dialogues, task_names
 from parlai_humaneval.models.given import model_given
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.protocol.page.steps import EndStep
 
 REPLY = "def reply(history):\n    return 'I have heard %d lines.' % len(history)\n"
 Answer = Callable[[str, dict[str, str], Any], tuple[int, Any]]
@@ -205,8 +206,8 @@ def tried(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate()
 
 
-async def opinion(link: str) -> None:
-    """Somebody opens the link, as a browser does, and finishes a chat."""
+async def opinion(link: str) -> str:
+    """Somebody opens the link, as a browser does, and finishes a chat; what they are told at its end."""
     import aiohttp
 
     async with aiohttp.ClientSession() as browser, browser.get(link) as response:
@@ -215,7 +216,9 @@ async def opinion(link: str) -> None:
     guest = Rater(f"{address.scheme}://{address.netloc}")
     guest.client = PageClient(guest.url, parameters=parse_qsl(address.query), heartbeat_s=0.5)
     async with guest:
-        await guest.finish()
+        end = (await guest.finish()).step
+    assert isinstance(end, EndStep)
+    return end.text
 
 
 @pytest.mark.slow
@@ -227,7 +230,7 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
         assert "my_bot against eliza" in said
         assert "opens on this machine only" in said
         for _ in range(2):
-            asyncio.run(opinion(link))
+            assert "nothing but our thanks" in asyncio.run(opinion(link)), "they do a favour"
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
     assert process.returncode == 0, rest

@@ -48,12 +48,15 @@ def prolific(tmp_path: Path) -> Path:
         ("prolific:p2", "S1", "s-2", part("b", 1)),
         ("prolific:p2", "S1", "s-3", part("c", 2)),
         ("prolific:p3", "S2", "s-4", stopped("d")),
+        ("prolific:p4", "S2", "s-5", whole("f")),
         ("invitation:eve", "", "", whole("e")),
     ):
         study.add(TASK, worker, events)
         agent = stored_agents(study.data_dir, TASK)[-1].agent_id
         visit = visits.add(TASK, Arrival(worker, worker.partition(":")[0], site, session))
         visits.give_agent(visit.visit_id, agent)
+        if session == "s-1":
+            visits.end(visit, "complete")
     set_status(study.data_dir, "disconnect")
     return study.data_dir
 
@@ -83,14 +86,14 @@ def test_more_work_is_written_into_another_file(local: Path) -> None:
 
 
 def test_what_a_panel_takes(prolific: Path) -> None:
-    """A file of submissions for each of its studies, and one of bonuses with a line a participant."""
+    """A file of submissions that came back as complete, and for each of its studies one with a line a participant."""
     as_json(prolific, "--send", "--yes")
     written = files(prolific)
     owed = written.pop("_owed-1.csv")
     assert written == {
         "prolific-S1-approvals-1.txt": "s-1\n",
         "prolific-S1-bonuses-1.csv": "p2,1.01\n",
-        "prolific-S2-bonuses-1.csv": "p3,1.00\n",
+        "prolific-S2-bonuses-1.csv": "p3,1.00\np4,1.00\n",
     }
     assert [row["worker"] for row in csv.DictReader(owed.splitlines())] == ["invitation:eve"]
     assert as_json(prolific)["to_send"] == []

@@ -157,6 +157,26 @@ def test_a_bonus_that_was_taken_and_is_not_listed_yet(stage: Stage) -> None:
     assert {payment["state"] for payment in sent["ledger"]} == {"confirmed"}
 
 
+def test_work_that_mturk_has_forgotten_is_not_paid_by_another_way(data_dir: Path, mturk: StandIn) -> None:
+    """A bonus was sent, nothing was noted, and its HIT was deleted by hand: whether it was paid nobody can tell here."""
+    study = TurkStudy(data_dir, mturk)
+    assignment = study.does("AANN", whole("a"), hands_in=True)
+    study.does("AANN", part("b", 1), hands_in=False, status="returned")
+    as_json(data_dir, "--send", "--yes")
+    paid = got(mturk)
+    study.does("AANN", whole("c"), hands_in=True)
+    ledger = Ledger(data_dir, TASK)
+    for payment in ledger.payments():
+        ledger.note(payment.token, "intended")
+    (hit,) = [hit for hit in mturk.crowd.hits() if assignment in [one.id for one in hit.assignments]]
+    mturk.crowd.forget_hit(hit.id)
+    for _ in range(2):
+        result = pay(data_dir, "--send", "--yes")
+        assert "Not certain: bonus of $0.84" in result.stdout
+    assert [bonus.amount for bonus in mturk.account.bonuses] == [paid["AANN"] - REWARD]
+    assert len(mturk.crowd.assignments("Approved")) == 1
+
+
 def test_a_lost_ledger_pays_nobody_twice(stage: Stage) -> None:
     """What was paid is found on MTurk: approvals by their status, bonuses by the reference in their reasons."""
     as_json(stage.data_dir, "--send", "--yes")

@@ -86,6 +86,12 @@ def test_what_is_owed(outcome: Outcome, policy: Policy, amount: str) -> None:
     assert str(due(work(outcome), terms, {}).amount) == amount
 
 
+def test_who_can_go_on_is_paid_when_the_launch_has_ended() -> None:
+    """A share now, and the whole for the rest later, would pay the share twice."""
+    left = work().model_copy(update={"resumable": True})
+    assert due(left, Terms(), {}).amount == 0
+
+
 def test_withheld_only_where_asked_and_never_where_we_stopped() -> None:
     failed = {("w1", "s"): "capitals"}
     assert due(work("complete"), Terms(), failed).amount == 0

@@ -14,8 +14,12 @@ import pytest
 from live import TASK, Rater, good_replies, launch_beside
 from stored_study import StoredStudy, choices, rated
 
+from mephisto_tasks.pay.books import terms_of
 from mephisto_tasks.pay.work import Work, cents, work_done
-from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Interrupted
+from mephisto_tasks.study.task_lock import task_lock
+from parlai_humaneval.protocol.records.dialogue import Turn
+from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Interrupted, Judged, JudgingStarted
+from parlai_humaneval.protocol.records.judgement import GivenAnswer, ReplayedRating, ShownDialogue
 
 
 def left_after(events: Iterator[Event], count: int) -> list[Event]:
@@ -67,6 +71,8 @@ def test_who_was_stopped_by_us(study: StoredStudy) -> None:
     study.add("task", "cyd", part)
     set_status(study.data_dir, "in task", "3")
     assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
+    set_status(study.data_dir, "approved", "3")
+    assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
 
 
 def test_a_pause_between_two_conversations_stops_the_unit(study: StoredStudy) -> None:
@@ -83,6 +89,52 @@ def test_a_unit_in_two_visits_is_one_piece_of_work(study: StoredStudy) -> None:
     study.add("task", "ann", [*conversation(2), *conversation(3)])
     set_status(study.data_dir, "disconnect")
     assert outcomes(work_done(study.data_dir, "task")) == [("continued", 3, 6), ("complete", 6, 6)]
+
+
+def test_who_left_can_go_on_while_a_launch_is_alive(study: StoredStudy) -> None:
+    """With a unit of several conversations, of which one is complete; a single conversation begins anew."""
+    study.add("task", "ann", conversation(1))
+    study.add("task", "bob", left_after(choices("d1", [[1], [2], [1]]), 5))
+    set_status(study.data_dir, "disconnect")
+    assert [one.resumable for one in work_done(study.data_dir, "task")] == [False, False]
+    with task_lock(study.data_dir, "task") as lock:
+        lock.name_run("2")
+        assert [one.resumable for one in work_done(study.data_dir, "task")] == [True, False]
+
+
+def judgement(number: int, answered: int, *, whole: bool, turns: int = 0) -> list[Event]:
+    """An item of a unit of two, of which so many questions were answered; ``turns``: of a dialogue that is replayed."""
+    replayed = ReplayedRating(
+        technique="sata",
+        metric="preference",
+        question="?",
+        turns=[Turn(turn=turn, human_text="hi", human_at=0) for turn in range(1, turns + 1)],
+    )
+    shown = ShownDialogue(
+        dialogue_id="d", kind="human_bot", entities=["human", "alpha"], lines=[], replayed=replayed if turns else None
+    )
+    started = JudgingStarted(
+        at=0, schema_version=2, judgement_id=f"j{number}", item_id="i", technique="third_party", settings={}, seed=1,
+        metric="preference", group=["alpha"], dialogues=[shown], questions=[], session="u", number=number, numbers=2,
+    )  # fmt: skip
+    answers = [
+        GivenAnswer(question_id="q", turn=turn if turns else None, seconds=1, at=turn)
+        for turn in range(1, answered + 1)
+    ]
+    end = [Finished(at=9)] if whole else []
+    return [started, *(Judged(at=answer.at, answers=[answer]) for answer in answers), *end]
+
+
+@pytest.mark.parametrize(("turns", "expected"), [(0, ("partial", 1, 2, "items")), (3, ("partial", 5, 6, "turns"))])
+def test_items_that_were_judged(study: StoredStudy, turns: int, expected: tuple[str, int, int, str]) -> None:
+    """An item counts when it is complete; of one that is replayed turn by turn, every turn counts."""
+    answered = max(turns - 1, 1)
+    study.add(
+        "task", "ann", [*judgement(1, 3, whole=True, turns=turns), *judgement(2, answered, whole=False, turns=turns)]
+    )
+    set_status(study.data_dir, "disconnect")
+    (work,) = work_done(study.data_dir, "task")
+    assert (work.outcome, work.done, work.whole, work.counted) == expected
 
 
 def test_who_was_stopped_and_left_later_was_promised_the_whole(study: StoredStudy) -> None:
@@ -111,7 +163,9 @@ def test_cents_are_whole_and_rounded_in_the_workers_favour(dollars: str, rounded
 
 
 async def _a_day(data_dir: Path) -> list[Work]:
-    async with launch_beside(data_dir, dialogues_per_group=9, onboarding_qualification="passed") as run:
+    async with launch_beside(
+        data_dir, dialogues_per_group=9, onboarding_qualification="passed", payment={"practice": 0.25}
+    ) as run:
         good = good_replies(run)
         assert run.study.practice is not None
         items = len(run.study.practice.items)
@@ -141,4 +195,5 @@ def test_a_launched_study(tmp_path: Path) -> None:
     assert begun < done.begun < done.ended < time.time()
     assert practised.reward == Decimal(0)
     assert len({one.worker for one in (done, inside, practised)}) == 3
+    assert terms_of(tmp_path, TASK).practice == Decimal("0.25")
     assert all(one.worker.startswith("w") and len(one.worker) == 13 for one in (done, inside, practised))

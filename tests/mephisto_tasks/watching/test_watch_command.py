@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import stat
@@ -9,16 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
 from mephisto_tasks.commands.report import report
+from mephisto_tasks.commands.steer import steer
 from mephisto_tasks.commands.watch import watch
 from mephisto_tasks.stored.study_folder import study_folder
+from mephisto_tasks.watching import served
 from mephisto_tasks.watching.blinding import BLIND_NAMES, BlindNamesError, kept_blind_names
 from mephisto_tasks.watching.observing import Observer
 from mephisto_tasks.watching.page.drawing import Drawer
-from mephisto_tasks.watching.terminal import plain
+from mephisto_tasks.watching.served import LeaderboardPage
+from mephisto_tasks.watching.terminal import plain, steering
+from parlai_humaneval.report.draw.leaderboard import to_fragment
 
 TASK = "watched"
 NAMED = re.compile("alpha|beta")
@@ -145,3 +151,37 @@ def test_the_page_escapes_what_others_wrote(stored: Path) -> None:
     assert "<img" not in html
     assert html.count("&lt;img src=x") >= 8
     assert plain("red \x1b[31malert\x07\u202e") == "red �[31malert��"
+
+
+def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:
+    """Guards against numbers that look fresh while the watcher waits for a database."""
+    standing = Observer(stored, TASK, draws=100).standing()
+    assert "takes long to be read" not in Drawer(lambda: standing.at + 5).fragment(standing)
+    assert "is of 40\u00a0s ago" in Drawer(lambda: standing.at + 40).fragment(standing)
+
+
+def test_what_it_says_of_steering_can_be_typed() -> None:
+    """Guards the hint against another spelling than the command's."""
+    words = steering("a task").split()
+    named = words[words.index("parlai-humaneval") + 2].split("|")
+    assert set(named) <= set(steer.commands)
+    assert steering("a task").endswith("--task-name 'a task'")
+
+
+async def test_the_public_page_is_drawn_once_for_all(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards the study's machine from its visitors: however many look, one document is drawn once; and blind names hold."""
+    observer = Observer(stored, TASK, draws=100)
+    observer.standing()
+    drawn: list[str] = []
+    monkeypatch.setattr(served, "to_fragment", lambda board: drawn.append(board.title) or to_fragment(board))
+    page = LeaderboardPage(observer.document, title="Which bot?", blind_in=tmp_path)
+    async with TestClient(TestServer(page.app())) as visitors:
+        answers = await asyncio.gather(*(visitors.get("/part") for _ in range(20)))
+        texts = {await answer.text() for answer in answers}
+        whole = await (await visitors.get("/")).text()
+    assert drawn == ["Which bot?"]
+    assert len(texts) == 1
+    assert "Model A" in whole
+    assert not NAMED.search(whole + texts.pop())

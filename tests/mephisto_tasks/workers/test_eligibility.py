@@ -83,6 +83,17 @@ def test_units_of_one_worker_are_limited_in_a_study_and_across_studies(data_dir:
     assert refused(data_dir, db, max_units_across=4, across_tasks=["old", "sister"]) == {}
 
 
+def test_who_goes_on_with_a_unit_begins_no_new_one(data_dir: Path, db: Any) -> None:
+    """A unit that was cut off is gone on with, whatever the limit; other rules hold all the same."""
+    (whole,) = db.find_workers(worker_name="whole")
+    worker = Worker.get(db, whole.db_id)
+    limited = read_eligibility(WorkerRules(max_units=1), data_dir, "old", on_mturk=False)
+    assert limited.refusal(worker, "w1") is not None
+    assert limited.refusal(worker, "w1", new_unit=False) is None
+    excluded = read_eligibility(WorkerRules(exclude_tasks=["sister"]), data_dir, "old", on_mturk=False)
+    assert excluded.refusal(worker, "w1", new_unit=False) is not None
+
+
 def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -> None:
     whole = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker("whole")
     (tmp_path / "allowed.txt").write_text(f"{whole}\nhalf\n")

@@ -14,7 +14,7 @@ from live import TASK, Rater, config_of, eventually, good_replies, launch, launc
 from omegaconf import OmegaConf
 
 from mephisto_tasks.engine.config import read_config
-from mephisto_tasks.engine.explain import BLOCKED, DONE_ALL, PRACTICE_FAILED
+from mephisto_tasks.engine.explain import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
 from mephisto_tasks.live.building import build_study
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
@@ -96,14 +96,18 @@ async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched) -> N
 
 
 async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
+    """A second page beside the first is told of the first, and not that they have done enough."""
     async with Rater(run, "once", "once-1") as rater:
         await rater.practise(RIGHT, good_replies(run))
         await rater.client.submit_onboarding()
+        await rater.talk_until("message", turn=2)
+        assert await refusal(run, "once", "beside") == BUSY
         await rater.finish()
     await eventually(lambda: not run.live_run.task_runner.running_units)
     assert await refusal(run, "once", "2") == DONE_ALL
-    (noted,) = [one for one in turned_away(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
-    assert (noted.kind, noted.why) == ("max_units", "has begun 1 of max_units=1")
+    noted = [one for one in turned_away(run.data_dir, run.task_name) if one.worker == pseudonym(run, "once")]
+    assert [one.kind for one in noted] == ["busy", "max_units"]
+    assert noted[-1].why == "has begun 1 of max_units=1"
 
 
 @pytest.mark.parametrize("where", [["--all-tasks"], ["--task-name", "test-task"]], ids=["all studies", "this study"])

@@ -11,15 +11,21 @@ from live import TASK
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from scripted_models import zoo_file
-from servers.mturk import KEY, SECRET, StandIn
+from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
-from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study import launching
 from mephisto_tasks.study.settings import compose_config
-from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, block_by_hand, unblock, unblock_on_mturk
+from mephisto_tasks.workers.blocking import (
+    BLOCKED_EVERYWHERE,
+    BlockError,
+    block_by_hand,
+    blocked,
+    unblock,
+    unblock_on_mturk,
+)
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.practising import reset_practice
 from mephisto_tasks.workers.qualifications import grant
@@ -69,12 +75,12 @@ def on_mturk(data_dir: Path, *rules: str) -> Any:
     return compose_config("pw_turn", "mturk", overrides)
 
 
+def agree(_: object) -> None:
+    """To spend the stand-in's money."""
+
+
 def known(data_dir: Path, name: str) -> KnownWorker:
     return next(worker for worker in known_workers(data_dir).values() if worker.name == name)
-
-
-def agreed(total: LaunchTotal) -> None:
-    """Whoever launches has seen what it can cost."""
 
 
 def offered(mturk: StandIn) -> set[str]:
@@ -87,7 +93,7 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
     provider_worker = {name: Worker.get(db, db.new_worker(name, "mturk")) for name in ("ACLUMSY", "ARUDE")}
     assert block_by_hand(data_dir, [known(data_dir, "ARUDE")], "Writes insults.", None, on_mturk=True) == []
     assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
-    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir, agree=agreed):
+    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir, agree=agree):
         assert offered(mturk) == {"AGOOD", "ACLUMSY"}
         (made,) = mturk.journal.of("CreateHITType")
         names = {kind.id: kind.params["Name"] for kind in mturk.crowd.qualification_types.values()}
@@ -120,7 +126,25 @@ def test_a_qualification_that_does_not_exist_stops_the_launch_before_anything_is
             ConfigError,
             match=r"workers.qualifications: your MTurk account has no qualification 'trained'; it has: none",
         ),
-        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agreed),
+        launching.launched("pw_turn", on_mturk(data_dir, "qualifications=[trained]"), data_dir, agree=agree),
     ):
         raise AssertionError
     assert not [name for name in mturk.journal.names() if name.startswith("Create")]
+
+
+def test_a_block_holds_here_where_mturk_refuses_it(mturk: StandIn, db: Any, data_dir: Path) -> None:
+    """What was not done there is said in a sentence without the worker's id; who is not of MTurk cannot be blocked there."""
+    db.new_task(TASK, "mock")
+    db.new_worker("ARUDE", "mturk")
+    db.new_worker("colleague", "mock")
+    rude, colleague = known(data_dir, "ARUDE"), known(data_dir, "colleague")
+    mturk.faults.always("*", DENIED)
+    (problem,) = block_by_hand(data_dir, [rude], "Writes insults.", None, on_mturk=True)
+    assert problem.startswith(
+        f"{rude.pseudonym}: cannot change the account's blocks in the name of me: these AWS keys may not"
+    )
+    assert "ARUDE" not in problem
+    assert [block.worker for block in blocked(data_dir, TASK)] == [rude.pseudonym]
+    with pytest.raises(BlockError, match=f"{colleague.pseudonym}: not of MTurk, so that MTurk cannot block them"):
+        block_by_hand(data_dir, [colleague], "Too kind.", None, on_mturk=True)
+    assert [block.worker for block in blocked(data_dir, TASK)] == [rude.pseudonym]

@@ -71,7 +71,7 @@ class InvitationDoor:
         self._visitors: Seal = visitor_seal(data_dir)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
-        """Who came; a place of a class's link is taken by it.
+        """Who came, if they may; its ``study`` is the invitation.
 
         Raises:
             BadLink: forged, expired, withdrawn or used up.
@@ -82,13 +82,21 @@ class InvitationDoor:
         worker = invitation.worker or self._visitor(parameters.get(VISITOR))
         if worker is None:
             raise BadLink((WRONG[0], AGAIN))
-        _let_in(invitation, self._book.come(invitation.invitation_id, worker))
-        return Arrival(worker_name=worker, door=NAME)
+        _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id)
+
+    def begins(self, arrival: Arrival) -> None:
+        """The link is used, and a place of a class's link is taken, by who begins; not by who only looks.
+
+        Raises:
+            BadLink: the last place was taken by somebody else meanwhile, or the link is over.
+        """
+        invitation = self._book.find(arrival.study)
+        if invitation is not None:
+            _let_in(invitation, self._book.come(invitation.invitation_id, arrival.worker_name))
 
     def look(self, parameters: Parameters, remembered: str | None) -> Entry | None:
         """What a browser that opens a link needs first; None: nothing, its address says it all, or is not for this door.
-
-        Nobody takes a place by it: programs that draw previews of links open them as well.
 
         Raises:
             BadLink: forged, expired, withdrawn or used up.

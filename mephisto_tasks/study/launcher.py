@@ -88,9 +88,12 @@ class StudyLauncher(TaskLauncher):
         with self._opening:
             if unit.db_status != AssignmentState.CREATED:
                 return True  # taken back before its turn came
-            open_now = sum(each.db_status in _OPEN for each in list(self.units))
-            if self._holding or (self.max_num_concurrent_units and open_now >= self.max_num_concurrent_units):
+            if self._holding:
                 return False
+            if self.max_num_concurrent_units:
+                open_now = sum(each.db_status in _OPEN for each in list(self.units))
+                if open_now >= self.max_num_concurrent_units:
+                    return False
             unit.launch(self.launch_url)
         if self._stopped.is_set() or self._holding:
             unit.expire()  # the end of the launch, or a pause, did not wait for this one

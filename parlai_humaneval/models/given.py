@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.one_line import on_one_line
 
 FUNCTION = "reply"
 """The function of a file that names none."""
@@ -25,6 +26,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 LISTING_S = 10.0
 """How long a server may take to list its models."""
 SHOWN = 8
+LONGEST_NAME = 200
 _AGENTS = {
     "function": "parlai_humaneval.agents.callable:CallableAgent",
     "chat": "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent",
@@ -221,9 +223,10 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
             f"{base_url} wants a key: put it into the environment variable {variable}, or name one (--api-key-env)"
         )
     try:
-        return _Listed(base_url, [str(model["id"]) for model in response.json()["data"]], variable)
+        names = [str(model["id"]) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):
         return None
+    return _Listed(base_url, [on_one_line(name, LONGEST_NAME) for name in names], variable)
 
 
 def _authorization(variable: str) -> dict[str, str]:

@@ -260,13 +260,13 @@ class _Provider(MTurkProvider):
         done = {unit.db_id for unit in task_run.get_units() if unit.db_status in DONE}
         made = self.datastore.hits_of_runs([task_run.db_id])
         open_ones = [hit_id for hit_id, unit_id in made.items() if unit_id not in done]
+        problems = expire(client, open_ones)
         if len(open_ones) < len(made):
             mark = study_mark(str(self.db.db_root), task_run.get_task().task_name)
-            open_ones = list({*open_ones, *open_hits(client, made, mark)})
-        problems = expire(client, open_ones)
+            problems += expire(client, open_hits(client, made, mark))
         if problems:
             raise MTurkError(
-                f"{len(problems)} of {len(open_ones)} HITs are still on the market ({problems[0]}). Ask again: "
+                f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]}). Ask again: "
                 f"parlai-humaneval requester expire --task-name {task_run.get_task().task_name!r}"
             )
 

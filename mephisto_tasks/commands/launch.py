@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
+from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -105,7 +104,7 @@ def launch(
         if only_total and not places.is_on_mturk(config):
             raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
-        if is_alive(directory, task_name):
+        if is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
         agree = printer_of_total(as_json) if only_total else asker(yes)
@@ -137,27 +136,13 @@ def asker(yes: bool) -> Agree:
         if not total.is_real:
             return
         print_total(total)
-        if yes:
-            return
-        if not at_a_terminal():
-            raise click.ClickException(
-                f"this spends real money, up to ${total.total:.2f}, and there is no terminal to ask at: add --yes to agree. "
-                "Nothing was made."
-            )
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
-        try:
-            go_on = click.confirm("Go on?", default=False)
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if not go_on:
-            raise click.ClickException("Nothing was made, and nothing is spent.")
+        must_agree(
+            yes,
+            why=f"this spends real money, up to ${total.total:.2f}, and ",
+            otherwise="Nothing was made, and nothing is spent.",
+        )
 
     return ask
-
-
-def at_a_terminal() -> bool:
-    """Whether somebody can answer."""
-    return sys.stdin.isatty()
 
 
 def print_total(total: LaunchTotal) -> None:

@@ -166,12 +166,11 @@ def launched(
             task_run_id=str(live_run.task_run.db_id),
             url=url,
         )
-        note_settings(
-            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
-        )
+        run_settings = RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
         if room is not None:
             room.start()
         try:
+            note_settings(data_dir, task_name, run_settings)
             helm.start()
             with place.running(live_run, study):
                 yield Launched(

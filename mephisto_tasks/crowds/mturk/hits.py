@@ -78,6 +78,12 @@ def open_hits(client: Any, known: Collection[str], mark: str) -> list[str]:
     return hits_where(client, is_left)
 
 
+def group_of(client: Any, hit_id: str) -> str:
+    """What MTurk shows workers as one entry in their list: HITs of one type. Raises MTurkError."""
+    with asking("look at a HIT"):
+        return str(client.get_hit(HITId=hit_id)["HIT"]["HITGroupId"])
+
+
 def state_of(client: Any, hit_id: str) -> State:
     """How a HIT stands. Raises MTurkError, but not for one that was deleted: that is over."""
     try:

@@ -136,8 +136,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         InvitationError: the address is none, the task is not launched, or its raters do not come by links.
     """
     from mephisto_tasks.crowds.link.invitations.book import InvitationError
+    from mephisto_tasks.stored.task_lock import running_url
     from mephisto_tasks.study.addresses import openable, opens_elsewhere
-    from mephisto_tasks.study.task_lock import running_url
 
     if url is not None:
         parts = urlsplit(url)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
@@ -25,7 +26,6 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.running.snapshot import is_alive, so_far
-from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
     from rich.console import Console

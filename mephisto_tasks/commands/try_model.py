@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.launch import follow
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -22,7 +23,6 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.commands.qr_codes import show_code
-from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.techniques import technique, techniques
 

@@ -33,13 +33,13 @@ from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchit
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.places import place_of
 from mephisto_tasks.study.stopping import stop_on_signals
-from mephisto_tasks.study.task_lock import task_lock
 from mephisto_tasks.study.who_may import who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +195,8 @@ async def test_wrong_commands_say_what_to_do(run: Launched, arguments: list[str]
     assert said in " ".join(done.output.split())
 
 
-async def test_a_reset_outlives_the_launch(tmp_path: Path) -> None:
-    """What was failed before it does not count in the next launch."""
+async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path) -> None:
+    """Also a launch that was killed between the last wrong answer and the verdict; what was reset counts no more."""
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
         async with Rater(run, "clumsy") as rater:
             await rater.practise([*WRONG, *WRONG], good_replies(run))
@@ -210,5 +212,10 @@ async def test_a_reset_outlives_the_launch(tmp_path: Path) -> None:
         return list(study.practice_tries_used.values())
 
     assert tries_used() == [2]
+    with closing(sqlite3.connect(tmp_path / "database.db")) as connection, connection:  # as the kill leaves it
+        connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
+        connection.execute("DELETE FROM granted_qualifications")
+    async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
+        assert await refusal(run, "clumsy", "2") == PRACTICE_FAILED
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mephisto_tasks.commands.options import (
+    LONGEST,
     READING,
     clear_errors,
     console,
@@ -33,10 +34,6 @@ Examples:
   parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
   parlai-humaneval pay --task-name pw-turn-preference --audit
 """
-
-
-LONGEST = 2000
-"""Letters of what a crowd's site said."""
 
 
 class Dollars(click.ParamType):
@@ -234,7 +231,6 @@ def _text(amount: Decimal | None) -> str | None:
 
 def show(books: Books) -> None:
     """The table of workers, and what is proposed."""
-    from rich.markup import escape
     from rich.table import Table
 
     if not books.workers:
@@ -245,7 +241,7 @@ def show(books: Books) -> None:
     for name in columns:
         table.add_column(name, justify="left" if name == "worker" else "right")
     for line in books.workers:
-        table.add_row(escape(line.worker), *_cells(line))
+        table.add_row(line.worker, *_cells(line))
     console().print(table)
     if books.median_hourly is not None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
@@ -269,7 +265,7 @@ def show_remaining(books: Books) -> None:
     for payment in books.payments:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
-            words = on_one_line(payment.words, most=LONGEST)
+            words = on_one_line(payment.words, LONGEST)
             click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
     for one in books.remaining:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, rows
 from omegaconf import OmegaConf
 
+from mephisto_tasks.commands.launch import announce
 from mephisto_tasks.engine.config import read_config
 from mephisto_tasks.engine.explain import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
 from mephisto_tasks.live.building import build_study
@@ -92,9 +93,16 @@ async def test_who_may_not_take_part_never_practises(run: Launched, worker: str,
     assert worker not in file.read_text()
 
 
-async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched) -> None:
+async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
     assert remark.startswith("Nobody checks here that workers live in US")
+    run.study.remarks.append("people[/INST].csv names 1 twice.")
+    announce(run)
+    run.study.remarks.pop()
+    said = " ".join(capsys.readouterr().out.split())
+    assert remark in said
+    assert "people[/INST].csv names 1 twice." in said
 
 
 async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
@@ -167,6 +175,9 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched)
     assert shown.exit_code == 0
     assert f"{name}, from mock" in shown.output
     assert "Wrote to us: the page froze." in shown.output
+    odd = "[/] is [red]no[/red] markup :smile: \x1b[31mhere\n\\"
+    assert command(run, "note", name, odd).exit_code == 0
+    assert "[/] is [red]no[/red] markup :smile: �[31mhere \\" in command(run, "show", name).output
     assert "complete, 2 of 2 turns" in shown.output
     assert "veteran" not in shown.output
 

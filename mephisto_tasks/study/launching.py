@@ -35,6 +35,7 @@ from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, not
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.study import hosting
+from mephisto_tasks.study.addresses import openable
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
@@ -157,7 +158,7 @@ def launched(
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        url = str(live_run.task_launcher.launch_url)
+        url = openable(str(live_run.task_launcher.launch_url))
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(

@@ -63,7 +63,7 @@ def test_programs_are_not_paid(tmp_path: Path) -> None:
     study.add(TASK, "ann", events)
     data = as_json(study.data_dir)
     assert (data["workers"], data["to_send"]) == ([], [])
-    assert "1 pieces of work were done by programs" in data["notes"][0]
+    assert data["notes"] == ["Done by programs of this package, and not paid: 1 piece of work"]
 
 
 def test_a_task_that_there_is_not(data_dir: Path) -> None:

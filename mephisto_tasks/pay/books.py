@@ -124,16 +124,11 @@ class Books:
     @property
     def notes(self) -> list[str]:
         """What whoever pays should know, in sentences."""
-        programs = sum(one.work.simulated for one in self.dues)
         return [
             *self._underpaid(),
             *(note for account in self.accounts for note in account.proposal.notes),
             *self._overpaid(),
-            *(
-                [f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"]
-                if programs
-                else []
-            ),
+            *self._unpaid(),
         ]
 
     def _underpaid(self) -> Iterator[str]:
@@ -144,8 +139,8 @@ class Books:
         ]
         if low:
             yield (
-                f"{len(low)} of {counted(len(self.workers), 'worker')} earn less than ${self.terms.minimum}/hour by the time "
-                f"that they took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
+                f"{len(low)} of {counted(len(self.workers), 'worker')} earn less than ${self.terms.minimum}/hour by the "
+                f"time that they took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
             )
 
     def _overpaid(self) -> Iterator[str]:
@@ -166,8 +161,8 @@ class Books:
                 "reward, also where a share was paid before. What was paid is theirs; nothing else of theirs is cut for it"
             )
 
-    def _not_ended(self) -> Iterator[str]:
-        """Nothing is owed yet for what may become more."""
+    def _unpaid(self) -> Iterator[str]:
+        """Nothing is owed yet for what may become more, and never to programs."""
         people = [one.work for one in self.dues if not one.work.simulated]
         running, resumable = sum(one.outcome == "running" for one in people), sum(one.resumable for one in people)
         if running:
@@ -177,6 +172,8 @@ class Books:
                 f"Left, and their workers can go on while the launch runs: {counted(resumable, 'piece')} of work. A share "
                 "is owed when it has ended"
             )
+        if programs := len(self.dues) - len(people):
+            yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
         """Every payment once, but for those that were refused."""

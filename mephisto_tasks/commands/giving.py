@@ -11,6 +11,8 @@ import click
 
 from mephisto_tasks.commands.options import console
 from mephisto_tasks.running.orders import Order, give, in_words, orders
+from mephisto_tasks.running.price import price
+from mephisto_tasks.running.run_settings import read_settings
 from mephisto_tasks.running.snapshot import OrderResult, is_alive, read_snapshot
 from mephisto_tasks.running.steering import Field, Group, fold
 
@@ -34,6 +36,12 @@ def results_of(data_dir: Path, task_name: str, new: Sequence[Order] = ()) -> lis
     groups = [Group(group.label, tuple(group.models), group.setting, group.asked) for group in now]
     about = Field(groups, "conversations" if snapshot is None else snapshot.counted)
     return list(fold([*orders(data_dir, task_name), *new], about).results)
+
+
+def price_of(data_dir: Path, task_name: str, new: Sequence[Order]) -> str | None:
+    """What the orders can cost, by the newest launch; None where nothing real is spent."""
+    settings, snapshot = read_settings(data_dir, task_name), read_snapshot(data_dir, task_name)
+    return None if settings is None or snapshot is None else price(new, settings.settings, snapshot.groups)
 
 
 def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[OrderResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -148,12 +149,18 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
             or parts.username
         ):
             raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
+        if task_name not in (known := _launched_tasks(data_dir)):
+            click.echo(
+                f"Task {task_name!r} was not launched here yet; launch it under that name.{_meant(task_name, known)}",
+                err=True,
+            )
         return url
     running = running_url(data_dir, task_name)
     if running is None:
         raise InvitationError(
             f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known. Launch it (with "
-            "place=link) and invite then, or name the address: --url https://study.example.org"
+            "place=link) and invite then, or name the address: --url https://study.example.org."
+            + _meant(task_name, _launched_tasks(data_dir))
         )
     _check_place(data_dir, task_name)
     address = openable(running)
@@ -164,6 +171,17 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
             err=True,
         )
     return address
+
+
+def _launched_tasks(data_dir: Path) -> list[str]:
+    from mephisto_tasks.stored.results import task_names
+
+    return task_names(data_dir) if (data_dir / "database.db").exists() else []
+
+
+def _meant(task_name: str, known: Sequence[str]) -> str:
+    near = [] if task_name in known else difflib.get_close_matches(task_name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _check_place(data_dir: Path, task_name: str) -> None:

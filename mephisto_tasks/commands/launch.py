@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
+from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mephisto_tasks.crowds.mturk.money import LaunchTotal
-    from mephisto_tasks.crowds.mturk.preparing import Agree
+    from mephisto_tasks.crowds.place import Agree
     from mephisto_tasks.study.launching import Launched
 
 EPILOG = """\b
@@ -88,7 +87,7 @@ def launch(
         raise click.UsageError("--json goes with --total")
     with clear_errors():
         with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.study import launching, settings
+            from mephisto_tasks.study import launching, places, settings
 
         if list_confs:
             click.echo("\n".join(settings.conf_names(task)))
@@ -102,10 +101,10 @@ def launch(
             logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
         with waiting_for("Reading the settings…", on_screens_only=True):
             config = settings.compose_config(task, conf, overrides)
-        if only_total and config.mephisto.provider._provider_type not in launching.PROVIDERS:
+        if only_total and not places.is_on_mturk(config):
             raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
-        if is_alive(directory, task_name):
+        if is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
         agree = printer_of_total(as_json) if only_total else asker(yes)
@@ -137,27 +136,13 @@ def asker(yes: bool) -> Agree:
         if not total.is_real:
             return
         print_total(total)
-        if yes:
-            return
-        if not at_a_terminal():
-            raise click.ClickException(
-                f"this spends real money, up to ${total.total:.2f}, and there is no terminal to ask at: add --yes to agree. "
-                "Nothing was made."
-            )
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
-        try:
-            go_on = click.confirm("Go on?", default=False)
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if not go_on:
-            raise click.ClickException("Nothing was made, and nothing is spent.")
+        must_agree(
+            yes,
+            why=f"this spends real money, up to ${total.total:.2f}, and ",
+            otherwise="Nothing was made, and nothing is spent.",
+        )
 
     return ask
-
-
-def at_a_terminal() -> bool:
-    """Whether somebody can answer."""
-    return sys.stdin.isatty()
 
 
 def print_total(total: LaunchTotal) -> None:

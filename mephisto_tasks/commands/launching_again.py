@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
+from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.giving import give_and_wait, print_results
 from mephisto_tasks.commands.options import task_options
 from mephisto_tasks.running.orders import in_words
+from mephisto_tasks.running.price import price
 from mephisto_tasks.running.run_settings import Settings, read_settings
 from mephisto_tasks.running.second_launch import CannotChange, changes
 from mephisto_tasks.running.snapshot import is_alive, read_snapshot
@@ -49,17 +48,8 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
     for order in orders:
         click.echo(f"  {in_words(order)}")
-    if not yes and not _agreed():
-        raise click.ClickException("Nothing was changed.")
+    if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
+        click.echo(sentence)
+    must_agree(yes)
     print_results(give_and_wait(data_dir, task_name, orders), is_alive(data_dir, task_name), as_json=False)
     click.echo(f"See how it stands:  parlai-humaneval watch {where}")
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise click.ClickException("there is no terminal to ask at: add --yes to agree. Nothing was changed.")
-    before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
-    try:
-        return click.confirm("Go on?", default=False)
-    finally:
-        signal.signal(signal.SIGINT, before)

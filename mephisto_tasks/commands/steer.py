@@ -69,14 +69,24 @@ def resume(task_name: str, data_dir: str | None, as_json: bool) -> None:
     "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
 )
 @_setting
+@click.option("--yes", is_flag=True, help="Agree to what it can cost on MTurk, without being asked.")
 @_options
 def more(
-    number: int, models: tuple[str, ...], setting: str | None, task_name: str, data_dir: str | None, as_json: bool
+    number: int,
+    models: tuple[str, ...],
+    setting: str | None,
+    yes: bool,
+    task_name: str,
+    data_dir: str | None,
+    as_json: bool,
 ) -> None:
-    """Collect NUMBER further dialogues (judgements) of every group that is not stopped, or of one."""
+    """Collect NUMBER further dialogues (judgements) of every group that is not stopped, or of one.
+
+    Where that spends real money, it is shown first, and asked about.
+    """
     from mephisto_tasks.running.orders import More
 
-    _give(More(number=number, models=list(models), setting=setting), task_name, data_dir, as_json)
+    _give(More(number=number, models=list(models), setting=setting), task_name, data_dir, as_json, yes=yes)
 
 
 @steer.command("stop-pair")
@@ -153,15 +163,19 @@ def list_orders(task_name: str, data_dir: str | None, as_json: bool) -> None:
         click.echo("No orders were given.")
 
 
-def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool) -> None:
+def _give(order: Any, task_name: str, data_dir: str | None, as_json: bool, *, yes: bool = False) -> None:
     directory = data_dir_of(data_dir)
     with clear_errors():
         _must_be_there(directory, task_name)
-        from mephisto_tasks.commands.giving import give_and_wait, print_results, refusals
+        from mephisto_tasks.commands.agreeing import must_agree
+        from mephisto_tasks.commands.giving import give_and_wait, price_of, print_results, refusals
         from mephisto_tasks.running.snapshot import is_alive
 
         for refused in refusals(directory, task_name, [order]):
             raise click.ClickException(refused)
+        if (sentence := price_of(directory, task_name, [order])) is not None:
+            click.echo(sentence, err=as_json)
+            must_agree(yes)
         results = give_and_wait(directory, task_name, [order])
         print_results(results, is_alive(directory, task_name), as_json)
 

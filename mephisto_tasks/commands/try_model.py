@@ -23,6 +23,7 @@ from mephisto_tasks.commands.options import (
 )
 from mephisto_tasks.commands.qr_codes import show_code
 from mephisto_tasks.study.startup import collector_off
+from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.techniques import technique, techniques
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ Examples:
   parlai-humaneval try weights/my_model --turns 4
   parlai-humaneval try http://localhost:8000/v1 --opponent eliza --host 0.0.0.0
 """
+SHOWN = 200
+"""As many letters of the model's answer are printed."""
+MOST_TOLD = 1000
+"""As many letters of what went wrong are told."""
 LASTING_S = 14 * 86400.0
 
 
@@ -85,7 +90,7 @@ def try_model(
         with waiting_for(f"Asking {model}…"):
             given = given_model(model, opponent, served_model, api_key_env)
             answer, seconds = first_answer(given)
-        click.echo(f"{given.told} says “{answer}” to “Hi!” (ready in {seconds:.1f} s)")
+        click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
         task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         chosen = {
             **_study_of(task, given, opponent, directory, task_name, limit, practice),
@@ -134,7 +139,7 @@ def first_answer(given: Given) -> tuple[str, float]:
     try:
         asked = load_and_ask(spec)
     except (ZooError, ModelFailed, RuntimeError) as error:
-        why = str(error).removeprefix(f"{given.name} cannot be loaded: ")
+        why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
         raise ZooError(f"{given.told} does not answer: {why}") from error
     return str(asked["reply"]), float(asked["load_s"])
 

@@ -160,8 +160,9 @@ class StudyTaskRunner(TaskRunner):
         """Comment box, thanks, submit. The unit is complete already: a rater who leaves now has done the work."""
         page = held.page
         self.site.work_done(agent.db_id)
+        launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
+        launcher.note_done(unit.db_id)
         if not self.study.paused:
-            launcher, unit = agent.get_live_run().task_launcher, agent.get_unit()
             launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
         block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)

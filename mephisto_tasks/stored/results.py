@@ -36,6 +36,8 @@ from parlai_humaneval.techniques import recorded_as
 if TYPE_CHECKING:
     from parlai_humaneval.report.document import PracticeCount
 
+PATIENCE_S = 30.0
+"""How long a reader waits for who writes."""
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; with it, and only with it, pseudonyms can be recomputed from worker names."""
 
@@ -102,12 +104,16 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
     """The rows that a database of Mephisto's or of one of its providers answers with, opened for reading only.
 
     Raises:
-        ResultsError: it is none.
+        ResultsError: it is none, or another program holds it for long.
     """
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)) as connection:
         try:
             return connection.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
+            if "locked" in str(error):  # Python 3.10 has no code of it
+                raise ResultsError(
+                    f"{path} has been locked by another program for {PATIENCE_S:g} s. Try again"
+                ) from error
             raise ResultsError(f"{path} is not a Mephisto 1.1 database ({error})") from error
 
 

@@ -127,6 +127,9 @@ class StudyIOHandler(ClientIOHandler):
             return True
         if answer.released is not None:
             self._release(self.agents_by_registration_id.pop(answer.released, None))
+        if answer.reason is not None:
+            self._floor.came()
+            self._floor.turned_away(answer.reason)
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet

@@ -29,12 +29,8 @@ class Units(Protocol):
     def fit(self, wanted: int, data: Callable[[], object]) -> None:
         """As many open or under way as are ``wanted``."""
 
-    def leave_free(self, number: int) -> None:
-        """At most a ``number`` of those that nobody has begun."""
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether more of them are being opened now."""
+    def hold(self, free: int) -> None:
+        """A pause: none is offered until :meth:`fit`, and ``free`` at most of those that nobody has begun stay open."""
 
 
 class Helm:
@@ -71,6 +67,7 @@ class Helm:
         self._began = time.time()
         self._read: tuple[int, int] | None = None
         self._said_at = 0.0
+        self._told = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="helm", daemon=True)
 
@@ -114,21 +111,20 @@ class Helm:
         if self._study.closing.is_set():
             return False
         if state == self._read:
-            if self._study.steered.paused is not None and self._units.is_opening:
-                self._fit()
             return False
         given = orders(self._data_dir, self._task_name)
         self._study.steer(given)
         self._read = state
-        for result in self._study.steered.results:
-            logger.info("%s: %s", result.kind, result.text)
+        for result in self._study.steered.results[self._told :]:
+            logger.info("%s (by %s): %s", result.kind, result.by, result.text)
+        self._told = len(self._study.steered.results)
         self._fit()
         return True
 
     def _fit(self) -> None:
         study = self._study
         if study.steered.paused is not None:
-            self._units.leave_free(len(study.practising))
+            self._units.hold(len(study.practising))
         elif study.broken is None:
             self._units.fit(study.remaining, one_unit)
 

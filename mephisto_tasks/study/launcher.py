@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 from mephisto_tasks import compat
@@ -49,7 +49,9 @@ class StudyLauncher(TaskLauncher):
         self._first_open = threading.Event()
         self._first_error: CrowdError | None = None
         self._stopped = threading.Event()
-        self._adding, self._opening = threading.Lock(), threading.Lock()
+        self._adding, self._opening, self._fitting = threading.Lock(), threading.Lock(), threading.Lock()
+        self._done: set[str] = set()
+        self._holding = False
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -82,16 +84,19 @@ class StudyLauncher(TaskLauncher):
                 self._stopped.wait(AGAIN_S)
 
     def _launch_if_room(self, unit: Any) -> bool:
-        """False where as many are open already as may be (``max_num_concurrent_units``)."""
+        """False in a pause, and where as many are open already as may be (``max_num_concurrent_units``)."""
         with self._opening:
             if unit.db_status != AssignmentState.CREATED:
                 return True  # taken back before its turn came
-            open_now = sum(each.db_status in _OPEN for each in list(self.units))
-            if self.max_num_concurrent_units and open_now >= self.max_num_concurrent_units:
+            if self._holding:
                 return False
+            if self.max_num_concurrent_units:
+                open_now = sum(each.db_status in _OPEN for each in list(self.units))
+                if open_now >= self.max_num_concurrent_units:
+                    return False
             unit.launch(self.launch_url)
-        if self._stopped.is_set():
-            unit.expire()  # the end of the launch did not wait for this one
+        if self._stopped.is_set() or self._holding:
+            unit.expire()  # the end of the launch, or a pause, did not wait for this one
         return True
 
     def generate_units(self) -> Any:
@@ -144,9 +149,18 @@ class StudyLauncher(TaskLauncher):
         A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
         units than there were at first.
         """
-        there = sum(unit.db_status not in _ENDED for unit in self.units if unit.db_id != besides)
-        for _ in range(wanted - there):
-            self.add_one(data())
+        with self._fitting:
+            there = sum(unit.db_id != besides for unit in self._under_way())
+            for _ in range(wanted - there):
+                self.add_one(data())
+
+    def note_done(self, unit_id: str) -> None:
+        """The work of a unit is done; its rater may still be at the comment box, and it counts no more as under way."""
+        self._done.add(unit_id)
+
+    def _under_way(self) -> list[Any]:
+        """Units that are open, or being done."""
+        return [unit for unit in list(self.units) if unit.db_id not in self._done and unit.db_status not in _ENDED]
 
     def shutdown(self) -> None:
         """Offer nothing more. Mephisto waits here for as long as a crowd's site takes to answer."""
@@ -158,10 +172,10 @@ class StudyLauncher(TaskLauncher):
 
         More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
         """
-        there = [unit for unit in list(self.units) if unit.db_status not in _ENDED]
-        if len(there) < wanted:
-            with one_commit(self.db) if self.provider_type == MOCK_PROVIDER else nullcontext():
-                self.keep_open(wanted, besides="", data=data)
+        self._holding = False
+        self.keep_open(wanted, besides="", data=data)
+        there = self._under_way()
+        if len(there) <= wanted:
             return
         # One look at each unit: others are being opened at this very moment, and those not opened yet go first.
         states = [(unit, unit.db_status) for unit in there]
@@ -173,10 +187,10 @@ class StudyLauncher(TaskLauncher):
         ]
         self._take_off(free[max(0, len(free) - (len(there) - wanted)) :])
 
-    def leave_free(self, number: int) -> None:
-        """Take units that nobody has begun off a crowd's site, but for a ``number`` of them."""
-        free = [unit for unit in list(self.units) if unit.db_status == AssignmentState.LAUNCHED]
-        self._take_off(free[max(0, number) :])
+    def hold(self, free: int) -> None:
+        """A pause: nothing is offered until :meth:`fit`; a crowd's site shows no more than ``free`` units."""
+        self._holding = self.provider_type in LISTING_PROVIDERS
+        self._take_off([unit for unit in self._under_way() if unit.db_status == AssignmentState.LAUNCHED][free:])
 
     def _take_off(self, units: Sequence[Any]) -> None:
         if self.provider_type not in LISTING_PROVIDERS:
@@ -189,11 +203,6 @@ class StudyLauncher(TaskLauncher):
                     unit.expire()
             except Exception:
                 logger.exception("unit %s could not be taken off the crowd's site", unit.db_id)
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether a slow provider is still being told of units."""
-        return not self.finished_generators and bool(self.unlaunched_units)
 
     def expire_open_units(self) -> None:
         """Take every unit that nobody completed off the market; one that fails does not keep the others."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,7 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
-from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE
-from mephisto_tasks.crowds.link.doors import doors_of, gate_of, panel_of
-from mephisto_tasks.crowds.link.gate import Gate
-from mephisto_tasks.crowds.link.provider import LinkProvider, LinkRequester
-from mephisto_tasks.crowds.link.reception import Reception
-from mephisto_tasks.crowds.mturk.client import PROVIDERS
-from mephisto_tasks.crowds.mturk.following import following
-from mephisto_tasks.crowds.mturk.preparing import Agree, agreed, check, clear_before_launch, ensure_requester
+from mephisto_tasks.crowds.place import Agree, Place, Waiting
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
 from mephisto_tasks.engine.config import ConfigError, read_config
@@ -44,14 +37,15 @@ from mephisto_tasks.study import hosting
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
+from mephisto_tasks.study.places import place_of
 from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.task_lock import task_lock
-from mephisto_tasks.study.who_may import require, requirements_on_mturk, who_may
+from mephisto_tasks.study.who_may import who_may
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
-__all__ = ["PROVIDERS", "Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +98,7 @@ def launched(
     task: str,
     config: DictConfig,
     data_dir: Path,
-    waiting_for: Callable[[str], AbstractContextManager[None]] = lambda what: nullcontext(),
+    waiting_for: Waiting = lambda what: nullcontext(),
     agree: Agree | None = None,
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
@@ -137,13 +131,8 @@ def launched(
             HumanevalLocalArchitect.assert_task_args(config.mephisto, None)  # before models take minutes to load
         else:
             _check_server(config)
-        on_mturk = config.mephisto.provider._provider_type in PROVIDERS
-        required: list[dict[str, Any]] = []
-        if on_mturk:
-            with waiting_for("Asking MTurk…"):
-                total = check(config.mephisto, study.remaining, masters=settings.workers.masters)
-                required = requirements_on_mturk(config, settings.workers)
-            agreed(total, agree)
+        place = place_of(config, data_dir, task_name, waiting_for)
+        place.ask(study.remaining, settings.workers, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
@@ -153,18 +142,12 @@ def launched(
         if desk.used:
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
-        if on_mturk:
-            with waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
-                _prepare_mturk(config.mephisto, db, study, task_name)
-        reception = _reception(config, db, data_dir, task_name)
+        study.remarks += place.prepare(db)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
-        operator = StudyOperator(db, door, study.floor, reception)
-        shared_state = StudySharedState(study=study, task_config=_page_config(study, config), side_door=side_door)
-        require(config, shared_state, required, db)
-        if reception is not None:
-            shared_state.site = reception
-            shared_state.guard = _gate(config, data_dir, task_name).guarded
+        operator = StudyOperator(db, door, study.floor, place.receive(db))
+        shared_state = StudySharedState(study=study, task_config=_page_config(study, place), side_door=side_door)
+        place.share(shared_state, db)
         # Before any practice: nobody should practise for a study that has nothing for them.
         shared_state.worker_can_do_unit = lambda worker, unit: study.may_begin(worker.db_id)
         config.mephisto.blueprint.seed = study.seed  # what was drawn is stored with the run
@@ -183,14 +166,13 @@ def launched(
             task_run_id=str(live_run.task_run.db_id),
             url=url,
         )
-        note_settings(
-            data_dir, task_name, RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
-        )
+        run_settings = RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
         if room is not None:
             room.start()
         try:
+            note_settings(data_dir, task_name, run_settings)
             helm.start()
-            with following(live_run, study) if on_mturk else nullcontext():
+            with place.running(live_run, study):
                 yield Launched(
                     study=study,
                     operator=operator,
@@ -201,8 +183,8 @@ def launched(
                     live_run=live_run,
                     room=room,
                     partner_url=None if side_door is None else side_door.url(url),
-                    panel_link=_panel_link(config, url),
-                    only_invited=reception is not None and panel_of(config.mephisto.provider) is None,
+                    panel_link=place.panel_link(url),
+                    only_invited=place.only_invited,
                 )
         finally:
             study.closing.set()
@@ -217,14 +199,6 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
-
-
-def _prepare_mturk(mephisto: DictConfig, db: Any, study: Study, task_name: str) -> None:
-    provider = mephisto.provider
-    provider.requester_name = ensure_requester(db, str(provider.requester_name), str(provider._provider_type))
-    cleared = clear_before_launch(db, task_name)
-    if cleared is not None:
-        study.remarks.append(cleared)
 
 
 def settings_of(config: DictConfig) -> Settings:
@@ -262,33 +236,7 @@ def _announce_truly(config: DictConfig, study: Study) -> None:
             config.mephisto.task[key] = words
 
 
-def _reception(config: DictConfig, db: Any, data_dir: Path, task_name: str) -> Reception | None:
-    """Where those who come by a link are received; None for other crowds. Raises ConfigError."""
-    if config.mephisto.provider._provider_type != PROVIDER_TYPE:
-        return None
-    requester = str(config.mephisto.provider.requester_name)
-    if not db.find_requesters(requester_name=requester):
-        LinkRequester.new(db, requester)
-    doors = doors_of(config.mephisto.provider, data_dir, task_name)
-    return Reception(LinkProvider(db).datastore, doors, task_name)
-
-
-def _gate(config: DictConfig, data_dir: Path, task_name: str) -> Gate:
-    secure = str(config.mephisto.architect.get("public_url") or "").startswith("https://")
-    return gate_of(config.mephisto.provider, data_dir, task_name, secure=secure)
-
-
-def _panel_link(config: DictConfig, url: str) -> str | None:
-    provider = config.mephisto.provider
-    panel = panel_of(provider) if provider._provider_type == PROVIDER_TYPE else None
-    return None if panel is None else f"{url}/?{panel.panel.link}".rstrip("?")
-
-
-def _page_config(study: Study, config: DictConfig) -> dict[str, Any]:
+def _page_config(study: Study, place: Place) -> dict[str, Any]:
     """The public configuration of the page: words only; no model, no right answer, no code."""
-    provider = config.mephisto.provider
-    words = {**study.instructions.model_dump(mode="json"), "provider_type": str(provider._provider_type)}
-    if provider._provider_type != PROVIDER_TYPE:
-        return words
-    panel = panel_of(provider)
-    return {**words, "panel": None if panel is None else {"title": panel.panel.title, "may_decline": panel.may_decline}}
+    words = study.instructions.model_dump(mode="json")
+    return {**words, "provider_type": str(place.provider._provider_type), **place.page_words()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import os
 import re
 import warnings
@@ -18,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.one_line import on_one_line
 
 FUNCTION = "reply"
 """The function of a file that names none."""
@@ -25,6 +27,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 LISTING_S = 10.0
 """How long a server may take to list its models."""
 SHOWN = 8
+LONGEST_NAME = 200
 _AGENTS = {
     "function": "parlai_humaneval.agents.callable:CallableAgent",
     "chat": "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent",
@@ -139,7 +142,7 @@ def _names_in(path: Path) -> dict[str, bool] | None:
 def _folder(path: Path, zoo: Collection[str]) -> Given:
     name = _name(path.resolve().name, zoo)
     if (path / "model.opt").is_file():
-        return Given(name, f"ParlAI's model in {path}", {"model_file": str((path / "model").resolve())})
+        return Given(name, f"ParlAI's model in {path}", _parlai_options(path / "model"))
     if (path / "config.json").is_file():
         options = {"model": _AGENTS[_kind(path)], "hf_model": str(path.resolve())}
         return Given(name, f"the model of Hugging Face in {path}", options)
@@ -166,7 +169,17 @@ def _kind(path: Path) -> str:
 def _weights_file(path: Path, zoo: Collection[str]) -> Given:
     if not path.with_name(f"{path.name}.opt").is_file():
         raise ZooError(f"{path} is no model: expected {_WORTH}")
-    return Given(_name(path.stem, zoo), f"ParlAI's model {path}", {"model_file": str(path.resolve())})
+    return Given(_name(path.stem, zoo), f"ParlAI's model {path}", _parlai_options(path))
+
+
+def _parlai_options(file: Path) -> dict[str, Any]:
+    """Its file, and that it is to speak: quick trainings say that it need not, and that is saved with it."""
+    saved = file.with_name(f"{file.name}.opt")
+    try:
+        silent = bool(json.loads(saved.read_bytes()).get("skip_generation"))
+    except (ValueError, AttributeError) as error:
+        raise ZooError(f"{saved} holds no options of ParlAI: {error}") from error
+    return {"model_file": str(file.resolve()), **({"skip_generation": False} if silent else {})}
 
 
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
@@ -221,9 +234,10 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
             f"{base_url} wants a key: put it into the environment variable {variable}, or name one (--api-key-env)"
         )
     try:
-        return _Listed(base_url, [str(model["id"]) for model in response.json()["data"]], variable)
+        names = [str(model["id"]) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):
         return None
+    return _Listed(base_url, [on_one_line(name, LONGEST_NAME) for name in names], variable)
 
 
 def _authorization(variable: str) -> dict[str, str]:

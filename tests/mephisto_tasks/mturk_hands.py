@@ -13,7 +13,7 @@ from live import TASK, Rater
 from scripted_models import zoo_file
 from servers.mturk import Assignment, Hit, StandIn
 
-from mephisto_tasks.crowds.mturk.preparing import Agree
+from mephisto_tasks.crowds.place import Agree
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study import launching
 from mephisto_tasks.study.launching import Launched

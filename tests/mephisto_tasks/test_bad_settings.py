@@ -34,6 +34,10 @@ from mephisto_tasks.commands.launch import launch
         ("direct_assessment", ["persona=true", "persona_file={empty_line}"], "line 2: the line is empty"),
         ("sata", ["onboarding_file={no_answer}"], "says no right answer: it needs right, must or must_not"),
         ("sata", ["blocking_checks=[same_position]"], "blocking_checks need a block_qualification"),
+        ("pw_turn", ["workers.locales=[USA]"], "mephisto.blueprint.workers.locales: 'USA' is no ISO 3166 code"),
+        ("pw_turn", ["workers.locale=[US]"], "Did you mean mephisto.blueprint.workers.locales=…?"),
+        ("pw_turn", ["workers.exclude_tasks=[pilot]"], "there is no study 'pilot' in this data directory"),
+        ("pw_turn", ["workers.block_list={no_answer}"], "line 1: '{"),
     ],
 )
 def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: str) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.study.task_lock import AlreadyRunning, running_task_run, task_lock
+from mephisto_tasks.study.task_lock import AlreadyRunning, running_task_run, running_url, task_lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from mephisto_tasks.study.task_lock import task_lock
 with task_lock(Path(sys.argv[1]), sys.argv[2]) as lock:
-    lock.name_run("17")
+    lock.name_run("17", "http://127.0.0.1:3000")
     print("held", flush=True)
     time.sleep(60)
 """
@@ -33,6 +33,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -
     process = holder(tmp_path, task)
     try:
         assert running_task_run(tmp_path, task) == "17"
+        assert running_url(tmp_path, task) == "http://127.0.0.1:3000"
         with pytest.raises(AlreadyRunning, match=f"process {process.pid}"), task_lock(tmp_path, task):
             pass
         with task_lock(tmp_path, "another task"):
@@ -41,6 +42,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path: Path) -
         process.kill()
         process.communicate()
     assert running_task_run(tmp_path, task) is None
+    assert running_url(tmp_path, task) is None
     with task_lock(tmp_path, task):
         pass
 

@@ -30,9 +30,6 @@ from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
 
 logger = logging.getLogger(__name__)
 
-Agree = Callable[[LaunchTotal], None]
-"""Shows what a launch can cost. Raises where nobody agrees."""
-
 YEAR_S = 365 * 24 * 3600
 MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
@@ -74,7 +71,7 @@ def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
     return total
 
 
-def agreed(total: LaunchTotal, agree: Agree | None) -> None:
+def agreed(total: LaunchTotal, agree: Callable[[LaunchTotal], None] | None) -> None:
     """Let whoever launches see the total, and agree where it is real money. Raises what ``agree`` does, or MTurkError."""
     if agree is not None:
         agree(total)
@@ -175,4 +172,4 @@ def clear_before_launch(db: Any, task_name: str) -> str | None:
     )
 
 
-__all__ = ["Agree", "agreed", "check", "clear_before_launch", "ensure_requester", "expire_left_over", "stored_name"]
+__all__ = ["agreed", "check", "clear_before_launch", "ensure_requester", "expire_left_over", "stored_name"]

@@ -41,7 +41,7 @@ from mephisto.operations.registry import register_mephisto_abstraction
 from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, SANDBOX_SUFFIX, session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.crowds.mturk.hits import expire, make_hit, study_mark
+from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
 
 logger = logging.getLogger(__name__)
 
@@ -251,14 +251,22 @@ class _Provider(MTurkProvider):
             return {**qualification, "QualificationTypeId": requester._create_new_mturk_qualification(name)}
 
     def expire_run(self, task_run: Any) -> None:
-        """Take every HIT of the run off the market that was not handed in. Raises MTurkError."""
+        """Take every HIT of the run off the market that was not handed in. Raises MTurkError.
+
+        Our word for that is not enough: where a worker was done with us and MTurk never heard of it, their HIT is offered
+        again when its time is over.
+        """
+        client = self._get_client(task_run.get_requester()._requester_name)
         done = {unit.db_id for unit in task_run.get_units() if unit.db_status in DONE}
         made = self.datastore.hits_of_runs([task_run.db_id])
         open_ones = [hit_id for hit_id, unit_id in made.items() if unit_id not in done]
-        problems = expire(self._get_client(task_run.get_requester()._requester_name), open_ones)
+        problems = expire(client, open_ones)
+        if len(open_ones) < len(made):
+            mark = study_mark(str(self.db.db_root), task_run.get_task().task_name)
+            problems += expire(client, open_hits(client, made, mark))
         if problems:
             raise MTurkError(
-                f"{len(problems)} of {len(open_ones)} HITs are still on the market ({problems[0]}). Ask again: "
+                f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]}). Ask again: "
                 f"parlai-humaneval requester expire --task-name {task_run.get_task().task_name!r}"
             )
 

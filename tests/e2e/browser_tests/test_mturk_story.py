@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
-from servers.mturk import KEY, SECRET, Assignment, StandIn, Worker
+from servers.mturk import CUT_AFTER, CUT_BEFORE, KEY, SECRET, SERVICE_FAULT, THROTTLED, Assignment, StandIn, Worker
 from servers.mturk.turker import page_of, take_hit, work
 
 from mephisto_tasks.simulated.raters import Behaviour
@@ -43,6 +43,7 @@ def test_a_study_in_the_sandbox(tmp_path: Path, chromium: Browser) -> None:
     """An account; HITs; people who do them, return them, are too slow; their pay; a crash; nothing left on the market."""
     with StandIn(sandbox=True) as mturk:
         lab = Lab(tmp_path, mturk)
+        the_line_is_bad(mturk)
         register(lab)
         with lab.launched("pw_turn", "place=mturk_sandbox", *STUDY) as launch:
             eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
@@ -73,10 +74,15 @@ def test_a_study_in_the_sandbox(tmp_path: Path, chromium: Browser) -> None:
             eventually(lambda: len(mturk.crowd.offered("ASOMEBODY")) == 1, "one HIT, and not that of the crash")
             assert launch.end(signal.SIGTERM) == 0, launch.said
         assert nothing_is_on_the_market(mturk)
+        assert mturk.faults.left() == []
 
 
 def test_real_money_is_one_word_more(tmp_path: Path) -> None:
-    """``place=mturk``: the total is told first, and without a yes nothing is made; then all is as in the sandbox."""
+    """``place=mturk``: the total is told first, and without a yes nothing is made; then all is as in the sandbox.
+
+    One worker closes the browser before MTurk hears that they are done, and the next gets the HIT under the same ids: each
+    is paid for their own work only.
+    """
     with StandIn(sandbox=False, deposited="5.00") as mturk:
         lab = Lab(tmp_path, mturk)
         register(lab, "mturk")
@@ -87,15 +93,33 @@ def test_real_money_is_one_word_more(tmp_path: Path) -> None:
         assert mturk.crowd.hits() == []
         with lab.launched("pw_turn", "place=mturk", *STUDY, "--yes") as launch:
             eventually(lambda: len(mturk.crowd.hits()) == DIALOGUES, "a HIT for each dialogue")
-            assert lab.client.get_account_balance()["AvailableBalance"] == "3.20"
-            does_all_of_it(mturk, "AANN")
-            assert launch.end(signal.SIGTERM) == 0, launch.said
+            assert lab.balance() == ("3.20", "1.80")
+            ann = does_all_of_it(mturk, "AANN")
+            gina = finishes_but_never_submits(mturk, "AGINA")
+            hugo = does_all_of_it(mturk, "AHUGO")
+            assert hugo.id == gina.id
+            assert launch.ends_by_itself() == 0, launch.said
+        assert statuses(lab) == ["complete"] * DIALOGUES
         assert nothing_is_on_the_market(mturk)
-        assert lab.client.get_account_balance()["AvailableBalance"] == "4.40"
-        too_dear = lab.run("launch", "pw_turn", "place=mturk", *STUDY, "mephisto.task.task_reward=9", "--yes")
-        assert too_dear.returncode == 1
-        assert "the MTurk account of 'my_lab' has $4.40, and this launch can cost $21.60" in too_dear.stderr
-        assert nothing_is_on_the_market(mturk)
+        assert lab.balance() == ("3.80", "1.20")
+        paid = lab.run("pay", "--task-name", TASK, "--send", "--yes")
+        assert paid.returncode == 0, paid.stderr
+        assert [each.status for each in (ann, gina, hugo)] == ["Approved", "Abandoned", "Approved"]
+        assert (mturk.account.rewards, mturk.account.bonus_total) == (Decimal("1.00"), 0)
+        assert "Remains: $0.50" in paid.stdout
+        assert lab.balance() == ("3.80", "0.00")
+
+
+def the_line_is_bad(mturk: StandIn) -> None:
+    """MTurk is asked too often, fails, and is cut off before and after it has done something: that must change nothing."""
+    mturk.faults.next("GetAccountBalance", THROTTLED)
+    mturk.faults.next("CreateHITType", CUT_AFTER)
+    mturk.faults.next("CreateHITWithHITType", THROTTLED, CUT_AFTER, None, SERVICE_FAULT)
+    mturk.faults.next("AssociateQualificationWithWorker", THROTTLED)
+    mturk.faults.next("UpdateExpirationForHIT", CUT_AFTER)
+    mturk.faults.next("ApproveAssignment", CUT_AFTER, None, CUT_BEFORE)
+    mturk.faults.next("SendBonus", THROTTLED, CUT_AFTER)
+    mturk.faults.next("CreateWorkerBlock", SERVICE_FAULT)
 
 
 def register(lab: Lab, provider: str = "mturk_sandbox") -> None:
@@ -190,6 +214,15 @@ def does_all_of_it(mturk: StandIn, worker: str) -> Assignment:
     """Somebody who finishes, without a browser."""
     assignment, outcome = finished(work(mturk, worker, knows_what_is_right()))
     assert outcome.finished, outcome
+    return assignment
+
+
+def finishes_but_never_submits(mturk: StandIn, worker: str) -> Assignment:
+    """Somebody whose browser is closed when all is done with us, and before it is submitted to MTurk."""
+    assignment, outcome = finished(work(mturk, worker, knows_what_is_right(), submit=False))
+    assert outcome.finished, outcome
+    assignment.accepted -= ALLOWED_S + 1
+    mturk.crowd.pass_time()
     return assignment
 
 

@@ -37,7 +37,9 @@ def test_nothing_tells_what_is_hidden(visit: Callable[..., Rater], embedded_stud
 
     received = rater.watch.received
     bodies = ("task_config.json", "wrap_crowd_source.js", "request_agent", "submit_onboarding", "submit_task", ".css")
-    assert [end for end in bodies if not any(url.partition("?")[0].endswith(end) for url in rater.watch.bodies_of)] == []
+    assert [
+        end for end in bodies if not any(url.partition("?")[0].endswith(end) for url in rater.watch.bodies_of)
+    ] == []
     assert len(received) > 40
     record = embedded_study.record_of(WORKER)
     check_secrecy(received, MODELS, [WORKER, str(record.seed), record.worker])

@@ -101,6 +101,11 @@ class Lab:
         address = {"AWS_ENDPOINT_URL_MTURK": self.mturk.url}
         return {**environment(self._home), **address, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
 
+    def balance(self) -> tuple[str, str]:
+        """Dollars that may be spent, and those put aside."""
+        money = self.client.get_account_balance()
+        return money["AvailableBalance"], money["OnHoldBalance"]
+
     def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to its end, without a terminal; ``said``: what is written on its standard input."""
         return subprocess.run(
@@ -170,6 +175,12 @@ class RunningLaunch:
         self._reader.join()
         return status
 
+    def ends_by_itself(self) -> int:
+        """Wait until it has all that it asked for; the exit status."""
+        status = self._process.wait(LAUNCH_S)
+        self._reader.join()
+        return status
+
     def kill(self) -> None:
         """End it if it is still there."""
         self._process.kill()
@@ -183,7 +194,7 @@ def finished(story: Coroutine[Any, Any, Told]) -> Told:
         return thread.submit(asyncio.run, story).result()
 
 
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> None:
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + timeout_s
     while not condition():

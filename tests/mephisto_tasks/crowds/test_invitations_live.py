@@ -84,6 +84,9 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, 
     assert len(names) == 2
     assert all(name.startswith("invitation:w") for name in names)
     assert b"Ann" not in (data_dir / "database.db").read_bytes()
+    signature = new.rpartition(".")[2].encode()
+    holding = {path.name for path in data_dir.rglob("*") if path.is_file() and signature in path.read_bytes()}
+    assert holding == {"links.csv"}, "no record holds what lets people in"
 
 
 async def _plain_page(session: aiohttp.ClientSession, address: str) -> tuple[int, str]:

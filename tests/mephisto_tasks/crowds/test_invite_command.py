@@ -162,8 +162,12 @@ async def test_a_launch_whose_raters_are_not_invited_says_so(start: Launch, data
         done = CliRunner(mix_stderr=False).invoke(
             invite, ["--task-name", TASK, "--data-dir", str(data_dir), "--open", "--limit", "3"]
         )
+        misspelt = CliRunner(mix_stderr=False).invoke(
+            invite, ["--task-name", TASK + "s", "--data-dir", str(data_dir), "--open", "--limit", "3"]
+        )
     assert done.exit_code == 1
     assert "Launch it with place=link" in " ".join(done.stderr.split())
+    assert f"Did you mean {TASK}?" in misspelt.stderr
 
 
 def test_addresses_for_others() -> None:

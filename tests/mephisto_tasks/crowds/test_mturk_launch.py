@@ -74,6 +74,20 @@ async def test_what_is_returned_or_takes_too_long_is_given_out_again(mturk: Stan
     assert len(mturk.crowd.hits()) == 1, "the same HIT served all three"
 
 
+async def test_a_hit_returned_in_the_practice(mturk: StandIn, data_dir: Path) -> None:
+    """Who comes back with another HIT does not hear that a page of theirs is open."""
+    async with on_mturk_beside(data_dir, "mephisto.blueprint.onboarding_qualification=practised", dialogues=1) as run:
+        await eventually(lambda: len(open_hits(mturk)) == 1)
+        async with Turker(run, mturk) as worker:
+            assert (await worker.state()).phase == "practice"
+            mturk.crowd.give_back(worker.assignment.id)
+            await eventually(lambda: not run.live_run.task_runner.running_onboardings)
+        await eventually(lambda: not run.live_run.worker_pool.onboarding_agents)
+        async with Turker(run, mturk) as again:
+            assert again.client.refused is None
+            assert (await again.state()).phase == "practice"
+
+
 async def test_a_page_that_is_loaded_again_goes_on(mturk: StandIn, data_dir: Path) -> None:
     async with on_mturk_beside(data_dir, dialogues=1) as run:
         await eventually(lambda: len(open_hits(mturk)) == 1)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from mturk_hands import arguments, mturk_at_home, on_mturk
 from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABLE, AwsError, StandIn
 
-from mephisto_tasks.commands import launch as command
+from mephisto_tasks.commands import agreeing
 from mephisto_tasks.commands.launch import launch
 from mephisto_tasks.commands.requester import requester
 from mephisto_tasks.crowds.mturk.errors import MTurkError
@@ -80,7 +80,7 @@ def test_it_asks_at_a_terminal(
     mturk: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, outcome: str
 ) -> None:
     """No is the answer of who only presses Enter."""
-    monkeypatch.setattr(command, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(agreeing, "at_a_terminal", lambda: True)
     told = run(tmp_path, typed=typed)
     assert (told.exit_code, "Go on? [y/N]" in told.output, outcome in told.output) == (1, True, True)
     assert mturk.journal.names() == ["GetAccountBalance"]

@@ -24,6 +24,7 @@ from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.stored.results import read_dialogues, task_names
 from parlai_humaneval.models.given import model_given
 from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.protocol.page.steps import EndStep
 
 REPLY = "def reply(history):\n    return 'I have heard %d lines.' % len(history)\n"
@@ -219,6 +220,12 @@ async def opinion(link: str) -> str:
         end = (await guest.finish()).step
     assert isinstance(end, EndStep)
     return end.text
+
+
+def test_what_a_model_says_is_no_code_for_the_terminal() -> None:
+    """Colours, titles and line breaks of a model's answer are shown as what they are."""
+    assert on_one_line("red \x1b[31m and\n\x07 more", 99) == "red �[31m and � more"
+    assert on_one_line("a" * 300, 200) == "a" * 200 + "…"
 
 
 @pytest.mark.slow

@@ -52,8 +52,11 @@ class TurkStudy:
 
     def __init__(self, data_dir: Path, mturk: StandIn) -> None:
         self.data_dir, self.mturk = data_dir, mturk
-        self._stored = StoredStudy(data_dir, provider=PROVIDER, requester=REQUESTER, reward=float(REWARD))
-        folder = data_dir / PROVIDER
+        provider = f"{PROVIDER}{self._suffix}"
+        self._stored = StoredStudy(
+            data_dir, provider=provider, requester=f"{REQUESTER}{self._suffix}", reward=float(REWARD)
+        )
+        folder = data_dir / provider
         folder.mkdir()
         self._hits = HitStore(str(folder))
         self.client = client_of(mturk)
@@ -65,6 +68,11 @@ class TurkStudy:
             Description="Talk to bots",
         )["HITTypeId"]
 
+    @property
+    def _suffix(self) -> str:
+        """What Mephisto adds to names of its sandbox."""
+        return "_sandbox" if self.mturk.crowd.sandbox else ""
+
     def does(
         self, worker: str, events: Sequence[Event], *, hands_in: bool, status: str = "completed", noted: bool = True
     ) -> str:
@@ -72,7 +80,7 @@ class TurkStudy:
 
         ``status``: Mephisto's, which may be behind. ``noted``: the launch wrote down which assignment the agent had.
         """
-        worker_id = self._stored.add(TASK, worker, events)
+        worker_id = self._stored.add(TASK, f"{worker}{self._suffix}", events)
         agent, unit, run = self._newest(worker_id)
         hit = make_hit(
             self.client, self._type, "https://study.example/", height=650, lifetime_s=3600, annotation=f"{agent}"
@@ -93,7 +101,7 @@ class TurkStudy:
 
     def takes_over(self, worker: str, events: Sequence[Event], assignment: str) -> None:
         """A worker accepts a HIT that somebody has returned, and hands it in: its assignment keeps its id."""
-        worker_id = self._stored.add(TASK, worker, events)
+        worker_id = self._stored.add(TASK, f"{worker}{self._suffix}", events)
         agent, unit, _ = self._newest(worker_id)
         (hit,) = [hit for hit in self.mturk.crowd.hits() if assignment in hit.free_ids]
         assert self.mturk.crowd.accept(worker, hit.id).id == assignment

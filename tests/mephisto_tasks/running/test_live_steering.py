@@ -31,7 +31,7 @@ from mephisto_tasks.running.orders import (
 from mephisto_tasks.running.snapshot import Snapshot, is_alive, read_snapshot, so_far
 from mephisto_tasks.simulated.raters import Behaviour, run_raters
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
-from mephisto_tasks.study import launching
+from mephisto_tasks.study import launcher, launching
 from mephisto_tasks.study.launching import Launched, NothingToDo
 from mephisto_tasks.study.settings import compose_config
 from parlai_humaneval.cli import main
@@ -380,3 +380,39 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
         assert now["alpha vs gamma (preference)"][1] == "gamma retired by a second launch"
     finally:
         await asyncio.to_thread(manager.__exit__, None, None, None)
+
+
+async def test_a_site_that_shows_open_units_is_told_of_a_pause(start: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on MTurk, whose workers take a HIT before they see our page: none is open in a pause but for those who practise,
+    a stopped pair takes its own away, and all that are needed are there again afterwards."""
+    monkeypatch.setattr(launcher, "LISTING_PROVIDERS", ("mock",))
+
+    def is_open() -> int:
+        return len(rows(run.data_dir, "SELECT unit_id FROM units WHERE status = 'launched'"))
+
+    three = ["alpha", "beta", "gamma"]
+    async with start(models=three, dialogues_per_group=2, onboarding_qualification="pw-practice") as run:
+        good = good_replies(run)
+        async with Rater(run, "inside") as inside, Rater(run, "practising") as practising:
+            await inside.practise(RIGHT, good)
+            await inside.client.submit_onboarding()
+            await practising.practise(RIGHT[:2], good)
+            assert is_open() == 5
+            await ordered(run, Pause())
+            assert is_open() == 1
+            await practising.practise(RIGHT[2:], good)
+            assert (await practising.client.submit_onboarding())["failure_reason"] is None
+            await practising.talk_until("feedback")
+            await ordered(run, Resume())
+            assert is_open() == 4, "who is at the comment box has done the work"
+            await practising.finish()
+            await ordered(run, RetireModel(model="gamma"))
+            assert is_open() == run.study.remaining - 1, "the rater inside has one"
+            await inside.finish()
+        await eventually(lambda: is_open() == run.study.remaining)
+        for number in range(run.study.remaining):
+            async with Rater(run, f"w{number}") as rater:
+                await rater.practise(RIGHT, good)
+                await rater.client.submit_onboarding()
+                await rater.finish()
+        await eventually(run.is_done)

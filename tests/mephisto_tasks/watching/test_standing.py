@@ -15,7 +15,7 @@ from stored_study import START, StoredStudy, choices
 
 from mephisto_tasks.commands.report import report
 from mephisto_tasks.running.snapshot import Door, GroupNow, Inside, Left, PausedNow, Snapshot, write_snapshot
-from mephisto_tasks.stored import stored_state
+from mephisto_tasks.stored import results, stored_state
 from mephisto_tasks.stored.results import ResultsError
 from mephisto_tasks.study.task_lock import task_lock
 from mephisto_tasks.watching.observing import Observer
@@ -204,6 +204,22 @@ def test_a_database_that_cannot_be_read_for_a_while(study: StoredStudy) -> None:
     with pytest.raises(ResultsError, match="is not a Mephisto"):
         _observer(study).standing()
     database.write_bytes(kept)
+    assert observer.standing().problem is None
+
+
+def test_a_database_that_is_being_written(study: StoredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the look at the moment of a write: the reason is the lock, and the answers stay."""
+    monkeypatch.setattr(results, "PATIENCE_S", 0.05)
+    times = iter(NOW + 100 * number for number in range(10))
+    observer = Observer(study.data_dir, TASK, draws=100, clock=lambda: next(times))
+    before = observer.standing()
+    with closing(sqlite3.connect(study.data_dir / "database.db")) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        locked = observer.standing()
+        writer.rollback()
+    assert locked.problem is not None
+    assert "locked by another program" in locked.problem
+    assert locked.answers == before.answers
     assert observer.standing().problem is None
 
 

@@ -105,6 +105,10 @@ class Faults:
         self._next.clear()
         self._always.clear()
 
+    def left(self) -> list[str]:
+        """Operations for which something is planned that no call has met yet."""
+        return sorted(name for name, faults in self._next.items() if faults)
+
     def fate(self, operation: str) -> Fault:
         """That of this call; used up."""
         for name in (operation, "*"):

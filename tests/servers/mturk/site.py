@@ -16,7 +16,8 @@ from .records import IN_PROGRESS, Assignment, Hit
 
 COOKIE = "worker"
 PAGES = Environment(loader=FileSystemLoader(str(Path(__file__).parent / "pages")), autoescape=True)
-LEAST_HEIGHT = 400
+REST_OF_THE_WINDOW = "calc(100vh - 15rem)"
+"""What a requester asks for by the height 0."""
 
 
 class WorkerSite:
@@ -138,7 +139,7 @@ def _hit_page(worker: str, hit: Hit, src: str, **values: Any) -> web.Response:
         src=src,
         reward=hit.type.reward,
         minutes=hit.type.params["AssignmentDurationInSeconds"] // 60,
-        height=max(height, LEAST_HEIGHT),
+        height=f"{height}px" if height else REST_OF_THE_WINDOW,
         **values,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.tables.formulas import is_formula
 
 NAME, EMAIL = "name", "email"
@@ -126,5 +127,4 @@ def _seen(person: Person, people: Mapping[str, tuple[int, Person]]) -> str | Non
 
 def _shown(text: str) -> str:
     """A piece of the file, fit for a line of a terminal."""
-    cut = text if len(text) <= SHOWN else text[:SHOWN] + "…"
-    return f"“{''.join(letter if letter.isprintable() else '�' for letter in cut)}”"
+    return f"“{on_one_line(text, SHOWN)}”"

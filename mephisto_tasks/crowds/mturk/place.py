@@ -1,0 +1,81 @@
+"""Raters who come from MTurk, or from its sandbox."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from mephisto_tasks.crowds.mturk.client import SANDBOX, client_for
+from mephisto_tasks.crowds.mturk.errors import asking
+from mephisto_tasks.crowds.mturk.following import following
+from mephisto_tasks.crowds.mturk.preparing import agreed, check, clear_before_launch, ensure_requester
+from mephisto_tasks.crowds.place import Agree, Place
+from mephisto_tasks.engine.blueprint import StudySharedState
+from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.engine.study import Study
+from mephisto_tasks.workers.eligibility import PREFIX
+from mephisto_tasks.workers.mturk_requirements import (
+    MOST_REQUIREMENTS,
+    UnknownQualification,
+    mturk_requirements,
+    qualification_id,
+)
+from mephisto_tasks.workers.rules import WorkerRules
+
+
+@dataclass
+class MTurkPlace(Place):
+    """MTurk is asked for money, told whom to let in, and looked after while HITs are open there."""
+
+    _required: list[dict[str, Any]] = field(default_factory=list)
+    """What MTurk is to require of workers, who do not see the HITs else."""
+
+    def ask(self, units: int, rules: WorkerRules, agree: Agree | None) -> None:
+        with self.waiting_for("Asking MTurk…"):
+            total = check(self.config.mephisto, units, masters=rules.masters)
+            self._required = self._requirements(rules)
+        agreed(total, agree)
+
+    def _requirements(self, rules: WorkerRules) -> list[dict[str, Any]]:
+        """MTurk is asked where rules name qualifications of the account.
+
+        Raises:
+            ConfigError: a qualification does not exist on MTurk, or there are too many requirements.
+            MTurkError: MTurk cannot be asked.
+        """
+        provider, blueprint = str(self.provider._provider_type), self.config.mephisto.blueprint
+        sandbox = provider == SANDBOX
+
+        def id_of(name: str) -> str:
+            with asking("look for qualifications"):
+                return qualification_id(client_for(str(self.provider.requester_name), provider), name, sandbox)
+
+        try:
+            wanted = mturk_requirements(rules, sandbox, id_of)
+        except UnknownQualification as error:
+            raise ConfigError(f"{PREFIX}qualifications: {error}") from error
+        ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
+        total = len(wanted) + sum(map(bool, ours)) + len(self.blocks)
+        if total > MOST_REQUIREMENTS:
+            raise ConfigError(
+                f"{PREFIX[:-1]}: MTurk takes {MOST_REQUIREMENTS} requirements, and with ours there are {total}"
+            )
+        return wanted
+
+    def prepare(self, db: Any) -> list[str]:
+        """What an earlier launch left on MTurk is taken off there."""
+        name = ensure_requester(db, str(self.provider.requester_name), str(self.provider._provider_type))
+        self.provider.requester_name = name
+        with self.waiting_for("Looking for HITs that an earlier launch left on MTurk…"):
+            cleared = clear_before_launch(db, self.task_name)
+        return [] if cleared is None else [cleared]
+
+    def share(self, shared_state: StudySharedState, db: Any) -> None:
+        super().share(shared_state, db)
+        shared_state.mturk_specific_qualifications = self._required
+
+    def running(self, live_run: Any, study: Study) -> AbstractContextManager[Any]:
+        return following(live_run, study)

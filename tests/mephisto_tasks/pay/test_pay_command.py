@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 from paying import as_json, pay, refused
 from stored_study import StoredStudy, choices
-from test_work import set_status
+from test_work import conversation, set_status
 from turk_study import TASK, part, whole
 
 from mephisto_tasks.pay.ledger import Ledger
+from mephisto_tasks.stored.task_lock import task_lock
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def test_the_table(data_dir: Path) -> None:
     assert "ann" not in shown
     assert "bob" not in shown
     assert "2 of 3 turns" in shown
-    assert "Effective pay: $" in shown
+    assert "Effective pay: $4.30 an hour (median over workers, their practice included)" in shown
     assert "Nothing is sent without --send." in shown
     assert "workers earn less than $8.00/hour" in shown
     assert "earn less" not in pay(data_dir, "--minimum", "0").stdout
@@ -62,7 +64,19 @@ def test_programs_are_not_paid(tmp_path: Path) -> None:
     study.add(TASK, "ann", events)
     data = as_json(study.data_dir)
     assert (data["workers"], data["to_send"]) == ([], [])
-    assert "1 pieces of work were done by programs" in data["notes"][0]
+    assert data["notes"] == ["Done by programs of this package, and not paid: 1 piece of work"]
+
+
+def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
+    study = StoredStudy(tmp_path / "data", reward=1.0)
+    study.add(TASK, "ann", conversation(1))
+    set_status(study.data_dir, "disconnect")
+    with task_lock(study.data_dir, TASK) as lock:
+        lock.name_run("1")
+        data = as_json(study.data_dir)
+    assert data["to_send"] == []
+    assert data["notes"][0].startswith("Left, and their workers can go on while the launch runs: 1 piece of work.")
+    assert [payment["amount"] for payment in as_json(study.data_dir)["to_send"]] == ["0.34"]
 
 
 def test_a_task_that_there_is_not(data_dir: Path) -> None:
@@ -100,6 +114,30 @@ def test_a_damaged_ledger(data_dir: Path) -> None:
     as_json(data_dir, "--send", "--yes")
     Ledger(data_dir, TASK).path.write_bytes(b"not a database" * 100)
     assert "cannot be used" in refused(data_dir, "--send", "--yes")
+
+
+def test_a_full_disk(data_dir: Path) -> None:
+    """Nothing is sent that could not be written down; the ledger is not called damaged."""
+    ledger = Ledger(data_dir, TASK).path
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    ledger.symlink_to("/dev/full")
+    said = refused(data_dir, "--send", "--yes")
+    assert "cannot be read or written now (database or disk is full). See to that (room on the disk" in said
+    assert not (ledger.parent / "payments").exists()
+
+
+def test_a_ledger_that_can_only_be_read(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at a backup, say, writes nothing."""
+    sent = as_json(data_dir, "--send", "--yes")["ledger"]
+    path = Ledger(data_dir, TASK).path
+    monkeypatch.setattr(os, "access", lambda place, mode: place != path)
+    monkeypatch.setattr(Ledger, "_open", None)
+    assert as_json(data_dir)["ledger"] == sent
+
+
+def test_nothing_is_sent_where_the_csv_cannot_be_written(data_dir: Path, tmp_path: Path) -> None:
+    assert "there is no folder" in refused(data_dir, "--send", "--yes", "--csv", str(tmp_path / "none" / "pay.csv"))
+    assert not Ledger(data_dir, TASK).path.exists()
 
 
 def test_one_thing_at_a_time(data_dir: Path) -> None:

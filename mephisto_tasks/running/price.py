@@ -6,17 +6,15 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from mephisto_tasks.crowds.mturk.names import MTURK
 from mephisto_tasks.running.orders import More, Order
 from mephisto_tasks.running.run_settings import Settings
 from mephisto_tasks.running.snapshot import GroupNow
 
-REAL_MONEY = "mturk"
-"""The provider that takes it."""
-
 
 def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
-    if settings.get("provider._provider_type") != REAL_MONEY:
+    if settings.get("provider._provider_type") != MTURK:
         return None
     further = sum(_further(order, groups) for order in orders if isinstance(order, More))
     if not further:
@@ -25,7 +23,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
 
     units = math.ceil(further / _per_unit(settings))
     total = LaunchTotal(
-        provider=REAL_MONEY,
+        provider=MTURK,
         requester=str(settings.get("provider.requester_name")),
         endpoint="",
         units=units,

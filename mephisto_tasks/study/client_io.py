@@ -20,6 +20,7 @@ from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
 from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
@@ -255,4 +256,4 @@ class StudyIOHandler(ClientIOHandler):
 
 def _stored_names(name: str) -> tuple[str, str]:
     """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
-    return name, f"{name}_sandbox"
+    return name, name + SANDBOX_SUFFIX

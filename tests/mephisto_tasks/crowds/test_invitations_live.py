@@ -16,6 +16,7 @@ from live import TASK, Launch, Rater, records, rows
 from mephisto_tasks.commands.invite import invite
 from mephisto_tasks.crowds.link.arrivals import NO_LINK
 from mephisto_tasks.crowds.link.gate import COOKIE
+from mephisto_tasks.crowds.link.reception import GIVEN_BACK
 from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study.launching import Launched
@@ -80,11 +81,16 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, 
         assert new != link
         async with Guest(new) as ann:
             assert ann.client.refused == THANKED
-        async with Guest(links(data_dir, "Ben")["Ben"]) as ben:
+        ben_link = links(data_dir, "Ben")["Ben"]
+        async with Guest(ben_link) as ben:
+            await ben.state()
+            told = (await ben.client.register("give_back"))["failure_reason"]
+            assert told == GIVEN_BACK[1]
+        async with Guest(ben_link) as ben:
             await ben.finish()
     async with start(**study) as run, Guest(links(data_dir, "Ann")["Ann"]) as ann:
         assert ann.client.refused == THANKED
-    assert [record.status for record in records(run)] == ["complete"] * 2
+    assert [record.status for record in records(run)] == ["complete", "partial", "complete"]
     names = workers(data_dir)
     assert len(names) == 2
     assert all(name.startswith("invitation:w") for name in names)

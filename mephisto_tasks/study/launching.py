@@ -42,6 +42,7 @@ from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.places import place_of
 from mephisto_tasks.study.stopping import stop_on_signals
 from mephisto_tasks.study.who_may import who_may
+from mephisto_tasks.workers.practising import fail_who_was_cut_off
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -144,6 +145,8 @@ def launched(
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)
+        failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
+        fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, place.receive(db))

@@ -14,20 +14,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.crowds.mturk.client import SANDBOX, SANDBOX_SUFFIX, balance, client_for
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.crowds.mturk.money import LEAST_FEE
+from mephisto_tasks.crowds.mturk.money import fee
 from mephisto_tasks.pay.ledger import Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.pay.policy import PayError
-from mephisto_tasks.pay.work import CENT, Outcome, Work
+from mephisto_tasks.pay.work import Outcome, Work
 from mephisto_tasks.stored.results import query, query_file
-from parlai_humaneval.planning.assumptions import FEE
 from parlai_humaneval.statistics.wording import counted
 
 AT_ONCE = 8
@@ -278,7 +277,7 @@ class MTurkPayer:
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """MTurk's fees."""
-        return sum((_fee(payment.amount) for payment in payments), Decimal("0.00"))
+        return sum((fee(payment.amount) for payment in payments), Decimal("0.00"))
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""
@@ -413,7 +412,3 @@ def reference(payment: Payment) -> str:
 def reason(payment: Payment) -> str:
     """What the worker reads."""
     return f"Thank you for your work in our study ({payment.why}). This pays for it; {reference(payment)}."
-
-
-def _fee(amount: Decimal) -> Decimal:
-    return max((amount * Decimal(str(FEE))).quantize(CENT, rounding=ROUND_UP), LEAST_FEE)

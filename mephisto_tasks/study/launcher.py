@@ -52,6 +52,9 @@ class StudyLauncher(TaskLauncher):
         self._adding, self._opening, self._fitting = threading.Lock(), threading.Lock(), threading.Lock()
         self._done: set[str] = set()
         self._holding = False
+        self._payable: int | None = None
+        """How many units somebody agreed to pay for; None: they cost nothing."""
+        self._paid_in_vain = 0
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -124,12 +127,14 @@ class StudyLauncher(TaskLauncher):
             raise self._first_error
 
     def add_one(self, data: InitializationData) -> None:
-        """Create and open one more assignment of one unit, now; from any thread.
+        """Create and open one more assignment of one unit, now; from any thread. None beyond what is paid for.
 
         It never enters the list of units to be launched: the thread that works on that list may be reading it.
         """
         run = self.task_run
         with self._adding:
+            if self._is_used_up():
+                return
             assignment_id = self.db.new_assignment(
                 run.task_id, run.db_id, run.requester_id, run.task_type, run.provider_type, run.sandbox
             )
@@ -142,6 +147,30 @@ class StudyLauncher(TaskLauncher):
             unit.launch(self.launch_url)
         else:  # whoever asks may be a rater's thread, which must not wait for the crowd's site
             threading.Thread(target=self._open, args=(unit,), name="unit-opener", daemon=True).start()
+
+    def pay_for(self, units: int) -> None:
+        """Somebody agreed to pay for so many units, more than for what they agreed to before: no further ones are offered.
+
+        What was stopped on our side is paid, and offered again; so are units that are shorter than others.
+        """
+        with self._adding:
+            self._payable = units + (self._payable or 0)
+
+    def note_paid_in_vain(self) -> None:
+        """A unit that was taken off was paid all the same."""
+        self._paid_in_vain += 1
+
+    def _is_used_up(self) -> bool:
+        """Nothing more may be offered, as every unit that somebody agreed to pay for is open, under way or done."""
+        if self._payable is None:
+            return False
+        costing = sum(unit.db_status != AssignmentState.EXPIRED for unit in list(self.units))
+        return bool(costing + self._paid_in_vain >= self._payable)
+
+    @property
+    def is_paid_out(self) -> bool:
+        """Nobody can do any more: nothing is open or under way, and nothing more was agreed to."""
+        return self._is_used_up() and not self._under_way()
 
     def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> None:
         """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.

@@ -15,6 +15,7 @@ from scripted_models import zoo_file
 from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
+from mephisto_tasks.crowds.mturk.requesters import register
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study import launching
@@ -30,7 +31,6 @@ from mephisto_tasks.workers.blocking import (
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.practising import reset_practice
 from mephisto_tasks.workers.qualifications import grant
-from mephisto_tasks.workers.requesters import register
 from parlai_humaneval.cli import main
 
 PRACTICE = "pw-practice"

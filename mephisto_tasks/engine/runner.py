@@ -166,7 +166,8 @@ class StudyTaskRunner(TaskRunner):
         if not self.study.paused:
             launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
-        block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
+        checks, block = self.study.config.blocking_checks, self.study.config.block_qualification
+        block_if_failed(checks, block, agent.get_worker(), page.state.messages, task_name)
         try:
             held.ask_feedback()
             self._leave(page, "done")

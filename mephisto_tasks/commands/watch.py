@@ -139,17 +139,17 @@ def watch(
         if as_json:
             click.echo(standing.model_dump_json(indent=2, by_alias=True))
             return
-        from mephisto_tasks.watching.terminal import ROWS_OF_ONCE, shown, steering
-
-        hint = steering(task_name, () if data_dir is None else ("--data-dir", data_dir))
         if once:
+            from mephisto_tasks.watching.terminal import shown, steering
+
             screen = console()
-            screen.print(shown(standing, screen, most=ROWS_OF_ONCE, hints=(hint,)))
+            screen.print(shown(standing, screen, once=True))
+            screen.print(steering(task_name, () if data_dir is None else ("--data-dir", data_dir)))
             return
         pages = _serve(stack, directory, standing, observer, wanted)
         for link in pages.links:
             click.echo(link)
-        _follow(observer, standing, pages, (hint, *pages.links))
+        _follow(observer, standing, pages)
 
 
 def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Observer, wanted: Wanted) -> _Pages:
@@ -182,29 +182,29 @@ def _given(data_dir: Path, task_name: str, order: Order) -> str:
     return refused[0] if refused else give_and_wait(data_dir, task_name, [order])[0].text
 
 
-def _follow(observer: Observer, standing: Standing, pages: _Pages, hints: tuple[str, ...]) -> None:
+def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
     """Until Ctrl-C."""
     from mephisto_tasks.study.stopping import stop_on_signals
 
     stop = stop_on_signals()
     if console().is_terminal:
-        _draw(observer, standing, pages, hints, stop)
+        _draw(observer, standing, pages, stop)
     else:
         _lines(observer, standing, pages, stop)
 
 
-def _draw(observer: Observer, standing: Standing, pages: _Pages, hints: tuple[str, ...], stop: threading.Event) -> None:
+def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
     """Drawn anew again and again, in place."""
     from rich.live import Live
 
     from mephisto_tasks.watching.terminal import shown
 
     screen = console()
-    with Live(shown(standing, screen, hints=hints), console=screen, auto_refresh=False) as live:
+    with Live(shown(standing, screen, links=pages.links), console=screen, auto_refresh=False) as live:
         while not stop.wait(EVERY_S):
             standing = observer.standing()
             pages.show(standing, observer)
-            live.update(shown(standing, screen, hints=hints), refresh=True)
+            live.update(shown(standing, screen, links=pages.links), refresh=True)
 
 
 def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:

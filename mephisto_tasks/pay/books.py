@@ -130,7 +130,12 @@ class Books:
             )
         programs = sum(one.work.simulated for one in self.dues)
         if programs:
-            notes.append(f"{programs} pieces of work were done by programs of this package, and are not paid")
+            were = (
+                "1 piece of work was done by a program"
+                if programs == 1
+                else f"{programs} pieces of work were done by programs"
+            )
+            notes.append(f"{were} of this package: programs are not paid")
         return notes
 
     def after_sending(self, payments: list[Payment]) -> Books:

@@ -26,8 +26,8 @@ SAY_S = 1.0
 class Units(Protocol):
     """Units of the crowd that raters can take."""
 
-    def fit(self, wanted: int, data: Callable[[], object]) -> None:
-        """As many open or under way as are ``wanted``."""
+    def fit(self, wanted: int, data: Callable[[], object]) -> bool:
+        """As many open or under way as are ``wanted``; False: not all of them yet, so that it is to be asked again."""
 
     def hold(self, free: int) -> None:
         """A pause: none is offered until :meth:`fit`, and ``free`` at most of those that nobody has begun stay open."""
@@ -66,6 +66,7 @@ class Helm:
         self._url = url
         self._began = time.time()
         self._read: tuple[int, int] | None = None
+        self._fits = True
         self._said_at = 0.0
         self._told = 0
         self._over = threading.Event()
@@ -91,6 +92,8 @@ class Helm:
         while not self._over.wait(LOOK_S):
             try:
                 followed = self._follow()
+                if not self._fits:
+                    self._fit()
                 if followed or time.monotonic() - self._said_at >= SAY_S:
                     self._say()
             except Exception:  # a full disk, say: the raters inside are not to suffer from it
@@ -123,10 +126,11 @@ class Helm:
 
     def _fit(self) -> None:
         study = self._study
+        self._fits = True
         if study.steered.paused is not None:
             self._units.hold(len(study.practising))
-        elif study.broken is None:
-            self._units.fit(study.remaining, one_unit)
+        elif study.broken is None and not study.closing.is_set():
+            self._fits = self._units.fit(study.remaining, one_unit)
 
     def _say(self, ended: float | None = None) -> None:
         self._said_at = time.monotonic()

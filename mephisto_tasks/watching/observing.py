@@ -199,6 +199,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
     ]
     state, words = _state(now, snapshot, alive)
     remaining = None if snapshot is None else snapshot.remaining
+    groups = _groups(snapshot) if snapshot is not None else stored.groups
     return Standing(
         task_name=task_name,
         technique=", ".join(document.facts.techniques),
@@ -211,7 +212,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         answers=answers,
         looking=_looking(document.facts, answers),
         counted=snapshot.counted if snapshot is not None else "dialogues",
-        groups=_groups(snapshot) if snapshot is not None else stored.groups,
+        groups=groups,
         remaining=remaining,
         inside=snapshot.inside if snapshot is not None and alive else [],
         door=None if snapshot is None else snapshot.door,
@@ -225,6 +226,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
             remaining,
             [work.ended for work in stored.work if work.outcome == "complete"],
             None if snapshot is None else snapshot.began,
+            groups,
         ),
         models=[] if snapshot is None else snapshot.models,
         checks=sorted(document.facts.flagged, key=lambda check: -check.units),

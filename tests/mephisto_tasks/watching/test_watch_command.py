@@ -162,10 +162,10 @@ def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:
 
 def test_what_it_says_of_steering_can_be_typed() -> None:
     """Guards the hint against another spelling than the command's."""
-    words = steering("a task").split()
+    words = steering("a task").plain.split()
     named = words[words.index("parlai-humaneval") + 2].split("|")
     assert set(named) <= set(steer.commands)
-    assert steering("a task").endswith("--task-name 'a task'")
+    assert steering("a task").plain.endswith("--task-name 'a task'")
 
 
 async def test_the_public_page_is_drawn_once_for_all(

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from mephisto_tasks.study.startup import collector_off
 if TYPE_CHECKING:
     from mephisto_tasks.running.orders import Order
     from mephisto_tasks.watching.observing import Observer
+    from mephisto_tasks.watching.page.server import Told
     from mephisto_tasks.watching.served import LeaderboardPage, WatchPage
     from mephisto_tasks.watching.standing import Standing
 
@@ -161,7 +163,7 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
     from mephisto_tasks.watching.served import LOCAL, LeaderboardPage, WatchPage, serve
 
     if wanted.page:
-        pages.watch = WatchPage(standing, lambda order: _given(data_dir, standing.task_name, order))
+        pages.watch = WatchPage(standing, partial(given_by_page, data_dir, standing.task_name))
         address, stop = serve(pages.watch.app(), wanted.port)
         stack.callback(stop)
         pages.links += (f"Page, with buttons; its link is a secret: {address}{pages.watch.path()}",)
@@ -174,12 +176,17 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
     return pages
 
 
-def _given(data_dir: Path, task_name: str, order: Order) -> str:
-    """Gives an order as ``steer`` does; what became of it."""
-    from mephisto_tasks.commands.giving import give_and_wait, refusals
+def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:
+    """Gives an order as ``steer`` does: what became of it, or what it can cost, which is to be agreed to first."""
+    from mephisto_tasks.commands.giving import give_and_wait, price_of, refusals
+    from mephisto_tasks.watching.page.server import Told
 
-    refused = refusals(data_dir, task_name, [order])
-    return refused[0] if refused else give_and_wait(data_dir, task_name, [order])[0].text
+    for refused in refusals(data_dir, task_name, [order]):
+        return Told(refused)
+    cost = price_of(data_dir, task_name, [order])
+    if cost is not None and cost != agreed:
+        return Told(cost, asks=True)
+    return Told(give_and_wait(data_dir, task_name, [order])[0].text)
 
 
 def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import click
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_one_of(error: Exception, classes: Collection[str]) -> bool:
@@ -24,6 +27,8 @@ def told_plainly(expected: Collection[str]) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+        if isinstance(error, OSError) and error.errno in NO_ROOM:  # it names no file
+            raise click.ClickException(f"{error.strerror}: make room, and run this again") from error
         if is_one_of(error, expected):
             raise click.ClickException(str(error)) from error
         raise

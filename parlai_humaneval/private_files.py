@@ -26,9 +26,12 @@ def create_once(path: Path, content: bytes) -> bytes:
     return path.read_bytes()
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write the file, or replace it, in one step: a reader finds what was there before, or all of ``content``."""
-    draft = _draft(path, content)
+def write_private(path: Path, content: bytes, *, outlasts_power: bool = False) -> None:
+    """Write the file, or replace it, in one step: a reader finds what was there before, or all of ``content``.
+
+    ``outlasts_power``: it is on the disk when this returns, whatever happens to the machine then. That takes its time.
+    """
+    draft = _draft(path, content, outlasts_power)
     try:
         os.replace(draft, path)
     except BaseException:
@@ -36,13 +39,16 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _draft(path: Path, content: bytes) -> Path:
+def _draft(path: Path, content: bytes, outlasts_power: bool = False) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            if outlasts_power:
+                file.flush()
+                os.fsync(file.fileno())
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

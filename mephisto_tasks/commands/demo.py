@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.launch import announce, announce_partners, follow, split_settings
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -26,7 +27,6 @@ from mephisto_tasks.commands.options import (
     report_and_export,
     waiting_for,
 )
-from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.techniques import Technique, technique
 
 if TYPE_CHECKING:

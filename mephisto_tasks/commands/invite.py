@@ -136,8 +136,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         InvitationError: the address is none, the task is not launched, or its raters do not come by links.
     """
     from mephisto_tasks.crowds.link.invitations.book import InvitationError
-    from mephisto_tasks.study.addresses import openable, opens_elsewhere
-    from mephisto_tasks.study.task_lock import running_url
+    from mephisto_tasks.stored.task_lock import running_url
+    from mephisto_tasks.study.addresses import opens_elsewhere
 
     if url is not None:
         parts = urlsplit(url)
@@ -163,14 +163,13 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
             + _meant(task_name, _launched_tasks(data_dir))
         )
     _check_place(data_dir, task_name)
-    address = openable(running)
-    if not opens_elsewhere(address):
+    if not opens_elsewhere(running):
         click.echo(
             "These links open on this machine only. For other machines, launch with mephisto.architect.hostname=0.0.0.0 "
             "(those of your network), or with mephisto.architect.public_url=https://… (all).",
             err=True,
         )
-    return address
+    return running
 
 
 def _launched_tasks(data_dir: Path) -> list[str]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.agreeing import must_agree
 from mephisto_tasks.commands.launching_again import change_running
 from mephisto_tasks.commands.options import (
     LOADING,
     PROGRAM,
     TechniqueCommand,
+    as_written,
     clear_errors,
     console,
     data_dir_of,
@@ -25,7 +27,6 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.running.snapshot import is_alive, so_far
-from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -182,16 +183,22 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
     """Where raters go, and how to stop."""
     out = console()
     groups = run.study.progress()
-    out.print(f"\n[bold]{run.task_name}[/bold] is running. {run.study.unit_words.counted.capitalize()} to collect:")
+    out.print(
+        Text.assemble(
+            "\n", (run.task_name, "bold"), f" is running. {run.study.unit_words.counted.capitalize()} to collect:"
+        )
+    )
     for group in groups:
         done = f", {group.completed} done already" if group.completed else ""
         stopped = f"; none more: {group.stopped}" if group.stopped else ""
         out.print(f"  {group.wanted} of {group.label}{done}{stopped}", markup=False)
     if run.study.steered.paused is not None:
         task = task_options(run.task_name, run.data_dir)
-        out.print(f"[yellow]It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.[/yellow]")
+        out.print(
+            as_written(f"It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.", "yellow")
+        )
     for remark in run.study.remarks:
-        out.print(f"[yellow]{remark}[/yellow]")
+        out.print(as_written(remark, "yellow"))
     if run.only_invited:
         out.print("Raters come by links that you give them:")
         invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
@@ -202,7 +209,7 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print("Link to enter at the panel, which fills in who comes:")
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
-    out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n")
+    out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
 
 
 def announce_partners(run: Launched, out: Console) -> None:
@@ -236,7 +243,7 @@ def follow_on_screen(run: Launched, stop: threading.Event) -> None:
             now = run.study.progress()
             running = sum(group.running for group in now)
             if warning := run.warning():
-                progress.console.print(f"[yellow]{warning}[/yellow]", soft_wrap=True)
+                progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
             done, wanted = so_far(now)
             paused = " (paused)" if run.study.steered.paused else ""
             progress.update(bar, completed=done, total=wanted, running=f"{running} running{paused}")

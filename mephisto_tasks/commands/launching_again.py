@@ -14,7 +14,7 @@ from mephisto_tasks.running.price import price
 from mephisto_tasks.running.run_settings import Settings, read_settings
 from mephisto_tasks.running.second_launch import CannotChange, changes
 from mephisto_tasks.running.snapshot import is_alive, read_snapshot
-from mephisto_tasks.study.task_lock import AlreadyRunning, running_task_run
+from mephisto_tasks.stored.task_lock import AlreadyRunning, running_task_run
 
 
 def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, yes: bool) -> None:

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from parlai_humaneval.command_errors import told_plainly
+from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.techniques import Engine, techniques
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +64,15 @@ def data_dir_of(value: str | None) -> Path:
 
 def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
+
+
+LONGEST = 2000
+"""Letters of a text that somebody else wrote, on one line."""
+
+
+def as_written(text: str, style: str = "", indent: int = 0) -> Text:
+    """Text that people, models and sites wrote, for the console: no markup, no emoji, nothing that a terminal would obey."""
+    return Text(" " * indent + on_one_line(text, LONGEST), style)
 
 
 @contextmanager

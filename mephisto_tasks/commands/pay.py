@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mephisto_tasks.commands.options import (
+    LONGEST,
     READING,
     clear_errors,
     console,
@@ -19,6 +20,8 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
+from parlai_humaneval.one_line import on_one_line
+from parlai_humaneval.tables.formulas import write_rows
 
 if TYPE_CHECKING:
     from mephisto_tasks.pay.books import Books, WorkerPay
@@ -102,6 +105,8 @@ def pay(
     """
     if sending + auditing + bool(settled) > 1:
         raise click.UsageError("choose one of --send, --settled and --audit")
+    if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {Path(csv_file).parent}", param_hint="--csv")
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.pay.books import open_books, terms_of
@@ -135,7 +140,7 @@ def pay(
         if not sending:
             show(books)
             if books.to_send:
-                click.echo(f"Proposed: {total_in_words(books)}. Nothing is sent without --send.")
+                click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
         show_remaining(books)
 
 
@@ -152,10 +157,11 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
     if books.to_send and not yes:
         if not sys.stdin.isatty():
             raise click.ClickException("nothing was sent: nobody can be asked here. Look at the table, and add --yes")
-        click.confirm(f"Send {total_in_words(books)}?", abort=True, err=True)
+        click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
     _send(data_dir, books)
-    click.echo(f"Sent: {total_in_words(books)}." if books.to_send else "There was nothing to send.", err=as_json)
-    return books.after_sending(Ledger(data_dir, books.task_name).payments())
+    payments = Ledger(data_dir, books.task_name).payments()
+    click.echo(sent_in_words(books, payments), err=as_json)
+    return books.after_sending(payments)
 
 
 def _send(data_dir: Path, books: Books) -> None:
@@ -173,15 +179,28 @@ def _send(data_dir: Path, books: Books) -> None:
         send(data_dir, books, step)
 
 
-def total_in_words(books: Books) -> str:
+def sent_in_words(books: Books, payments: list[Payment]) -> str:
+    """What became of the payments that the books had proposed, by the ledger's ``payments``."""
+    from mephisto_tasks.pay.ledger import SETTLED
+
+    if not books.to_send:
+        return "There was nothing to send."
+    proposed = {payment.token for payment in books.to_send}
+    sent = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
+    left = len(proposed) - len(sent)
+    not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
+    return (f"Sent: {total_in_words(books, sent)}." if sent else "Nothing was sent.") + not_sent
+
+
+def total_in_words(books: Books, payments: list[Payment]) -> str:
     """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”."""
     parts = []
     for kind, several in (("approval", "approvals"), ("bonus", "bonuses")):
-        amounts = [payment.amount for payment in books.to_send if payment.kind == kind]
+        amounts = [payment.amount for payment in payments if payment.kind == kind]
         if amounts:
             parts.append(f"{len(amounts)} {kind if len(amounts) == 1 else several} (${sum(amounts)})")
-    total = sum((payment.amount for payment in books.to_send), Decimal("0.00"))
-    return f"{' and '.join(parts)}, ${books.fees} of fees: ${total + books.fees} in all"
+    total, fees = sum((payment.amount for payment in payments), Decimal("0.00")), books.fees_of(payments)
+    return f"{' and '.join(parts)}, ${fees} of fees: ${total + fees} in all"
 
 
 def as_data(books: Books) -> dict[str, Any]:
@@ -192,7 +211,7 @@ def as_data(books: Books) -> dict[str, Any]:
         "workers": [{**line.model_dump(mode="json"), "hourly": _text(line.hourly)} for line in books.workers],
         "median_hourly": _text(books.median_hourly),
         "to_send": [_shown(payment) for payment in books.to_send],
-        "fees": str(books.fees),
+        "fees": str(books.fees_of(books.to_send)),
         "remaining": [
             {"worker": one.worker, "unit": one.owed.due.work.session, "amount": str(one.amount), "why": one.why}
             for one in books.remaining
@@ -212,7 +231,6 @@ def _text(amount: Decimal | None) -> str | None:
 
 def show(books: Books) -> None:
     """The table of workers, and what is proposed."""
-    from rich.markup import escape
     from rich.table import Table
 
     if not books.workers:
@@ -223,7 +241,7 @@ def show(books: Books) -> None:
     for name in columns:
         table.add_column(name, justify="left" if name == "worker" else "right")
     for line in books.workers:
-        table.add_row(escape(line.worker), *_cells(line))
+        table.add_row(line.worker, *_cells(line))
     console().print(table)
     if books.median_hourly is not None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
@@ -247,7 +265,7 @@ def show_remaining(books: Books) -> None:
     for payment in books.payments:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
-            words = "".join(letter if letter.isprintable() else " " for letter in payment.words)
+            words = on_one_line(payment.words, LONGEST)
             click.echo(f"{said}: {payment.kind} of ${payment.amount} to {payment.worker}: {words}")
     for one in books.remaining:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
@@ -277,10 +295,9 @@ def _show_audit(books: Books, as_json: bool) -> None:
 
 
 def _write_csv(books: Books, path: Path) -> None:
-    import pandas as pd
+    from mephisto_tasks.pay.books import WorkerPay
 
-    from parlai_humaneval.tables.files import write_csv
-
-    rows = [{**line.model_dump(), "hourly": line.hourly} for line in books.workers]
-    write_csv(pd.DataFrame(rows), path)
+    rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
     click.echo(f"{path}: {len(rows)} workers", err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.options import (
     READING,
     clear_errors,
@@ -18,7 +19,6 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.command_options import repeats_option
 
 if TYPE_CHECKING:

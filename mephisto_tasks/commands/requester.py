@@ -126,7 +126,7 @@ def expire(task_name: str, data_dir: str | None) -> None:
     """
     with clear_errors():
         from mephisto_tasks.stored.results import database_file
-        from mephisto_tasks.study.task_lock import task_lock
+        from mephisto_tasks.stored.task_lock import task_lock
         from mephisto_tasks.workers.requesters import expire_task
 
         directory = data_dir_of(data_dir)

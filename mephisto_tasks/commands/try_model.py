@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.launch import follow
 from mephisto_tasks.commands.options import (
     LOADING,
@@ -22,7 +23,6 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from mephisto_tasks.commands.qr_codes import show_code
-from mephisto_tasks.study.startup import collector_off
 from parlai_humaneval.one_line import on_one_line
 from parlai_humaneval.techniques import technique, techniques
 
@@ -182,16 +182,15 @@ def announce(run: Launched, name: str, opponent: str, limit: int) -> None:
     from mephisto_tasks.commands.invite import links_of
     from mephisto_tasks.crowds.link.invitations.book import Book
     from mephisto_tasks.stored.study_folder import study_folder
-    from mephisto_tasks.study.addresses import openable, opens_elsewhere
+    from mephisto_tasks.study.addresses import opens_elsewhere
 
     made = Book(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
-    base = openable(run.url)
-    (link,) = links_of([made], run.data_dir, run.task_name, base)
+    (link,) = links_of([made], run.data_dir, run.task_name, run.url)
     for remark in run.study.remarks:
         click.echo(remark)
     click.echo(f"\n{name} against {opponent}. Send this link to up to {limit} people:\n\n  {link}\n")
     show_code(link)
-    if not opens_elsewhere(base):
+    if not opens_elsewhere(run.url):
         click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.")
     click.echo("Ctrl-C ends it and says who is ahead.\n")
 

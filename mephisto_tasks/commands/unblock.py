@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.commands.options import clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    LONGEST,
+    as_written,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+)
+from parlai_humaneval.one_line import on_one_line
 
 if TYPE_CHECKING:
     from mephisto_tasks.workers.blocking import Block, Lifted
@@ -66,13 +75,12 @@ def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: b
     if not found:
         click.echo(f"Nobody is blocked in task {task_name!r} ({data_dir}).")
         return
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table("worker", "since", "check", "reason", "by task", box=None, padding=(0, 2, 0, 0))
     for block in found:
         by = "(in all studies)" if block.everywhere else block.task_name
-        table.add_row(*map(escape, (block.worker, since(block.at), block.check, block.reason, by)))
+        table.add_row(*map(as_written, (block.worker, since(block.at), block.check, block.reason, by)))
     console().print(table)
     how = f"unblock --task-name {shlex.quote(task_name)} --worker {found[0].worker}"
     if found[0].everywhere:
@@ -87,7 +95,8 @@ def print_lifted(lifted: list[Lifted], as_json: bool) -> None:
         click.echo(json.dumps({"unblocked": rows}, ensure_ascii=False, indent=2))
         return
     for one in lifted:
-        click.echo(f"{one.block.worker} may take part again (was blocked: {one.block.reason})")
+        why = on_one_line(one.block.reason, LONGEST)
+        click.echo(f"{one.block.worker} may take part again (was blocked: {why})")
         if not one.provider_agreed:
             click.echo(
                 f"  The crowd provider still holds {one.block.qualification}: take it back there, too.", err=True

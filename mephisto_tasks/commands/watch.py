@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.commands.options import (
     READING,
     clear_errors,
@@ -21,7 +22,6 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
-from mephisto_tasks.study.startup import collector_off
 
 if TYPE_CHECKING:
     from mephisto_tasks.running.orders import Order

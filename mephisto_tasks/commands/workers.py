@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mephisto_tasks.commands.options import READING, clear_errors, console, data_dir_of, data_dir_option, json_option
+from mephisto_tasks.commands.options import (
+    READING,
+    as_written,
+    clear_errors,
+    console,
+    data_dir_of,
+    data_dir_option,
+    json_option,
+)
 from mephisto_tasks.commands.unblock import print_lifted, since
 
 if TYPE_CHECKING:
@@ -254,7 +262,6 @@ def print_lines(lines: list[WorkerLine]) -> None:
     if not lines:
         click.echo("Nobody has come yet.")
         return
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 1, 0, 0))
@@ -264,7 +271,7 @@ def print_lines(lines: list[WorkerLine]) -> None:
         place = "a program" if line.simulated else line.provider
         partial = f"{line.partial + line.stopped}" + (f" (+{line.running} now)" if line.running else "")
         cells = (line.worker, place, str(line.complete), partial, line.practice, ", ".join(line.blocked))
-        table.add_row(*map(escape, (*cells, str(line.notes or ""), since(line.last_seen))))
+        table.add_row(*map(as_written, (*cells, str(line.notes or ""), since(line.last_seen))))
     console().print(table)
     people = sum(not line.simulated for line in lines)
     click.echo(
@@ -274,41 +281,33 @@ def print_lines(lines: list[WorkerLine]) -> None:
 
 def print_page(page: WorkerPage) -> None:
     """Everything of one worker, a paragraph a study."""
-    from rich.markup import escape
-
     out = console()
     kind = " (simulated: a program)" if page.simulated else ""
-    out.print(f"[bold]{page.worker}[/bold]{kind}, from {escape(page.provider)}, first seen {since(page.since)}")
+    out.print(as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold")
     for block in page.blocks:
-        where = (
-            "all studies"
-            if block.everywhere
-            else f"task {block.task_name!r}"
-            if block.task_name
-            else block.qualification
-        )
-        out.print(f"[red]blocked[/red] in {escape(where)} {since(block.at)}: {escape(block.reason)}", soft_wrap=True)
+        task = f"task {block.task_name!r}" if block.task_name else block.qualification
+        where = "all studies" if block.everywhere else task
+        out.print(as_written(f"blocked in {where} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True)
     for noted in page.notes:
         what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
-        out.print(f"note {since(noted.at)}: {escape(what)}", soft_wrap=True)
-    for task in page.tasks:
-        print_task(task)
+        out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)
+    for task_of_worker in page.tasks:
+        print_task(task_of_worker)
     if not page.tasks:
         out.print("has done nothing yet")
 
 
 def print_task(task: TaskOfWorker) -> None:
     """A line a unit, then what was wrong."""
-    from rich.markup import escape
-
     out = console()
     practice = f"; practice {task.practice} ({task.practice_tries} tries)" if task.practice else ""
-    out.print(f"\n[bold]{escape(task.task_name)}[/bold]{escape(practice)}")
+    out.print()
+    out.print(as_written(f"{task.task_name}{practice}"), style="bold")
     for work in task.work:
         if work.outcome != "practice_only":
             done = f"{work.done} of {work.whole} {work.counted}"
             out.print(f"  {since(work.begun)}  {work.outcome}, {done}, {work.seconds / 60:.1f} minutes, ${work.reward}")
     for check, reason in task.failed_checks.items():
-        out.print(f"  failed {escape(check)}: {escape(reason)}", soft_wrap=True)
+        out.print(as_written(f"failed {check}: {reason}", indent=2), soft_wrap=True)
     for turned in task.turned_away:
-        out.print(f"  turned away {since(turned.at)}: {escape(turned.why)}", soft_wrap=True)
+        out.print(as_written(f"turned away {since(turned.at)}: {turned.why}", indent=2), soft_wrap=True)

@@ -6,10 +6,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mephisto_tasks.study.client_io import EARLY_SUBMIT
 from parlai_humaneval.protocol.page.steps import MAX_TEXT, Answer
 
 NOT_FINISHED = "This is not finished yet, so it cannot be handed in. Please go on below."
+
+EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
+"""What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
 
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 A = TypeVar("A", bound=BaseModel)

@@ -12,7 +12,6 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.abstractions._subcomponents.task_runner import TaskRunner
-from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.exceptions import (
     AbsentAgentError,
@@ -39,6 +38,7 @@ from mephisto_tasks.engine.words import (
 from mephisto_tasks.running.floor import Ending, Visit
 from mephisto_tasks.running.snapshot import Phase
 from mephisto_tasks.workers.blocked_workers import block_if_failed
+from mephisto_tasks.workers.practising import fail_practice
 from mephisto_tasks.workers.simulated_workers import is_simulated
 from parlai_humaneval.models.pool.pool import ModelFailed
 from parlai_humaneval.protocol.page.steps import Notice
@@ -258,11 +258,11 @@ class StudyTaskRunner(TaskRunner):
         assert name is not None
         worker = agent.get_worker()
         self.study.floor.verdict(worker.worker_name, passed)
-        worker.grant_qualification(name, int(passed))
         if passed:
+            worker.grant_qualification(name, 1)
             self._passed_just_now.add(agent.worker_id)
         else:
-            worker.grant_qualification(OnboardingRequired.get_failed_qual(name), 0)
+            fail_practice(worker, name)
 
     def cleanup_onboarding(self, agent: OnboardingAgent) -> None:
         """Nothing to do."""

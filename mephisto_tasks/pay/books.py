@@ -6,7 +6,7 @@ Reading them changes nothing. :class:`Books` is the one object that terminal, JS
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -24,6 +24,10 @@ from mephisto_tasks.pay.work import CENT, Work, work_done
 from mephisto_tasks.stored.results import query, read_records
 
 NOTHING = Decimal("0.00")
+LEAST_S = 30.0
+"""Fewer seconds at work (a trial, or a click through) tell nothing of what an hour pays."""
+NAMED = 5
+"""Workers in a note; of others only how many they are."""
 
 Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
 """Makes the payer of a data directory, a task, a provider, a requester and the runs that they launched."""
@@ -46,13 +50,13 @@ class WorkerPay(BaseModel):
 
     @property
     def hourly(self) -> Decimal | None:
-        """Effective pay: dollars due for an hour, the practice included; None: no time was measured."""
+        """Effective pay: dollars due for an hour, the practice included; None: too short a time was measured."""
         return hourly(self.due, self.seconds)
 
 
 def hourly(dollars: Decimal, seconds: float) -> Decimal | None:
     """Dollars an hour, in cents rounded down: nobody's pay looks better than it is."""
-    if seconds <= 0:
+    if seconds < LEAST_S:
         return None
     return (dollars * 3600 / Decimal(str(seconds))).quantize(CENT, rounding="ROUND_DOWN")
 
@@ -109,34 +113,65 @@ class Books:
     def to_send(self) -> list[Payment]:
         return [payment for account in self.accounts for payment in account.to_send]
 
-    @property
-    def fees(self) -> Decimal:
-        """What crowds' sites take beside what is sent."""
-        return sum((account.payer.cost(account.to_send) for account in self.accounts), NOTHING)
+    def fees_of(self, payments: Iterable[Payment]) -> Decimal:
+        """What crowds' sites take beside these payments."""
+        of_account: dict[str, list[Payment]] = defaultdict(list)
+        for payment in payments:
+            of_account[payment.account].append(payment)
+        return sum((one.payer.cost(of_account[one.payer.account]) for one in self.accounts), NOTHING)
 
     @property
     def notes(self) -> list[str]:
         """What whoever pays should know, in sentences."""
-        notes = [note for account in self.accounts for note in account.proposal.notes]
+        return [
+            *self._underpaid(),
+            *(note for account in self.accounts for note in account.proposal.notes),
+            *self._overpaid(),
+            *self._unpaid(),
+        ]
+
+    def _unpaid(self) -> Iterator[str]:
+        if programs := sum(one.work.simulated for one in self.dues):
+            was = "piece of work was done by a program" if programs == 1 else "pieces of work were done by programs"
+            yield f"{programs} {was} of this package: programs are not paid"
+
+    def _underpaid(self) -> Iterator[str]:
         low = [
-            line for line in self.workers if line.hourly is not None and line.due and line.hourly < self.terms.minimum
+            (line.hourly, line.worker)
+            for line in self.workers
+            if line.hourly is not None and line.due and line.hourly < self.terms.minimum
         ]
         if low:
-            worst = min(rate for line in low if (rate := line.hourly) is not None)
-            notes.insert(
-                0,
+            yield (
                 f"{len(low)} of {len(self.workers)} workers earn less than ${self.terms.minimum}/hour by the time that they "
-                f"took, practice included (the least: ${worst}). Raise the reward, or shorten the task",
+                f"took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
             )
-        programs = sum(one.work.simulated for one in self.dues)
-        if programs:
-            were = (
-                "1 piece of work was done by a program"
-                if programs == 1
-                else f"{programs} pieces of work were done by programs"
+
+    def _overpaid(self) -> Iterator[str]:
+        """A reward is approved whole or not at all, also where a share of it was paid before."""
+        surplus: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
+        for payment in self._paid_or_proposed():
+            surplus[payment.worker_id, payment.session] += payment.amount
+        for one in self.dues:
+            surplus[one.key] -= one.amount
+        over: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+        for key, worker in {one.key: one.work.worker for one in self.dues}.items():
+            over[worker] += max(surplus[key], NOTHING)
+        named = [f"{worker} ${amount}" for worker, amount in over.items() if amount]
+        if named:
+            more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            yield (
+                f"More than is owed by these terms get: {', '.join(named[:NAMED])}{more}. An approval pays the whole "
+                "reward, also where a share was paid before. What was paid is theirs; nothing else of theirs is cut for it"
             )
-            notes.append(f"{were} of this package: programs are not paid")
-        return notes
+
+    def _paid_or_proposed(self) -> Iterable[Payment]:
+        """Every payment once, but for those that were refused."""
+        proposed = [
+            payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
+        ]
+        payments = [payment for payment in self.payments if payment.state != "failed"]
+        return {payment.token: payment for payment in [*proposed, *payments]}.values()
 
     def after_sending(self, payments: list[Payment]) -> Books:
         """The same books with the ledger as it is now: what was proposed is in it, and what could not be sent remains."""

@@ -6,19 +6,20 @@ the rest. Files stand in the study's folder, readable for their owner only: they
 
 from __future__ import annotations
 
-import os
+import io
 import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from mephisto_tasks.pay.ledger import Ledger, Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
+from parlai_humaneval.private_files import write_private
+from parlai_humaneval.tables.formulas import write_rows
 
 FOLDER = "payments"
 """In the study's folder."""
@@ -137,20 +138,10 @@ class FilePayer:
                 note(payment, "written", f"in {path}")
 
     def _write(self, path: Path, payments: Sequence[Payment]) -> None:
-        """The whole file, or none of it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.new")
-        draft.unlink(missing_ok=True)
-        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        if path.name.startswith(BY_HAND_FILE):
-            from parlai_humaneval.tables.files import write_csv  # loads pandas
-
-            write_csv(self._list(payments), draft)
-        else:
-            draft.write_text("".join(f"{line}\n" for line in self._lines(payments)), encoding="utf-8")
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        draft.replace(path)
+        """The whole file, or none of it; it is on the disk before the ledger says so."""
+        by_hand = path.name.startswith(BY_HAND_FILE)
+        text = self._list(payments) if by_hand else "".join(f"{line}\n" for line in self._lines(payments))
+        write_private(path, text.encode(), outlasts_power=True)
 
     def _lines(self, payments: Sequence[Payment]) -> list[str]:
         """A submission a line; or a participant and what they get in all, as panels take one line for each."""
@@ -163,16 +154,15 @@ class FilePayer:
             total[came.participant] += payment.amount
         return [f"{participant},{amount:.2f}" for participant, amount in total.items()]
 
-    def _list(self, payments: Sequence[Payment]) -> Any:
+    def _list(self, payments: Sequence[Payment]) -> str:
         """The table for whoever pays by hand."""
-        import pandas as pd  # it takes half a second, which a look at the books need not wait for
-
-        columns = ("worker", "pseudonym", "unit", "amount", "for")
-        table = [
+        text = io.StringIO(newline="")
+        rows = (
             (self._names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
             for payment in payments
-        ]
-        return pd.DataFrame(table, columns=list(columns))
+        )
+        write_rows(text, ("worker", "pseudonym", "unit", "amount", "for"), rows)
+        return text.getvalue()
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         """Every file is there."""

@@ -133,7 +133,7 @@ class Ledger:
         """
         if not self.path.exists():
             return []
-        with self._open() as connection:
+        with self._open() if os.access(self.path, os.W_OK) else self._open_to_read() as connection:
             rows = connection.execute(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid").fetchall()
         names = _COLUMNS.split(", ")
         return [_payment(dict(zip(names, row, strict=True))) for row in rows]
@@ -164,25 +164,45 @@ class Ledger:
     def _open(self) -> Iterator[sqlite3.Connection]:
         _made(self.path.parent)
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
-            try:
-                connection.execute("PRAGMA synchronous = FULL")
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-                if version > VERSION:
-                    raise PayError(
-                        f"{self.path} was written by a newer version of this program (its form is {version}, this program "
-                        f"knows {VERSION}). Update parlai-humaneval; nothing was changed or paid"
-                    )
-                if version < VERSION:
-                    with connection:
-                        connection.execute(_TABLE)
-                        connection.execute(f"PRAGMA user_version = {VERSION}")
+        with self._connected(str(self.path)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            if self._version(connection) < VERSION:
+                with connection:
+                    connection.execute(_TABLE)
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+            yield connection
+
+    @contextmanager
+    def _open_to_read(self) -> Iterator[sqlite3.Connection]:
+        """On a disk that cannot be written, a backup's say."""
+        with self._connected(f"{self.path.resolve().as_uri()}?mode=ro") as connection:
+            self._version(connection)
+            yield connection
+
+    @contextmanager
+    def _connected(self, place: str) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(place, timeout=30, uri=place.startswith("file:"))) as connection:
                 yield connection
-            except sqlite3.DatabaseError as error:
-                raise PayError(
-                    f"the ledger {self.path} cannot be used ({error}). Put back a copy, or move it away: payments that "
-                    "MTurk has are then found there"
-                ) from error
+        except sqlite3.OperationalError as error:  # of the disk, or of another process: the file is whole
+            raise PayError(
+                f"the ledger {self.path} cannot be read or written now ({error}). See to that (room on the disk, its "
+                "rights), and run this again: what was sent until now is not sent twice"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise PayError(
+                f"the ledger {self.path} cannot be used ({error}). Put back a copy, or move it away: payments that "
+                "MTurk has are then found there"
+            ) from error
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise PayError(
+                f"{self.path} was written by a newer version of this program (its form is {version}, this program "
+                f"knows {VERSION}). Update parlai-humaneval; nothing was changed or paid"
+            )
+        return int(version)
 
 
 def _payment(row: dict[str, object]) -> Payment:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from mephisto_tasks.pay.books import Books
 from mephisto_tasks.pay.ledger import Ledger, Payment, State
 from mephisto_tasks.pay.policy import PayError
-from mephisto_tasks.stored.results import database_file
+from mephisto_tasks.stored.results import ResultsError, database_file, query
 
 APPROVED, ACCEPTED = "approved", "accepted"
 """Mephisto's statuses of an agent whose work was approved, and of its unit."""
+
+_STATUSES = """
+    SELECT agents.agent_id, agents.status, units.unit_id, units.status
+      FROM agents LEFT JOIN units ON units.agent_id = agents.agent_id
+"""
 
 
 def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = lambda payment, state: None) -> None:
@@ -50,24 +54,21 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
 
 def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
     """Approved is in Mephisto's database what the crowd's site says is approved, for Mephisto's own tools."""
-    agents = [payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"]
-    with _mephisto(data_dir) as connection:
-        for agent in agents:
-            connection.execute(
-                "UPDATE agents SET status = ? WHERE agent_id = ? AND status != ?", (APPROVED, agent, APPROVED)
-            )
-            connection.execute(
-                "UPDATE units SET status = ? WHERE agent_id = ? AND status IN ('completed', 'assigned')",
-                (ACCEPTED, agent),
-            )
-
-
-@contextmanager
-def _mephisto(data_dir: Path) -> Iterator[sqlite3.Connection]:
+    paid = {payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"}
     try:
-        with closing(sqlite3.connect(database_file(data_dir), timeout=30)) as connection, connection:
-            yield connection
-    except sqlite3.OperationalError as error:
+        rows = [row for row in query(data_dir, _STATUSES) if str(row[0]) in paid]
+        agents = [str(agent) for agent, status, *_ in rows if status != APPROVED]
+        units = [str(unit) for *_, unit, status in rows if status in ("completed", "assigned")]
+        if not agents and not units:
+            return
+        from mephisto_tasks.crowds.opened import opened  # loads Mephisto, which a look at the books need not wait for
+
+        with opened(database_file(data_dir)) as db:
+            for agent in agents:
+                db.update_agent(agent, status=APPROVED)
+            for unit in units:
+                db.update_unit(unit, status=ACCEPTED)
+    except (sqlite3.OperationalError, ResultsError) as error:
         raise PayError(
             f"what was sent stands in the ledger, but Mephisto's database could not be told ({error}). Run this again: "
             "nothing is sent twice"

@@ -16,6 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, practice_logs
 from mephisto_tasks.stored.results import (
     AT_WORK,
@@ -27,8 +28,7 @@ from mephisto_tasks.stored.results import (
     was_simulated,
 )
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
-from mephisto_tasks.study.startup import collector_off
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.protocol.records.events import Event, Failed, Interrupted
 from parlai_humaneval.protocol.records.judgement import JudgementRecord, Rated
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.stored.study_folder import study_folder
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.private_files import write_private
 
 SNAPSHOT_FILE = "snapshot.json"

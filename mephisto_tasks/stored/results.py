@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mephisto_tasks.collector import collector_off
 from mephisto_tasks.stored.practice_results import ONBOARDINGS, read_practices
 from mephisto_tasks.stored.stored_state import StateFile, StateFiles
-from mephisto_tasks.study.startup import collector_off
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 from parlai_humaneval.protocol.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.protocol.dialogues.items import PastJudgement
 from parlai_humaneval.protocol.records.dialogue import DialogueRecord, OnboardingRecord, Status

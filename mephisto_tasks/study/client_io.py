@@ -20,6 +20,7 @@ from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
 from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
@@ -27,9 +28,6 @@ logger = logging.getLogger(__name__)
 
 REGISTERING_S = 60.0
 """A registration under way for longer than this was lost (its page got an error from the router long before)."""
-
-EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
-"""What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
 
 _GONE = {"disconnect", "timeout", "returned"}
 _AT_WORK = {"accepted", "onboarding", "waiting", "in task"}

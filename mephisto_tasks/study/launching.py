@@ -33,14 +33,16 @@ from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchit
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
+from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.study import hosting
+from mephisto_tasks.study.addresses import openable
 from mephisto_tasks.study.blueprints import blueprint_of, build_study
 from mephisto_tasks.study.helm import Helm
 from mephisto_tasks.study.operator import StudyOperator
 from mephisto_tasks.study.places import place_of
 from mephisto_tasks.study.stopping import stop_on_signals
-from mephisto_tasks.study.task_lock import task_lock
 from mephisto_tasks.study.who_may import who_may
+from mephisto_tasks.workers.practising import fail_who_was_cut_off
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -143,6 +145,8 @@ def launched(
             _announce_truly(config, study)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)
+        failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
+        fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)
         door = StudyDoor(study, lambda worker_id: Worker.get(db, worker_id), eligibility, most_units)
         operator = StudyOperator(db, door, study.floor, place.receive(db))
@@ -154,7 +158,7 @@ def launched(
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
-        url = str(live_run.task_launcher.launch_url)
+        url = openable(str(live_run.task_launcher.launch_url))
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(

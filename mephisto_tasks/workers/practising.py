@@ -1,7 +1,8 @@
-"""Letting workers practise again who failed."""
+"""Practices that were failed: what is noted of them, and letting workers try again."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,19 @@ from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.qualifications import revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
+logger = logging.getLogger(__name__)
+
 _RUNS = """
     SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
      WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
 """
+
+_CUT_OFF = """
+    SELECT DISTINCT onboarding_agents.worker_id
+      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
+     WHERE tasks.task_name = ? AND onboarding_agents.status = 'onboarding'
+"""
+"""Who was in the practice when a launch was killed; asked while none runs."""
 
 
 class PracticeError(ResultsError):
@@ -46,6 +56,32 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
         settings = yaml.safe_load(settings)
     name = (settings or {}).get("blueprint", {}).get("onboarding_qualification")
     return str(name) if name else None
+
+
+def fail_practice(worker: Worker, qualification: str) -> None:
+    """The worker has failed the practice that grants this qualification, and takes no further part."""
+    worker.grant_qualification(qualification, 0)
+    worker.grant_qualification(OnboardingRequired.get_failed_qual(qualification), 0)
+
+
+def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, failed: Collection[str]) -> None:
+    """Write down the verdict of practices that were ``failed`` just when a launch was killed, before it could do so.
+
+    Without it their workers would have all tries again. Whose qualifications were taken back since then may try again.
+
+    Args:
+        db: Mephisto's database, before a launch.
+        task_name: of the launch.
+        qualification: which the practice grants.
+        failed: Mephisto's ids of the workers who have used up their tries, by what they answered.
+    """
+    if qualification is None or not failed:
+        return
+    for (worker_id,) in query(Path(db.db_root), _CUT_OFF, [task_name]):
+        worker = Worker.get(db, str(worker_id))
+        if str(worker_id) in failed and worker.get_granted_qualification(qualification) is None:
+            logger.info("a practice was failed just when an earlier launch was killed; its verdict holds now")
+            fail_practice(worker, qualification)
 
 
 def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:

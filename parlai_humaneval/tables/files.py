@@ -27,7 +27,7 @@ from parlai_humaneval.tables.columns import (
     from_rows,
     typed,
 )
-from parlai_humaneval.tables.formulas import guarded, unguarded
+from parlai_humaneval.tables.formulas import unguarded, write_rows
 from parlai_humaneval.tables.raters import rater_kinds
 from parlai_humaneval.tables.repeats import settled
 
@@ -189,15 +189,9 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """One table as CSV, every cell quoted; what a spreadsheet would run as a formula gets an apostrophe before it."""
+    """One table as CSV; see :func:`write_rows`."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerow(frame.columns)
-        writer.writerows(zip(*map(_guarded, _columns(frame)), strict=True))
-
-
-def _guarded(cells: list[Any]) -> list[Any]:
-    return [guarded(cell) if isinstance(cell, str) else cell for cell in cells]
+        write_rows(file, frame.columns, zip(*_columns(frame), strict=True))
 
 
 class _Cells(dict[str, str | None]):

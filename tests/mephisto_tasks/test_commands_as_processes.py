@@ -20,7 +20,7 @@ from live import TASK, Rater
 from scripted_models import zoo_file
 
 from mephisto_tasks.stored.results import read_dialogues, read_records, task_names
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 
 COMMAND = (
     "from mephisto_tasks.engine import blueprint; from mephisto_tasks.study import launching; from pathlib import Path;"

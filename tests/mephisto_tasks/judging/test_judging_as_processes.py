@@ -19,7 +19,7 @@ from test_commands_as_processes import arguments, environment
 
 from mephisto_tasks.judging.study import GO_ON
 from mephisto_tasks.stored.results import read_judgements
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ from live import (
 from mephisto_tasks.engine.words import AGAIN, PAUSED
 from mephisto_tasks.router.thread import PortInUse
 from mephisto_tasks.stored.results import read_dialogues
+from mephisto_tasks.stored.task_lock import AlreadyRunning
 from mephisto_tasks.study.launching import NothingToDo
-from mephisto_tasks.study.task_lock import AlreadyRunning
 from parlai_humaneval.protocol.page.steps import EndStep
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from paying import as_json, pay
 from stored_study import StoredStudy
-from test_work import set_status
+from test_work import conversation, set_status
 from turk_study import TASK, part, stopped, whole
 
 from mephisto_tasks.crowds.link.arrivals import Arrival
@@ -83,6 +83,19 @@ def test_more_work_is_written_into_another_file(local: Path) -> None:
     assert sorted(files(local)) == ["_owed-1.csv", "_owed-2.csv"]
     (row,) = csv.DictReader(files(local)["_owed-2.csv"].splitlines())
     assert row["amount"] == "0.66"
+
+
+def test_a_share_was_paid_before_the_unit_was_completed(tmp_path: Path) -> None:
+    """It is a part of the reward, and not beside it."""
+    study = StoredStudy(tmp_path / "data", reward=1.0)
+    study.add(TASK, "ann", conversation(1))
+    set_status(study.data_dir, "disconnect")
+    as_json(study.data_dir, "--send", "--yes")
+    study.add(TASK, "ann", [*conversation(2), *conversation(3)])
+    set_status(study.data_dir, "disconnect")
+    sent = as_json(study.data_dir, "--send", "--yes")
+    assert [payment["amount"] for payment in sent["ledger"]] == ["0.34", "0.66"]
+    assert not [note for note in sent["notes"] if note.startswith("More than is owed")]
 
 
 def test_what_a_panel_takes(prolific: Path) -> None:

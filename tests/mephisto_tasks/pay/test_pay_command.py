@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_the_table(data_dir: Path) -> None:
     assert "ann" not in shown
     assert "bob" not in shown
     assert "2 of 3 turns" in shown
-    assert "Effective pay: $" in shown
+    assert "Effective pay: $4.30 an hour (median over workers, their practice included)" in shown
     assert "Nothing is sent without --send." in shown
     assert "workers earn less than $8.00/hour" in shown
     assert "earn less" not in pay(data_dir, "--minimum", "0").stdout
@@ -100,6 +101,30 @@ def test_a_damaged_ledger(data_dir: Path) -> None:
     as_json(data_dir, "--send", "--yes")
     Ledger(data_dir, TASK).path.write_bytes(b"not a database" * 100)
     assert "cannot be used" in refused(data_dir, "--send", "--yes")
+
+
+def test_a_full_disk(data_dir: Path) -> None:
+    """Nothing is sent that could not be written down; the ledger is not called damaged."""
+    ledger = Ledger(data_dir, TASK).path
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    ledger.symlink_to("/dev/full")
+    said = refused(data_dir, "--send", "--yes")
+    assert "cannot be read or written now (database or disk is full). See to that (room on the disk" in said
+    assert not (ledger.parent / "payments").exists()
+
+
+def test_a_ledger_that_can_only_be_read(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at a backup, say, writes nothing."""
+    sent = as_json(data_dir, "--send", "--yes")["ledger"]
+    path = Ledger(data_dir, TASK).path
+    monkeypatch.setattr(os, "access", lambda place, mode: place != path)
+    monkeypatch.setattr(Ledger, "_open", None)
+    assert as_json(data_dir)["ledger"] == sent
+
+
+def test_nothing_is_sent_where_the_csv_cannot_be_written(data_dir: Path, tmp_path: Path) -> None:
+    assert "there is no folder" in refused(data_dir, "--send", "--yes", "--csv", str(tmp_path / "none" / "pay.csv"))
+    assert not Ledger(data_dir, TASK).path.exists()
 
 
 def test_one_thing_at_a_time(data_dir: Path) -> None:

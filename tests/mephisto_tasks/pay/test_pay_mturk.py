@@ -17,6 +17,7 @@ from live import rows
 from paying import as_json, pay
 from servers.mturk import CUT_AFTER, CUT_BEFORE, DENIED, SERVICE_FAULT, THROTTLED, StandIn
 from servers.mturk.errors import request_error
+from test_work import conversation
 from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back, whole
 
 from mephisto_tasks.pay.ledger import Ledger, only_payer
@@ -261,6 +262,26 @@ def test_another_workers_assignment_of_the_same_id(data_dir: Path, mturk: StandI
     assert [one["amount"] for one in looked["remaining"]] == ["0.84"]
 
 
+def test_a_share_was_paid_before_the_unit_was_completed(data_dir: Path, mturk: StandIn) -> None:
+    """An approval cannot pay less than the reward: that the worker keeps the share is told, and nothing is cut for it."""
+    study = TurkStudy(data_dir, mturk)
+    study.does("AANN", whole("a"), hands_in=True)
+    study.does("AANN", conversation(1), hands_in=False, status="disconnect")
+    assert as_json(data_dir, "--send", "--yes", "--minimum", "0")["notes"] == []
+    share = Decimal("0.84")  # two of six turns
+    assert got(mturk)["AANN"] == REWARD + share
+    study.does("AANN", [*conversation(2), *conversation(3)], hands_in=True)
+    study.does("AANN", part("b", 2), hands_in=False, status="disconnect")
+    sent = as_json(data_dir, "--send", "--yes", "--minimum", "0")
+    (worker,) = sent["workers"]
+    assert got(mturk)["AANN"] == Decimal(worker["due"]) + share == REWARD * 2 + Decimal("1.67") + share
+    (note,) = sent["notes"]
+    assert note.startswith(
+        f"More than is owed by these terms get: {worker['worker']} $0.84. An approval pays the whole"
+    )
+    assert pay(data_dir, "--audit").exit_code == 0
+
+
 def test_rejected_on_the_site_is_told_and_not_overridden(data_dir: Path, mturk: StandIn) -> None:
     study = TurkStudy(data_dir, mturk)
     assignment = study.does("AANN", whole("a"), hands_in=True)
@@ -296,7 +317,11 @@ def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:
     result = pay(stage.data_dir, "--send", "--yes")
     assert result.exit_code == 0
     assert "This worker cannot be paid today" in result.stdout
-    assert sum(got(stage.mturk).values()) < sum(stage.owed.values())
+    assert sum(got(stage.mturk).values()) == sum(stage.owed.values()) - Decimal("1.67")
+    assert (
+        "Sent: 5 approvals ($12.50) and 3 bonuses ($4.18), $3.34 of fees: $20.02 in all. Not sent: 1 of 9"
+        in result.stdout
+    )
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.mturk) == stage.owed
 

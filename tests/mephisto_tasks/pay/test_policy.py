@@ -105,9 +105,9 @@ def test_a_reward_that_cannot_be_meant(reward: str) -> None:
         due(work("complete", reward), Terms(), {})
 
 
-def test_an_hour_is_not_rounded_up() -> None:
+def test_an_hour_is_not_rounded_up_and_not_told_from_seconds() -> None:
     assert str(hourly(Decimal("1.00"), 1801.0)) == "1.99"
-    assert hourly(Decimal("1.00"), 0.0) is None
+    assert [hourly(Decimal("1.00"), seconds) for seconds in (0.0, 4.0, 29.9)] == [None, None, None]
 
 
 def test_a_check_withholds_by_its_name(tmp_path: Path) -> None:

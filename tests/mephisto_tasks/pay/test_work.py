@@ -16,7 +16,7 @@ from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.pay.books import terms_of
 from mephisto_tasks.pay.work import Work, cents, work_done
-from mephisto_tasks.study.task_lock import task_lock
+from mephisto_tasks.stored.task_lock import task_lock
 from parlai_humaneval.protocol.records.dialogue import Turn
 from parlai_humaneval.protocol.records.events import Event, Failed, Finished, Interrupted, Judged, JudgingStarted
 from parlai_humaneval.protocol.records.judgement import GivenAnswer, ReplayedRating, ShownDialogue

@@ -15,7 +15,7 @@ from test_commands_as_processes import environment, launched
 
 from mephisto_tasks.running.snapshot import Snapshot, read_snapshot
 from mephisto_tasks.stored.results import read_dialogues
-from mephisto_tasks.study.task_lock import running_task_run
+from mephisto_tasks.stored.task_lock import running_task_run
 
 COMMAND = "import sys; from parlai_humaneval.cli import main; sys.exit(main())"
 

@@ -17,7 +17,7 @@ from mephisto_tasks.commands.report import report
 from mephisto_tasks.running.snapshot import Door, GroupNow, Inside, Left, PausedNow, Snapshot, write_snapshot
 from mephisto_tasks.stored import results, stored_state
 from mephisto_tasks.stored.results import ResultsError
-from mephisto_tasks.study.task_lock import task_lock
+from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.watching.observing import Observer
 from mephisto_tasks.watching.words import answer_table, line, progress_facts, rater_facts
 from parlai_humaneval.protocol.records.events import Event

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from click.testing import CliRunner, Result
 from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, rows
 from omegaconf import OmegaConf
 
+from mephisto_tasks.commands.launch import announce
 from mephisto_tasks.engine.config import read_config
 from mephisto_tasks.engine.explain import BLOCKED, BUSY, DONE_ALL, PRACTICE_FAILED
 from mephisto_tasks.live.building import build_study
@@ -90,9 +93,16 @@ async def test_who_may_not_take_part_never_practises(run: Launched, worker: str,
     assert worker not in file.read_text()
 
 
-async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched) -> None:
+async def test_what_the_place_cannot_check_is_said_at_launch(run: Launched, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
     assert remark.startswith("Nobody checks here that workers live in US")
+    run.study.remarks.append("people[/INST].csv names 1 twice.")
+    announce(run)
+    run.study.remarks.pop()
+    said = " ".join(capsys.readouterr().out.split())
+    assert remark in said
+    assert "people[/INST].csv names 1 twice." in said
 
 
 async def test_units_are_limited_and_then_it_says_so(run: Launched) -> None:
@@ -165,6 +175,9 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched)
     assert shown.exit_code == 0
     assert f"{name}, from mock" in shown.output
     assert "Wrote to us: the page froze." in shown.output
+    odd = "[/] is [red]no[/red] markup :smile: \x1b[31mhere\n\\"
+    assert command(run, "note", name, odd).exit_code == 0
+    assert "[/] is [red]no[/red] markup :smile: �[31mhere \\" in command(run, "show", name).output
     assert "complete, 2 of 2 turns" in shown.output
     assert "veteran" not in shown.output
 
@@ -193,8 +206,8 @@ async def test_wrong_commands_say_what_to_do(run: Launched, arguments: list[str]
     assert said in " ".join(done.output.split())
 
 
-async def test_a_reset_outlives_the_launch(tmp_path: Path) -> None:
-    """What was failed before it does not count in the next launch."""
+async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path) -> None:
+    """Also a launch that was killed between the last wrong answer and the verdict; what was reset counts no more."""
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
         async with Rater(run, "clumsy") as rater:
             await rater.practise([*WRONG, *WRONG], good_replies(run))
@@ -210,5 +223,10 @@ async def test_a_reset_outlives_the_launch(tmp_path: Path) -> None:
         return list(study.practice_tries_used.values())
 
     assert tries_used() == [2]
+    with closing(sqlite3.connect(tmp_path / "database.db")) as connection, connection:  # as the kill leaves it
+        connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
+        connection.execute("DELETE FROM granted_qualifications")
+    async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
+        assert await refusal(run, "clumsy", "2") == PRACTICE_FAILED
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

@@ -216,12 +216,13 @@ def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading
 
 def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
     """A plain line a minute, and one whenever the state is another."""
+    from mephisto_tasks.watching.terminal import plain
     from mephisto_tasks.watching.words import line
 
     said, due = "", 0.0
     while True:
         if standing.state != said or time.monotonic() >= due:
-            click.echo(line(standing))
+            click.echo(plain(line(standing)))
             said, due = standing.state, time.monotonic() + LINE_S
         if stop.wait(EVERY_S):
             return

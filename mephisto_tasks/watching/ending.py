@@ -57,7 +57,8 @@ def estimated_end(
     at, earliest, latest = (now + remaining / rate for rate in (likely, high, low))
     if at - now > LONGEST:
         return End(words=f"Months away, as units come now ({count} in {hour}).")
-    words = f"About {_clock(at, now)}, likely between {_clock(earliest, now)} and {_clock(latest, now)}"
+    first, last = _clock(earliest, now), _clock(latest, now)
+    words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
     return End(at=at, earliest=earliest, latest=latest, words=f"{words}, if units come as in {hour} ({count:,}).")
 
 

@@ -33,6 +33,11 @@ def test_a_young_launch_has_its_own_rate() -> None:
     assert "this launch so far" in end.words
 
 
+def test_an_end_within_the_minute_has_no_range() -> None:
+    """Guards against “between 12:00 and 12:00”."""
+    assert estimated_end(NOW + 5, "running", 1, _ended(2000)).words.startswith("About 12:00, if units come")
+
+
 def test_another_day_is_named() -> None:
     """Guards who reads “02:00” and thinks of this night."""
     assert "6 May" in estimated_end(NOW, "running", 500, _ended(12)).words

@@ -50,6 +50,11 @@ Examples:
 """
 
 
+CUT_SHORT = """
+That second Ctrl-C cut the end of the launch short: HITs may still be on MTurk. They are taken off by the next launch, or by
+  parlai-humaneval requester expire {task}"""
+
+
 @click.command(cls=TechniqueCommand, epilog=EPILOG)
 @click.argument("task")
 @click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
@@ -110,9 +115,16 @@ def launch(
             return
         agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, directory, waiting_for, agree) as run:
-            announce(run)
-            follow(run, stop)
+        try:
+            with launching.launched(task, config, directory, waiting_for, agree) as run:
+                announce(run)
+                follow(run, stop)
+                if not stop.is_set() and (why := run.unfinished()) is not None:
+                    console().print(as_written(why, "yellow"), soft_wrap=True)
+        except KeyboardInterrupt:
+            if places.is_on_mturk(config):
+                click.echo(CUT_SHORT.format(task=task_options(task_name, directory)), err=True)
+            raise
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
 
@@ -204,7 +216,7 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
     elif run.panel_link is None:
-        out.print(f"Link for raters:  [bold cyan]{run.url}[/bold cyan]")
+        out.print(f"{run.link_words}  [bold cyan]{run.raters_link}[/bold cyan]", soft_wrap=True)
     else:
         out.print("Link to enter at the panel, which fills in who comes:")
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)

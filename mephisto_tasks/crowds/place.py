@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mephisto_tasks import compat
 
@@ -47,6 +47,9 @@ class Place:
     task_name: str
     waiting_for: Waiting
 
+    link_words: ClassVar[str] = "Link for raters:"
+    """What :meth:`raters_link` is."""
+
     @property
     def provider(self) -> DictConfig:
         """The settings of the crowd provider."""
@@ -85,6 +88,15 @@ class Place:
     def running(self, live_run: Any, study: Study) -> AbstractContextManager[Any]:
         """What has to be done for as long as raters are at work."""
         return nullcontext()
+
+    @property
+    def costs_money(self) -> bool:
+        """No unit is offered beyond those that :meth:`ask` was about, unless somebody agrees again."""
+        return False
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        """Where raters begin, given the address of the page."""
+        return url
 
     def panel_link(self, url: str) -> str | None:
         """The link as it is entered at the panel that sends the raters."""

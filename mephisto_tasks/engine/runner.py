@@ -39,6 +39,7 @@ from mephisto_tasks.running.floor import Ending, Visit
 from mephisto_tasks.running.snapshot import Phase
 from mephisto_tasks.workers.blocked_workers import block_if_failed
 from mephisto_tasks.workers.practising import fail_practice
+from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.simulated_workers import is_simulated
 from parlai_humaneval.models.pool.pool import ModelFailed
 from parlai_humaneval.protocol.page.steps import Notice
@@ -241,6 +242,7 @@ class StudyTaskRunner(TaskRunner):
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except SubmittedEarly:
             logger.warning("onboarding %s was handed in before its end: not passed", agent.db_id)
+            self._grant(agent, passed=False)
         except AbsentAgentError as absence:
             self._leave(page, _ending(absence))
             self._say_why(agent, page, absence)
@@ -253,13 +255,15 @@ class StudyTaskRunner(TaskRunner):
                 self.study.practising.discard(agent.worker_id)
 
     def _grant(self, agent: OnboardingAgent, passed: bool) -> None:
-        """The verdict counts at once: a page that never hands a failed practice in must not get new tries."""
+        """The verdict counts at once, here and at the crowd's site: a page that never hands a failed practice in must not
+        get new tries.
+        """
         name = self.study.config.onboarding_qualification
         assert name is not None
         worker = agent.get_worker()
         self.study.floor.verdict(worker.worker_name, passed)
         if passed:
-            worker.grant_qualification(name, 1)
+            grant(worker, name)
             self._passed_just_now.add(agent.worker_id)
         else:
             fail_practice(worker, name)

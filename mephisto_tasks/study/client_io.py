@@ -54,8 +54,26 @@ class Doorkeeper(Protocol):
         """Whether a worker who left a dialogue can be given another."""
 
 
+class _KnownToTheCrowd:
+    """A worker of whose verdict the crowd's site was told already."""
+
+    def __init__(self, worker: Any) -> None:
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._worker, name)
+
+    def grant_qualification(self, name: str, value: int = 1) -> None:
+        """In our database only."""
+        self._worker.grant_qualification(name, value, skip_crowd=True)
+
+
 class StudyWorkerPool(WorkerPool):
-    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once."""
+    """Mephisto's, which asks the study's rules who may take part as somebody comes, and once.
+
+    It leaves it to the practice to tell the crowd's site who passed: that was done when the verdict fell, in the rater's own
+    thread. Mephisto would tell it again when the practice is handed in, and every page would wait for the site's answer.
+    """
 
     def __init__(self, db: Any, door: Doorkeeper) -> None:
         super().__init__(db)
@@ -69,6 +87,11 @@ class StudyWorkerPool(WorkerPool):
         else:
             details = AgentDetails(worker_id=worker.db_id, failure_reason=reason)
             run.client_io.enqueue_agent_details(request_id, details.to_dict())
+
+    async def register_agent_from_onboarding(self, onboarding_agent: Any) -> None:
+        worker = _KnownToTheCrowd(onboarding_agent.get_worker())
+        onboarding_agent.get_worker = lambda: worker
+        await super().register_agent_from_onboarding(onboarding_agent)
 
 
 class StudyIOHandler(ClientIOHandler):

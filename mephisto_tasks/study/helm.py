@@ -26,6 +26,9 @@ SAY_S = 1.0
 class Units(Protocol):
     """Units of the crowd that raters can take."""
 
+    def pay_for(self, units: int) -> None:
+        """So many more than before may be offered."""
+
     def fit(self, wanted: int, data: Callable[[], object]) -> bool:
         """As many open or under way as are ``wanted``; False: not all of them yet, so that it is to be asked again."""
 
@@ -44,6 +47,7 @@ class Helm:
         task_name: whose.
         task_run_id: of this launch.
         url: where raters go.
+        costs_money: more units than there are at the beginning must be agreed to.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Helm:
         task_name: str,
         task_run_id: str,
         url: str,
+        costs_money: bool,
     ) -> None:
         self._study = study
         self._units = units
@@ -64,6 +69,7 @@ class Helm:
         self._task_name = task_name
         self._task_run_id = task_run_id
         self._url = url
+        self._costs_money = costs_money
         self._began = time.time()
         self._read: tuple[int, int] | None = None
         self._fits = True
@@ -116,10 +122,15 @@ class Helm:
         if state == self._read:
             return False
         given = orders(self._data_dir, self._task_name)
+        before = self._study.remaining
         self._study.steer(given)
         self._read = state
         for result in self._study.steered.results[self._told :]:
             logger.info("%s (by %s): %s", result.kind, result.by, result.text)
+            if result.kind == "more" and result.done and self._costs_money:
+                # Whoever ordered it agreed to what it costs.
+                self._units.pay_for(max(0, self._study.remaining - before))
+                before = self._study.remaining
         self._told = len(self._study.steered.results)
         self._fit()
         return True

@@ -55,6 +55,9 @@ class StudyLauncher(TaskLauncher):
         self._adding, self._opening, self._fitting = threading.Lock(), threading.Lock(), threading.Lock()
         self._done: set[str] = set()
         self._holding = False
+        self._payable: int | None = None
+        """How many units somebody agreed to pay for; None: they cost nothing."""
+        self._paid_in_vain = 0
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -127,19 +130,19 @@ class StudyLauncher(TaskLauncher):
             raise self._first_error
 
     def add(self, units: Sequence[InitializationData]) -> None:
-        """Create and open more assignments of one unit each, now; from any thread.
+        """Create and open more assignments of one unit each, now; from any thread. None beyond what is paid for.
 
         They never enter the list of units to be launched: the thread that works on that list may be reading it.
         """
         if isinstance(self.task_run.get_provider(), ExpiresRuns):
             with self._adding, one_commit(self.db):
-                new = [self._new_unit(data) for data in units]
+                new = [self._new_unit(data) for data in units[: self._still_payable()]]
             # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
             threading.Thread(target=self._open_all, args=(new,), name="unit-opener", daemon=True).start()
             return
         datastore = self.db.get_datastore_for_provider(self.provider_type)
         with self._adding, one_commit(self.db), one_commit(datastore):
-            for data in units:
+            for data in units[: self._still_payable()]:
                 self._new_unit(data).launch(self.launch_url)
 
     def _new_unit(self, data: InitializationData) -> Any:
@@ -158,6 +161,30 @@ class StudyLauncher(TaskLauncher):
         for unit in units:
             self._open(unit)
 
+    def pay_for(self, units: int) -> None:
+        """Somebody agreed to pay for so many units, more than for what they agreed to before: no further ones are offered.
+
+        What was stopped on our side is paid, and offered again; so are units that are shorter than others.
+        """
+        with self._adding:
+            self._payable = units + (self._payable or 0)
+
+    def note_paid_in_vain(self) -> None:
+        """A unit that was taken off was paid all the same."""
+        self._paid_in_vain += 1
+
+    def _still_payable(self) -> int | None:
+        """Of the units that somebody agreed to pay for so many are neither open, nor under way, nor done; None: any number."""
+        if self._payable is None:
+            return None
+        costing = len([unit for unit in list(self.units) if unit.db_status != AssignmentState.EXPIRED])
+        return max(0, self._payable - costing - self._paid_in_vain)
+
+    @property
+    def is_paid_out(self) -> bool:
+        """Nobody can do any more: nothing is open or under way, and nothing more was agreed to."""
+        return self._still_payable() == 0 and not self._under_way()
+
     def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> bool:
         """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
 
@@ -169,7 +196,7 @@ class StudyLauncher(TaskLauncher):
             lacking = wanted - len([unit for unit in self._under_way() if unit.db_id != besides])
             if lacking > 0:
                 self.add([data() for _ in range(min(lacking, AT_ONCE))])
-        return lacking <= AT_ONCE
+        return lacking <= AT_ONCE or self._still_payable() == 0
 
     def note_done(self, unit_id: str) -> None:
         """The work of a unit is done; its rater may still be at the comment box, and it counts no more as under way."""

@@ -46,6 +46,7 @@ from mephisto_tasks.workers.practising import fail_who_was_cut_off
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+from parlai_humaneval.statistics.wording import counted
 
 __all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
 
@@ -63,6 +64,11 @@ class Launched:
     study: Study
     operator: StudyOperator
     url: str
+    """Of the page."""
+    raters_link: str
+    """Where raters begin."""
+    link_words: str
+    """What that is."""
     data_dir: Path
     task_name: str
     task_run_id: str
@@ -87,7 +93,19 @@ class Launched:
         """True when every dialogue asked for is complete and no rater is on a page any more, or nothing can go on."""
         if self.study.broken is not None:
             return True
-        return self.study.remaining == 0 and not self.live_run.task_runner.running_units
+        if self.live_run.task_runner.running_units:
+            return False
+        return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
+
+    def unfinished(self) -> str | None:
+        """Why it ended before everything was collected, where it did by itself."""
+        if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:
+            return None
+        return (
+            f"{counted(self.study.remaining, 'unit')} of work must still be done, and all HITs that were agreed to are used "
+            "up: some were paid whose work was stopped on our side, or held less than others. Launch again: that tells what "
+            "the rest costs."
+        )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
         """Block until done or until ``stop`` is set."""
@@ -134,15 +152,15 @@ def launched(
         else:
             _check_server(config)
         place = place_of(config, data_dir, task_name, waiting_for)
-        place.ask(study.remaining, settings.workers, agree)
+        units = study.remaining
+        place.ask(units, settings.workers, agree)
         desk = Desk()
         # ParlAI logs every option of every model between people and the link they wait for.
         with waiting_for("Loading the models…"), quiet_parlai(), offered(desk):
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
-        if desk.used:
-            _announce_truly(config, study)
+        _announce(config, study, with_people=desk.used)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
@@ -158,7 +176,12 @@ def launched(
         # Mephisto grants and asks for the practice's qualification by what stands here.
         config.mephisto.blueprint.onboarding_qualification = study.config.onboarding_qualification
         live_run = operator.launch(config.mephisto, shared_state)
+        # Whatever goes wrong from here on: nothing can be said where a terminal was closed, say.
+        stack.callback(operator.close)
+        if place.costs_money:
+            live_run.task_launcher.pay_for(units)
         url = openable(str(live_run.task_launcher.launch_url))
+        raters_link = place.raters_link(url, live_run)
         lock.name_run(str(live_run.task_run.db_id), url)
         room = None if side_door is None else PartnerRoom(desk, side_door.router)
         helm = Helm(
@@ -168,7 +191,8 @@ def launched(
             data_dir=data_dir,
             task_name=task_name,
             task_run_id=str(live_run.task_run.db_id),
-            url=url,
+            url=raters_link,
+            costs_money=place.costs_money,
         )
         run_settings = RunSettings(task=task, task_run_id=str(live_run.task_run.db_id), settings=asked)
         if room is not None:
@@ -181,6 +205,8 @@ def launched(
                     study=study,
                     operator=operator,
                     url=url,
+                    raters_link=raters_link,
+                    link_words=place.link_words,
                     data_dir=data_dir,
                     task_name=task_name,
                     task_run_id=str(live_run.task_run.db_id),
@@ -233,10 +259,14 @@ def _check_server(config: DictConfig) -> None:
         raise ConfigError(f"server={server} is not set up here: {'; '.join(missing)}")
 
 
-def _announce_truly(config: DictConfig, study: Study) -> None:
-    """Where people may write the replies, the crowd's site must not announce chatbots: it says what the page says."""
+def _announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
+    """A crowd's site says what the page says, unless the settings have other words for it.
+
+    ``with_people``: they may write the replies; then other words must not announce chatbots.
+    """
     for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
-        if "chatbot" in str(config.mephisto.task[key]).lower():
+        said = str(config.mephisto.task[key])
+        if not said or (with_people and "chatbot" in said.lower()):
             config.mephisto.task[key] = words
 
 

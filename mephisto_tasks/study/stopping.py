@@ -1,4 +1,4 @@
-"""Ending on request: Ctrl-C and SIGTERM."""
+"""Ending on request: Ctrl-C, SIGTERM, and a terminal that is closed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from types import FrameType
 
 
 def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set, instead of killing the program in the middle of something."""
+    """An event that Ctrl-C, SIGTERM and SIGHUP set, instead of killing the program in the middle of something.
+
+    SIGHUP comes when a terminal is closed, or a connection to another machine breaks; ``nohup`` has it ignored.
+    """
     stop = threading.Event()
 
     def handler(signum: int, frame: FrameType | None) -> None:
@@ -18,4 +21,6 @@ def stop_on_signals() -> threading.Event:
 
     signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGTERM, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)
     return stop

@@ -19,7 +19,7 @@ from mephisto.data_model.worker import Worker
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
-from mephisto_tasks.workers.qualifications import revoke
+from mephisto_tasks.workers.qualifications import grant, revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
 logger = logging.getLogger(__name__)
@@ -60,8 +60,8 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
 
 def fail_practice(worker: Worker, qualification: str) -> None:
     """The worker has failed the practice that grants this qualification, and takes no further part."""
-    worker.grant_qualification(qualification, 0)
-    worker.grant_qualification(OnboardingRequired.get_failed_qual(qualification), 0)
+    grant(worker, qualification, 0)
+    grant(worker, OnboardingRequired.get_failed_qual(qualification), 0)
 
 
 def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, failed: Collection[str]) -> None:

@@ -17,7 +17,7 @@ from mephisto.utils.qualifications import find_or_create_qualification
 logger = logging.getLogger(__name__)
 
 
-def grant(worker: Worker, name: str) -> bool:
+def grant(worker: Worker, name: str, value: int = 1) -> bool:
     """Give a worker the qualification ``name``, which is made if need be. Threads may call this at once.
 
     Returns:
@@ -26,11 +26,11 @@ def grant(worker: Worker, name: str) -> bool:
     for _ in range(2):  # another thread may be first with the qualification, or with the worker: then it is there now
         try:
             find_or_create_qualification(worker.db, name)
-            worker.grant_qualification(name, skip_crowd=True)
+            worker.grant_qualification(name, value, skip_crowd=True)
             break
         except EntryAlreadyExistsException:
             continue
-    return _told(worker.grant_crowd_qualification, name)
+    return _told(worker.grant_crowd_qualification, name, value)
 
 
 def revoke(worker: Worker, name: str) -> bool:
@@ -46,10 +46,10 @@ def revoke(worker: Worker, name: str) -> bool:
     return _told(worker.revoke_crowd_qualification, name)
 
 
-def _told(tell: Callable[[str], object], name: str) -> bool:
+def _told(tell: Callable[..., object], name: str, *value: int) -> bool:
     """Whether the crowd provider did it. Mephisto's own methods print a traceback with the worker's id where not."""
     try:
-        tell(name)
+        tell(name, *value)
     except Exception as error:  # noqa: BLE001 (each provider has errors of its own; the caller says what holds)
         logger.warning("the crowd provider refused what was to be done with %s (%s)", name, type(error).__name__)
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from live import TASK, Rater
 from scripted_models import zoo_file
 from servers.mturk import Assignment, Hit, StandIn
 
-from mephisto_tasks.crowds.place import Agree
+from mephisto_tasks.crowds.place import Agree, Waiting
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study import launching
 from mephisto_tasks.study.launching import Launched
@@ -50,12 +50,18 @@ def arguments(folder: Path, place: str, *more: str) -> list[str]:
 
 @contextmanager
 def on_mturk(
-    data_dir: Path, *more: str, place: str = "mturk_sandbox", dialogues: int = 2, agree: Agree | None = None
+    data_dir: Path,
+    *more: str,
+    place: str = "mturk_sandbox",
+    dialogues: int = 2,
+    agree: Agree | None = None,
+    waiting_for: Waiting = lambda _: nullcontext(),
 ) -> Iterator[Launched]:
     """A launch of that study."""
     data_dir.mkdir(parents=True, exist_ok=True)
     settings = arguments(data_dir, place, f"mephisto.blueprint.dialogues_per_group={dialogues}", *more)
-    with launching.launched("pw_turn", compose_config("pw_turn", "local", settings), data_dir, agree=agree) as run:
+    config = compose_config("pw_turn", "local", settings)
+    with launching.launched("pw_turn", config, data_dir, waiting_for, agree) as run:
         yield run
 
 

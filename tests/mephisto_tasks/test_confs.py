@@ -77,6 +77,9 @@ def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
     assert study.practice is None or study.practice.metric == study.config.metric
     assert not re.search(r"[{}]", told(study, "preview") + told(study))
     assert "$" in study.instructions.pay
+    assert not re.search(r"[{}]", study.instructions.title + study.instructions.tagline)
+    words = composed_of(task, conf).mephisto.task
+    assert words.task_title == words.task_description == "", "a crowd's site says what the page says, its numbers too"
 
 
 @pytest.mark.parametrize(("task", "conf"), PAPERS)

@@ -32,7 +32,9 @@ PATIENT = Config(retries={"mode": "standard", "max_attempts": 10}, connect_timeo
 BRIEF = Config(retries={"mode": "standard", "max_attempts": 2}, connect_timeout=3, read_timeout=5)
 """For a look: somebody waits for the answer."""
 
-_REGION_OF_HOST = re.compile(r"^mturk-requester(?:-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
+WORKER_SITE, SANDBOX_WORKER_SITE = "https://worker.mturk.com", "https://workersandbox.mturk.com"
+
+_AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com$")
 
 
 def endpoint(provider: str) -> str:
@@ -42,10 +44,19 @@ def endpoint(provider: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise MTurkError(f"AWS_ENDPOINT_URL_MTURK={address!r} is no address: write https://… or http://127.0.0.1:PORT")
-    region = _REGION_OF_HOST.match(parts.hostname)
-    if region is not None and region["region"] != REGION:
+    amazons = _AMAZONS_HOST.match(parts.hostname)
+    if amazons is not None and amazons["region"] != REGION:
         raise MTurkError(f"cannot ask MTurk at {address}: {WRONG_REGION}")
     return address
+
+
+def worker_site(provider: str) -> str:
+    """Where workers find what is offered by way of :func:`endpoint`: a stand-in serves both itself."""
+    address = endpoint(provider).rstrip("/")
+    amazons = _AMAZONS_HOST.match(urlsplit(address).hostname or "")
+    if amazons is None:
+        return address
+    return SANDBOX_WORKER_SITE if amazons["sandbox"] else WORKER_SITE
 
 
 def is_loopback(address: str) -> bool:

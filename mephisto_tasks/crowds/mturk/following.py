@@ -136,7 +136,11 @@ class HitFollower:
             state = "taken" if hit_id in at_work else state_of(client, hit_id)
             if state in ("over", "submitted") and self._take_off(hit_id):
                 ended += state == "over"
-                if state == "submitted" and not self._study.paused:  # without our page: the work is still to be done
+                if (
+                    state == "submitted"
+                ):  # without our page: it is paid unless somebody rejects it, and still to be done
+                    self._run.task_launcher.note_paid_in_vain()
+                if state == "submitted" and not self._study.paused:
                     self._run.task_launcher.keep_open(self._study.remaining, besides="", data=one_unit)
         if ended:
             logger.warning(ENDED_OUTSIDE, ended)

@@ -53,17 +53,22 @@ def make_hit(client: Any, hit_type_id: str, url: str, *, height: int, lifetime_s
         hits = hits_where(client, lambda hit: hit.get("RequesterAnnotation") == annotation)
         if not hits:
             raise
-        return hits[0]
+        return str(hits[0]["HITId"])
 
 
-def hits_where(client: Any, wanted: Callable[[dict[str, Any]], bool]) -> list[str]:
-    """Ids of the account's HITs that are as ``wanted``. Raises MTurkError."""
+def hits_where(client: Any, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """The account's HITs that are as ``wanted``. Raises MTurkError."""
     with asking("list the account's HITs"):
         pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 100})
-        return [str(hit["HITId"]) for page in pages for hit in page["HITs"] if wanted(hit)]
+        return [hit for page in pages for hit in page["HITs"] if wanted(hit)]
 
 
 def open_hits(client: Any, known: Collection[str], mark: str) -> list[str]:
+    """Ids of :func:`hits_left`. Raises MTurkError."""
+    return [str(hit["HITId"]) for hit in hits_left(client, known, mark)]
+
+
+def hits_left(client: Any, known: Collection[str], mark: str) -> list[dict[str, Any]]:
     """HITs that a worker could still accept, now or when somebody returns them: the ``known`` ones and those of the mark.
 
     Raises:
@@ -76,6 +81,12 @@ def open_hits(client: Any, known: Collection[str], mark: str) -> list[str]:
         return ours and hit["HITStatus"] in ("Assignable", "Unassignable") and hit["Expiration"] > now
 
     return hits_where(client, is_left)
+
+
+def group_of(client: Any, hit_id: str) -> str:
+    """What MTurk shows workers as one entry in their list: HITs of one type. Raises MTurkError."""
+    with asking("look at a HIT"):
+        return str(client.get_hit(HITId=hit_id)["HIT"]["HITGroupId"])
 
 
 def state_of(client: Any, hit_id: str) -> State:

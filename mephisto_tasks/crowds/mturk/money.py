@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
@@ -13,8 +13,14 @@ from parlai_humaneval.statistics.wording import counted
 CENT = Decimal("0.01")
 LEAST_FEE = CENT
 """MTurk's, of each reward and each bonus."""
+FEE_SHARE = Decimal(str(FEE))
 MASTERS_FEE = Decimal("0.05")
-"""More, of what Masters are paid: workers whom MTurk has found to be good."""
+"""More, of the rewards of Masters: workers whom MTurk has found to be good. Their bonuses cost what others' do."""
+
+
+def fee(amount: Decimal, share: Decimal = FEE_SHARE) -> Decimal:
+    """What MTurk takes beside one reward or one bonus: a cent at least, and rounded for each, half a cent up."""
+    return max((amount * share).quantize(CENT, rounding=ROUND_HALF_UP), LEAST_FEE)
 
 
 class LaunchTotal(BaseModel):
@@ -33,6 +39,7 @@ class LaunchTotal(BaseModel):
     reward: Decimal
     """For one of them."""
     fee_share: Decimal
+    """MTurk's, of a reward."""
     bonus_budget: Decimal = Decimal(0)
     """Set aside for bonuses, without their fee."""
     most_open: int
@@ -49,12 +56,13 @@ class LaunchTotal(BaseModel):
     @property
     def fees(self) -> Decimal:
         """MTurk's, of rewards."""
-        return _cents(self.units * max(LEAST_FEE, self.reward * self.fee_share))
+        return self.units * fee(self.reward, self.fee_share)
 
     @computed_field  # type: ignore[prop-decorator]  # see rewards
     @property
     def bonus_fees(self) -> Decimal:
-        return _cents(self.bonus_budget * self.fee_share)
+        """MTurk's, of a budget that is not spent in bonuses of a few cents each."""
+        return fee(self.bonus_budget) if self.bonus_budget else Decimal(0)
 
     @computed_field  # type: ignore[prop-decorator]  # see rewards
     @property
@@ -71,11 +79,13 @@ class LaunchTotal(BaseModel):
         """The sum in words and amounts, for people."""
         lines = [
             (f"{counted(self.units, 'unit')} of work at ${self.reward:.2f}", f"${self.rewards:.2f}"),
-            (f"MTurk's fee ({100 * self.fee_share:g} %, at least $0.01 each)", f"${self.fees:.2f}"),
+            (f"MTurk's fee ({_percent(self.fee_share)}, at least $0.01 each)", f"${self.fees:.2f}"),
         ]
         if self.bonus_budget:
             lines.append(("bonuses, at most", f"${self.bonus_budget:.2f}"))
-            lines.append(("MTurk's fee on bonuses", f"${self.bonus_fees:.2f}"))
+            lines.append(
+                (f"MTurk's fee on bonuses ({_percent(FEE_SHARE)}, at least $0.01 each)", f"${self.bonus_fees:.2f}")
+            )
         return [
             *lines,
             ("together, at most", f"${self.total:.2f}"),
@@ -90,9 +100,9 @@ class LaunchTotal(BaseModel):
 
 
 def fee_share(masters_only: bool) -> Decimal:
-    """MTurk's fee, as a share of what workers are paid."""
-    return Decimal(str(FEE)) + (MASTERS_FEE if masters_only else 0)
+    """MTurk's fee, as a share of rewards."""
+    return FEE_SHARE + (MASTERS_FEE if masters_only else 0)
 
 
-def _cents(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, rounding=ROUND_UP)
+def _percent(share: Decimal) -> str:
+    return f"{float(100 * share):g} %"

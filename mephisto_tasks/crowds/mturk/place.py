@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from omegaconf import OmegaConf
 
-from mephisto_tasks.crowds.mturk.client import SANDBOX, client_for
-from mephisto_tasks.crowds.mturk.errors import asking
+from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, client_for, worker_site
+from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
+from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
 from mephisto_tasks.crowds.mturk.preparing import agreed, check, clear_before_launch, ensure_requester
 from mephisto_tasks.crowds.place import Agree, Place
 from mephisto_tasks.engine.blueprint import StudySharedState
@@ -30,12 +32,14 @@ from mephisto_tasks.workers.rules import WorkerRules
 class MTurkPlace(Place):
     """MTurk is asked for money, told whom to let in, and looked after while HITs are open there."""
 
+    link_words = "Workers find the HITs at:"
     _required: list[dict[str, Any]] = field(default_factory=list)
     """What MTurk is to require of workers, who do not see the HITs else."""
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None) -> None:
         with self.waiting_for("Asking MTurk…"):
-            total = check(self.config.mephisto, units, masters=rules.masters)
+            mark = study_mark(str(self.data_dir), self.task_name)
+            total = check(self.config.mephisto, units, masters=rules.masters, mark=mark)
             self._required = self._requirements(rules)
         agreed(total, agree)
 
@@ -76,6 +80,21 @@ class MTurkPlace(Place):
     def share(self, shared_state: StudySharedState, db: Any) -> None:
         super().share(shared_state, db)
         shared_state.mturk_specific_qualifications = self._required
+
+    @property
+    def costs_money(self) -> bool:
+        return bool(self.provider._provider_type == MTURK)
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        """MTurk's preview of the HITs, or its list while there are none: the page alone lets nobody begin."""
+        provider = str(self.provider._provider_type)
+        site = worker_site(provider)
+        hits = live_run.provider.datastore.hits_of_runs([live_run.task_run.db_id])
+        try:
+            group = group_of(client_for(str(self.provider.requester_name), provider), next(iter(hits)))
+        except (StopIteration, MTurkError):  # the HITs are there, or will be, whether MTurk says where or not
+            return site
+        return f"{site}/mturk/preview?{urlencode({'groupId': group})}"
 
     def running(self, live_run: Any, study: Study) -> AbstractContextManager[Any]:
         return following(live_run, study)

@@ -25,8 +25,8 @@ from mephisto_tasks.crowds.mturk.client import (
     profile_of,
 )
 from mephisto_tasks.crowds.mturk.errors import MTurkError
-from mephisto_tasks.crowds.mturk.hits import expire, open_hits, study_mark
-from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
+from mephisto_tasks.crowds.mturk.hits import expire, hits_left, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee, fee_share
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +35,14 @@ MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
 
 
-def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
+def check(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
     """Whether MTurk will take the launch, and what it can cost. Nothing is made, here or there.
 
     Args:
         config: ``mephisto`` of the settings.
         units: still to be done.
         masters: only MTurk's Masters may take part, for whom it takes more.
+        mark: of the study's HITs. What a launch that was killed left on the market holds money, which the launch sets free.
 
     Raises:
         MTurkError: it will not, and why.
@@ -50,7 +51,8 @@ def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
     reward = _reward(config.task.task_reward)
     bonus_budget = _dollars("mephisto.provider.bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
-    available = balance(client_for(name, provider))
+    client = client_for(name, provider)
+    available = balance(client)
     open_at_once = int(config.task.get("max_num_concurrent_units") or 0)
     total = LaunchTotal(
         provider=provider,
@@ -64,11 +66,21 @@ def check(config: Any, units: int, *, masters: bool) -> LaunchTotal:
         balance=available,
     )
     if provider == MTURK and total.lacking:
+        total = total.model_copy(update={"balance": available + _put_aside(client, mark)})
+    if provider == MTURK and total.lacking:
         raise MTurkError(
             f"the MTurk account of {total.requester!r} has ${total.balance:.2f}, and this launch can cost "
             f"${total.total:.2f}: add ${total.lacking:.2f} at requester.mturk.com/account, or ask for less. Nothing was made"
         )
     return total
+
+
+def _put_aside(client: Any, mark: str) -> Decimal:
+    """Dollars for the HITs of a study that nobody has accepted."""
+    amounts = [
+        (Decimal(hit["Reward"]), int(hit["NumberOfAssignmentsAvailable"])) for hit in hits_left(client, (), mark)
+    ]
+    return sum((number * (reward + fee(reward)) for reward, number in amounts), Decimal(0))
 
 
 def agreed(total: LaunchTotal, agree: Callable[[LaunchTotal], None] | None) -> None:

@@ -102,6 +102,10 @@ def test_real_money_is_one_word_more(tmp_path: Path) -> None:
         assert statuses(lab) == ["complete"] * DIALOGUES
         assert nothing_is_on_the_market(mturk)
         assert lab.balance() == ("3.80", "1.20")
+        practised = [
+            call.params["WorkerId"] for call in mturk.journal.of("AssociateQualificationWithWorker", outcome="ok")
+        ]
+        assert practised == ["AANN", "AGINA", "AHUGO"], "MTurk is told once that somebody passed the practice"
         paid = lab.run("pay", "--task-name", TASK, "--send", "--yes")
         assert paid.returncode == 0, paid.stderr
         assert [each.status for each in (ann, gina, hugo)] == ["Approved", "Abandoned", "Approved"]

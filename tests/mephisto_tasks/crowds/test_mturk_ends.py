@@ -25,7 +25,7 @@ from mephisto_tasks.commands.requester import requester
 def mturk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
     with (
         pytest.MonkeyPatch.context() as patch,
-        mturk_at_home(patch, tmp_path_factory.mktemp("aws"), sandbox=False) as mturk,
+        mturk_at_home(patch, tmp_path_factory.mktemp("aws"), sandbox=False, deposited="3.00") as mturk,
     ):
         yield mturk
 
@@ -76,7 +76,10 @@ def test_an_end_within_seconds_of_the_launch(mturk: StandIn, tmp_path: Path, how
 
 
 def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> None:
-    """By the next launch, or by hand; also a HIT that Mephisto's database had not heard of when the launch was killed."""
+    """By the next launch, or by hand; also a HIT that Mephisto's database had not heard of when the launch was killed.
+
+    The account has enough for one launch: what the HITs that were left hold is there for the next.
+    """
     with launched(tmp_path) as process:
         until(lambda: len(open_hits(mturk)) == 3, process)
         assert "is already launched" in expire_by_hand(tmp_path)

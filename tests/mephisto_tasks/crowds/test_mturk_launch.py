@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live import eventually, records, rows
+import scripted_models
+from live import TASK, eventually, records, rows
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
 from servers.mturk import CUT_AFTER, NO_ASSIGNMENT, THROTTLED, StandIn
 
@@ -17,7 +20,10 @@ from mephisto_tasks.crowds.mturk import following
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.engine.runner import one_unit
+from mephisto_tasks.running.orders import More, give
 from mephisto_tasks.study import launcher
+from parlai_humaneval.models.dialogue_agent import Line
+from parlai_humaneval.protocol.page.steps import EndStep
 
 
 @pytest.fixture
@@ -27,18 +33,19 @@ def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
         yield mturk
 
 
-def agreed(total: LaunchTotal) -> None:
-    """Somebody has."""
-
-
 @pytest.mark.parametrize("place", ["mturk_sandbox", "mturk"])
 async def test_a_worker_does_a_hit_and_is_paid(mturk: StandIn, data_dir: Path, place: str) -> None:
     """The same study on both of MTurk's sites: one word is different."""
-    async with on_mturk_beside(data_dir, place=place, dialogues=2, agree=agreed) as run:
+    told: list[LaunchTotal] = []
+    reward = "mephisto.task.task_reward=0.13"  # the fee of each is rounded, and not that of all together
+    async with on_mturk_beside(data_dir, reward, place=place, dialogues=2, agree=told.append) as run:
         await eventually(lambda: len(open_hits(mturk)) == 2)
+        assert [total.total for total in told] == [mturk.account.held(mturk.clock.now())] == [Decimal("0.32")]
         hit = open_hits(mturk)[0]
         assert hit.question.count(f"<ExternalURL>{run.url}</ExternalURL>") == 1
-        assert (hit.max_assignments, float(hit.type.reward)) == (1, 0.5)
+        assert (hit.max_assignments, float(hit.type.reward)) == (1, 0.13)
+        assert "for 2 turns" in hit.type.params["Description"], "as on the page, whatever the settings are"
+        assert run.raters_link == f"{mturk.url}/mturk/preview?groupId={hit.type.id}"
         async with Turker(run, mturk) as worker:
             assert worker.client.refused is None
             await worker.do_all()
@@ -48,7 +55,7 @@ async def test_a_worker_does_a_hit_and_is_paid(mturk: StandIn, data_dir: Path, p
         agent.approve_work()
         assert agent.get_status() == "approved"
     assert [one.status for one in mturk.crowd.assignments()] == ["Approved"]
-    assert float(mturk.account.rewards) == 0.5
+    assert (mturk.account.rewards, mturk.account.fees) == (Decimal("0.13"), Decimal("0.03"))
     assert open_hits(mturk) == []
     assert [record.status for record in records(run)] == ["complete"]
     assert [status for (status,) in rows(data_dir, "SELECT status FROM units ORDER BY unit_id")].count("expired") == 1
@@ -121,6 +128,51 @@ async def test_as_many_hits_are_open_as_were_asked_for(mturk: StandIn, data_dir:
         await eventually(lambda: len(open_hits(mturk)) == 2 and len(mturk.crowd.hits()) == 3)
         await asyncio.sleep(0.7)
         assert len(open_hits(mturk)) == 2
+
+
+async def test_no_more_is_spent_than_was_agreed_to(
+    mturk: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work that was stopped on our side is paid, and lacks: to do it again costs more, which nobody has agreed to yet."""
+
+    def fails(dialogue: Sequence[Line]) -> str:
+        raise RuntimeError("out of memory")
+
+    told: list[LaunchTotal] = []
+    async with on_mturk_beside(data_dir, place="mturk", dialogues=2, agree=told.append) as run:
+        with monkeypatch.context() as broken:
+            broken.setitem(scripted_models.SCRIPTS, "alpha", fails)
+            async with Turker(run, mturk, "A1UNLUCKY") as unlucky:
+                state = await unlucky.state()
+                while not isinstance(state.step, EndStep):
+                    state = await unlucky.client.next_state()
+                await unlucky.client.submit_task()
+                mturk.crowd.submit(unlucky.assignment.id, {"workerId": "A1UNLUCKY"})
+        await eventually(lambda: not run.live_run.task_runner.running_units)
+        assert not run.is_done()
+        give(data_dir, TASK, More(number=1))
+        await eventually(lambda: len(mturk.crowd.hits()) == 3)
+        for worker in ("A2LUCKY", "A3LUCKY"):
+            await eventually(lambda: open_hits(mturk) != [])
+            async with Turker(run, mturk, worker) as lucky:
+                await lucky.do_all()
+        await eventually(run.is_done)
+        assert (run.study.remaining, len(mturk.crowd.hits())) == (1, 3)
+        assert "all HITs that were agreed to are used up" in str(run.unfinished())
+    assert mturk.account.held(mturk.clock.now()) == told[0].total + Decimal("0.60"), "and what was ordered"
+
+
+def test_a_terminal_that_is_closed(mturk: StandIn, data_dir: Path) -> None:
+    """Where nothing can be said any more the HITs are taken off the market all the same."""
+
+    def gone(what: str) -> Any:
+        if what.startswith("Ending"):
+            raise OSError("the terminal is closed")
+        return nullcontext()
+
+    with pytest.raises(OSError, match="closed"), on_mturk(data_dir, waiting_for=gone):
+        asyncio.run(eventually(lambda: len(open_hits(mturk)) == 2))
+    assert not_expired(mturk) == []
 
 
 async def test_fewer_and_more_hits_by_order(mturk: StandIn, data_dir: Path) -> None:

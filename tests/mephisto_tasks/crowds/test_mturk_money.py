@@ -54,8 +54,11 @@ def total(**changes: Any) -> LaunchTotal:
     [
         ({}, "5.00", "1.00", "6.00"),
         ({"reward": Decimal("0.01")}, "0.10", "0.10", "0.20"),  # at least a cent of fee for each
+        ({"reward": Decimal("0.13")}, "1.30", "0.30", "1.60"),  # that of each is rounded
+        ({"reward": Decimal("0.12")}, "1.20", "0.20", "1.40"),
         ({"bonus_budget": Decimal("2.00")}, "5.00", "1.00", "8.40"),
-        ({"fee_share": fee_share(masters_only=True)}, "5.00", "1.25", "6.25"),
+        ({"fee_share": fee_share(masters_only=True)}, "5.00", "1.30", "6.30"),  # half a cent up
+        ({"fee_share": fee_share(masters_only=True), "bonus_budget": Decimal("2.00")}, "5.00", "1.30", "8.70"),
         ({"units": 0}, "0.00", "0.00", "0.00"),
     ],
 )

@@ -131,11 +131,6 @@ class Books:
             *self._unpaid(),
         ]
 
-    def _unpaid(self) -> Iterator[str]:
-        if programs := sum(one.work.simulated for one in self.dues):
-            was = "piece of work was done by a program" if programs == 1 else "pieces of work were done by programs"
-            yield f"{programs} {was} of this package: programs are not paid"
-
     def _underpaid(self) -> Iterator[str]:
         low = [
             (line.hourly, line.worker)

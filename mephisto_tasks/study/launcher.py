@@ -174,7 +174,7 @@ class StudyLauncher(TaskLauncher):
         self._paid_in_vain += 1
 
     def _still_payable(self) -> int | None:
-        """Of the units that somebody agreed to pay for so many are neither open, nor under way, nor done; None: any number."""
+        """Units that may still be added, as somebody agreed to pay for them; None: any number."""
         if self._payable is None:
             return None
         costing = len([unit for unit in list(self.units) if unit.db_status != AssignmentState.EXPIRED])

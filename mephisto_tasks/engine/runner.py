@@ -200,7 +200,7 @@ class StudyTaskRunner(TaskRunner):
             logger.info("the rater of %s, which was stopped, had left", held.name)
         self._mark_completed(agent)
         if not self.study.paused:
-            agent.get_live_run().task_launcher.add_one(one_unit())
+            agent.get_live_run().task_launcher.add([one_unit()])
 
     def _mark_completed(self, agent: Agent) -> None:
         # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as

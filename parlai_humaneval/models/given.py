@@ -183,8 +183,12 @@ def _parlai_options(file: Path) -> dict[str, Any]:
 
 
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
-    parts = urlsplit(url)
-    if parts.username or parts.password or parts.query or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and parts.port != 0  # a port that is none is found when it is asked for
+    except ValueError as error:
+        raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
+    if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
             "the address of a server holds no user, password or query; a key belongs in an environment variable"
         )
@@ -225,7 +229,7 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
         if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) and not variable:
             variable = KEY_VARIABLE
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ZooError(
             f"{base_url} does not answer ({error or type(error).__name__}); is the server running?"
         ) from error

@@ -22,7 +22,7 @@ from mephisto.data_model.exceptions import (
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.unit import HeldUnit
-from mephisto_tasks.engine.way_out import Outcome, Site, with_way_out
+from mephisto_tasks.engine.way_out import Outcome, Site
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -200,7 +200,7 @@ class StudyTaskRunner(TaskRunner):
             logger.info("the rater of %s, which was stopped, had left", held.name)
         self._mark_completed(agent)
         if not self.study.paused:
-            agent.get_live_run().task_launcher.add_one(one_unit())
+            agent.get_live_run().task_launcher.add([one_unit()])
 
     def _mark_completed(self, agent: Agent) -> None:
         # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as
@@ -215,7 +215,9 @@ class StudyTaskRunner(TaskRunner):
         title, text = title_and_text
         words = self.study.unit_words
         redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
-        text = with_way_out(filled(text, words, self.study.instructions.pay), redirect)
+        text = self.site.for_them(
+            agent.get_worker().worker_name, filled(text, words, self.study.instructions.pay), redirect
+        )
         page.end(filled(title, words), text, next_, redirect)
 
     def cleanup_unit(self, unit: Unit) -> None:

@@ -74,6 +74,13 @@ def participations(data_dir: Path, task_name: str) -> list[Participation]:
     ]
 
 
+def names_of_invited(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Worker → the name under which they were invited: the database has a pseudonym, and nobody can pay that."""
+    from mephisto_tasks.crowds.link.invitations.book import Book  # as above
+
+    return Book(study_folder(data_dir, task_name)).names()
+
+
 class FilePayer:
     """Writes files for the panels that raters came from, and a list for those who came by none."""
 
@@ -84,6 +91,7 @@ class FilePayer:
         rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
         self._names = {str(number): str(name) for number, name in rows}
         came = participations(data_dir, task_name) if provider == "link" else []
+        self._invited = names_of_invited(data_dir, task_name) if provider == "link" else {}
         self._of_agents = {one.agent_id: one for one in came if one.agent_id}
         self._of_workers = {one.worker_name: one for one in came}
         self._known = {payment.file for payment in Ledger(data_dir, task_name).payments()}
@@ -169,12 +177,14 @@ class FilePayer:
     def _list(self, payments: Sequence[Payment]) -> str:
         """The table for whoever pays by hand."""
         text = io.StringIO(newline="")
-        rows = (
-            (self._names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
-            for payment in payments
-        )
-        write_rows(text, ("worker", "pseudonym", "unit", "amount", "for"), rows)
+        columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
+        write_rows(text, columns, map(self._row, payments))
         return text.getvalue()
+
+    def _row(self, payment: Payment) -> tuple[str, ...]:
+        worker = self._names[payment.worker_id]
+        name = self._invited.get(worker, "")
+        return worker, name, payment.worker, payment.session, f"{payment.amount:.2f}", payment.why
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         """Every file is there."""

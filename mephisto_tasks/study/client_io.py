@@ -12,16 +12,16 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.agent import OnboardingAgent
-from mephisto.data_model.packet import PACKET_TYPE_RETURN_STATUSES
+from mephisto.data_model.packet import PACKET_TYPE_REQUEST_STATUSES, PACKET_TYPE_RETURN_STATUSES, Packet
 from mephisto.data_model.worker import Worker
-from mephisto.operations.client_io_handler import ClientIOHandler
+from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
-from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,9 @@ class Doorkeeper(Protocol):
 
     def against_rules(self, worker_id: str) -> str | None:
         """What a worker reads whom the study's rules keep out, before any practice; None: they do not."""
+
+    def never_more(self, worker_id: str) -> str | None:
+        """Why this worker can do nothing more in this launch, whatever others do; None where that is not so."""
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left a dialogue can be given another."""
@@ -95,7 +98,7 @@ class StudyWorkerPool(WorkerPool):
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Six things differ from Mephisto's:
+    """Eight things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
     * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
@@ -103,6 +106,7 @@ class StudyIOHandler(ClientIOHandler):
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
+    * who has left is asked for until the end, whatever went wrong once (Mephisto's task would die of it unseen);
     * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
     """
 
@@ -154,8 +158,19 @@ class StudyIOHandler(ClientIOHandler):
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet
-        super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
+        if answer.looks is not None and (refused := self._refused_for_good(answer.looks)) is not None:
+            self.enqueue_agent_details(request_id, refused.to_dict())
+        else:
+            super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
         return False
+
+    def _refused_for_good(self, name: str) -> AgentDetails | None:
+        """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
+        for worker in self.db.find_workers(worker_name=name):
+            reason = self._door.never_more(worker.db_id)
+            if reason is not None:
+                return AgentDetails(worker_id=worker.db_id, failure_reason=reason)
+        return None
 
     def _is_open(self, registration: str) -> bool:
         """Whether a page of this registration has work to go on with."""
@@ -210,11 +225,18 @@ class StudyIOHandler(ClientIOHandler):
 
     def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
         """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
-        if reason in self._door.for_now:
-            return {}
-        redirect = reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+        name = str(Worker.get(self.db, worker_id).worker_name)
+        redirect = None if reason in self._door.for_now else reception.screened_out(name)
         told = None if redirect is None else redirect.model_dump(mode="json")
-        return {"failure_reason": with_way_out(reason, redirect), "redirect": told}
+        return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
+
+    def _request_status_update(self) -> None:
+        # The end of the run takes channels away in another thread.
+        for channel in list(self.channels.values()):
+            try:
+                channel.enqueue_send(Packet(packet_type=PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID))
+            except Exception:
+                logger.exception("it could not be asked whose page has gone; it is asked again soon")
 
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.
@@ -255,4 +277,4 @@ class StudyIOHandler(ClientIOHandler):
 
 def _stored_names(name: str) -> tuple[str, str]:
     """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
-    return name, f"{name}_sandbox"
+    return name, name + SANDBOX_SUFFIX

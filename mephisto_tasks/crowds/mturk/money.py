@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mephisto_tasks.crowds.mturk.client import MTURK
+from mephisto_tasks.crowds.mturk.names import MTURK
 from parlai_humaneval.planning.assumptions import FEE
 from parlai_humaneval.statistics.wording import counted
 

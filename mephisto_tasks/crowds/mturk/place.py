@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 
 from omegaconf import OmegaConf
 
-from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, client_for, worker_site
+from mephisto_tasks.crowds.mturk.client import client_for, worker_site
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
+from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX
 from mephisto_tasks.crowds.mturk.preparing import agreed, check, clear_before_launch, ensure_requester
 from mephisto_tasks.crowds.place import Agree, Place
 from mephisto_tasks.engine.blueprint import StudySharedState

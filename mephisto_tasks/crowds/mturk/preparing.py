@@ -15,10 +15,6 @@ from mephisto.data_model.requester import Requester
 from mephisto.operations.registry import get_crowd_provider_from_type
 
 from mephisto_tasks.crowds.mturk.client import (
-    MTURK,
-    PROVIDERS,
-    SANDBOX,
-    SANDBOX_SUFFIX,
     balance,
     client_for,
     endpoint,
@@ -27,6 +23,7 @@ from mephisto_tasks.crowds.mturk.client import (
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.hits import expire, hits_left, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee, fee_share
+from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -182,6 +179,3 @@ def clear_before_launch(db: Any, task_name: str) -> str | None:
     return (
         f"{expired} HIT(s) of an earlier launch, which did not end cleanly, were still on MTurk: they were taken off."
     )
-
-
-__all__ = ["agreed", "check", "clear_before_launch", "ensure_requester", "expire_left_over", "stored_name"]

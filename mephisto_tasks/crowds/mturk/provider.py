@@ -38,10 +38,11 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
-from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, SANDBOX_SUFFIX, session_for
+from mephisto_tasks.crowds.mturk.client import session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX, SANDBOX_SUFFIX
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ import boto3
 from omegaconf import OmegaConf
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.crowds.mturk.client import BRIEF, PROVIDERS, balance, client_for, endpoint, profile_of
+from mephisto_tasks.crowds.mturk.client import BRIEF, balance, client_for, endpoint, profile_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.names import PROVIDERS
 from mephisto_tasks.crowds.mturk.preparing import ensure_requester, expire_left_over
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.results import requesters

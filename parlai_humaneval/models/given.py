@@ -185,17 +185,17 @@ def _parlai_options(file: Path) -> dict[str, Any]:
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
     try:
         parts = urlsplit(url)
-        is_address = bool(parts.hostname) and parts.port != 0  # a port that is none is found when it is asked for
+        host = "" if parts.port == 0 else parts.hostname  # to ask for the port finds what is none
     except ValueError as error:
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
-    if parts.username or parts.password or parts.query or not is_address:
+    if parts.username or parts.password or parts.query or not host:
         raise ZooError(
             "the address of a server holds no user, password or query; a key belongs in an environment variable"
         )
     base = url.rstrip("/")
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None:
-        name = _name(parts.hostname, zoo)
+        name = _name(host, zoo)
         told = f"the server at {url}, asked by the JSON contract since it lists no models (GET /models)"
         key = {} if key_variable is None else {"authorization_env": key_variable}
         return Given(name, told, {"model": _AGENTS["contract"], "url": url, **key})

@@ -102,7 +102,7 @@ def try_model(
         overrides = ["place=link", *(f"{name}={_hydra(value)}" for name, value in chosen.items())]
         config = settings.compose_config(task, "local", overrides)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, directory, waiting_for) as run:
+        with launching.launched(task, config, directory, waiting_for, stop=stop) as run:
             announce(run, given.name, opponent, limit)
             follow(run, stop)
         tell_who_won(run)

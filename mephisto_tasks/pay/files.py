@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mephisto_tasks.pay.ledger import Ledger, Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal
+from mephisto_tasks.pay.policy import PayError
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.private_files import write_private
@@ -34,6 +35,10 @@ BY_HAND = (
     "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "
     "as paid from then on"
 )
+
+
+_NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
+"""How the names of our files end."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,8 @@ class FilePayer:
         self._invited = names_of_invited(data_dir, task_name) if provider == "link" else {}
         self._of_agents = {one.agent_id: one for one in came if one.agent_id}
         self._of_workers = {one.worker_name: one for one in came}
-        used = {payment.file for payment in Ledger(data_dir, task_name).payments()}
-        numbers = [int(match[1]) for name in used if (match := re.search(r"-(\d+)\.\w+$", name))]
+        self._known = {payment.file for payment in Ledger(data_dir, task_name).payments()}
+        numbers = [int(match[1]) for name in self._known if (match := _NUMBERED.search(name))]
         self._number = max(numbers, default=0) + 1
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
@@ -132,7 +137,14 @@ class FilePayer:
         return Decimal("0.00")
 
     def check(self, payments: Sequence[Payment]) -> None:
-        """Nothing is sent that money could be missing for."""
+        """Files that the ledger does not know were written with one that is lost: who is in them may be paid already."""
+        there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
+        strange = [name for name in there if name not in self._known]
+        if payments and strange:
+            raise PayError(
+                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written. Put back the "
+                "ledger that it was written with (ledger.db), or, if nobody was paid by that file, move it away"
+            )
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         by_file: dict[str, list[Payment]] = defaultdict(list)

@@ -185,10 +185,11 @@ def _parlai_options(file: Path) -> dict[str, Any]:
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
     try:
         parts = urlsplit(url)
-        host = "" if parts.port == 0 else parts.hostname  # to ask for the port finds what is none
+        host = parts.hostname or ""
+        is_address = bool(host) and parts.port != 0  # a port that is none is found when it is asked for
     except ValueError as error:
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
-    if parts.username or parts.password or parts.query or not host:
+    if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
             "the address of a server holds no user, password or query; a key belongs in an environment variable"
         )

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from paying import as_json, pay
+from paying import as_json, pay, refused
 from stored_study import StoredStudy
 from test_work import conversation, set_status
 from turk_study import TASK, part, stopped, whole
@@ -147,3 +147,12 @@ def test_ended_between_the_ledger_and_the_files(prolific: Path, written: int, mo
     assert len(after) == 4
     assert before.items() <= after.items()
     assert {payment.state for payment in ledger.payments()} == {"written"}
+
+
+def test_a_lost_ledger_pays_nobody_by_a_second_file(prolific: Path) -> None:
+    """What a panel was given stands in the files alone then: nothing is written beside them, nor called written."""
+    as_json(prolific, "--send", "--yes")
+    ledger, before = Ledger(prolific, TASK), files(prolific)
+    ledger.path.unlink()
+    assert "_owed-1.csv, of which the ledger knows nothing: nothing was written" in refused(prolific, "--send", "--yes")
+    assert (ledger.payments(), files(prolific)) == ([], before)

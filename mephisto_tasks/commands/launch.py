@@ -149,6 +149,8 @@ def asker(yes: bool) -> Agree:
         if not total.is_real:
             return
         print_total(total)
+        if total.refusal is not None:
+            raise click.ClickException(total.refusal)
         must_agree(
             yes,
             why=f"this spends real money, up to ${total.total:.2f}, and ",

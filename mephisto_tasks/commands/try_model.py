@@ -131,8 +131,8 @@ def first_answer(given: Given) -> tuple[str, float]:
     from parlai_humaneval.models.pool.pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
-    zoo = load_zoo()
-    spec = zoo[given.name] if given.name in zoo else ModelSpec(name=given.name, options=dict(given.options))
+    options = dict(given.options)
+    spec = ModelSpec(name=given.name, options=options) if options else load_zoo()[given.name]
     checked = check(spec)
     if not checked.ok:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")

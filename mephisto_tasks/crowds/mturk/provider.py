@@ -15,6 +15,7 @@ What differs, and why:
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -266,9 +267,10 @@ class _Provider(MTurkProvider):
             mark = study_mark(str(self.db.db_root), task_run.get_task().task_name)
             problems += expire(client, open_hits(client, made, mark))
         if problems:
+            where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
             raise MTurkError(
                 f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]}). Ask again: "
-                f"parlai-humaneval requester expire --task-name {task_run.get_task().task_name!r}"
+                f"parlai-humaneval requester expire {where}"
             )
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from parlai_humaneval import __version__
+from parlai_humaneval.ending import end_quickly
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
@@ -92,3 +93,4 @@ def main() -> None:
     Example:
       parlai-humaneval demo
     """
+    end_quickly()

@@ -21,7 +21,7 @@ from mephisto_tasks.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from mephisto_tasks.workers.requesters import RequesterCheck
+    from mephisto_tasks.crowds.mturk.requesters import RequesterCheck
 
 EPILOG = """\b
 Example:
@@ -51,7 +51,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
     """
     with clear_errors():
         from mephisto_tasks.crowds.mturk.client import keys_in_environment
-        from mephisto_tasks.workers.requesters import has_profile, register
+        from mephisto_tasks.crowds.mturk.requesters import has_profile, register
 
         keys: tuple[str, str] | None = None
         if access_key_id or not (has_profile(name) or keys_in_environment()):
@@ -93,7 +93,7 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
     Exit code 1 when it does not answer as it should.
     """
     with clear_errors():
-        from mephisto_tasks.workers.requesters import check_requesters
+        from mephisto_tasks.crowds.mturk.requesters import check_requesters
 
         directory = data_dir_of(data_dir)
         with waiting_for("Asking MTurk…"):
@@ -125,9 +125,9 @@ def expire(task_name: str, data_dir: str | None) -> None:
     The next launch of the task does the same. Workers who have a HIT may finish it.
     """
     with clear_errors():
+        from mephisto_tasks.crowds.mturk.requesters import expire_task
         from mephisto_tasks.stored.results import database_file
         from mephisto_tasks.stored.task_lock import task_lock
-        from mephisto_tasks.workers.requesters import expire_task
 
         directory = data_dir_of(data_dir)
         database_file(directory)

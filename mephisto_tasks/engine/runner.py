@@ -22,7 +22,7 @@ from mephisto.data_model.exceptions import (
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.unit import HeldUnit
-from mephisto_tasks.engine.way_out import Outcome, Site, with_way_out
+from mephisto_tasks.engine.way_out import Outcome, Site
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -166,7 +166,8 @@ class StudyTaskRunner(TaskRunner):
         if not self.study.paused:
             launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
-        block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
+        checks, block = self.study.config.blocking_checks, self.study.config.block_qualification
+        block_if_failed(checks, block, agent.get_worker(), page.state.messages, task_name)
         try:
             held.ask_feedback()
             self._leave(page, "done")
@@ -214,7 +215,9 @@ class StudyTaskRunner(TaskRunner):
         title, text = title_and_text
         words = self.study.unit_words
         redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
-        text = with_way_out(filled(text, words, self.study.instructions.pay), redirect)
+        text = self.site.for_them(
+            agent.get_worker().worker_name, filled(text, words, self.study.instructions.pay), redirect
+        )
         page.end(filled(title, words), text, next_, redirect)
 
     def cleanup_unit(self, unit: Unit) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from mephisto_tasks.crowds.mturk.names import MTURK
 from mephisto_tasks.running.orders import More, Order
 from mephisto_tasks.running.run_settings import Settings
 from mephisto_tasks.running.snapshot import GroupNow
 from parlai_humaneval.protocol.allocation.groups import units_needed
 
-REAL_MONEY = "mturk"
-"""The provider that takes it."""
-
 
 def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
-    if settings.get("provider._provider_type") != REAL_MONEY:
+    if settings.get("provider._provider_type") != MTURK:
         return None
     missing = [0 if group.stopped else max(0, group.wanted - group.completed) for group in groups]
     further = [_further(group, orders) for group in groups]
@@ -27,7 +25,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
     after = [there + more for there, more in zip(missing, further, strict=True)]
     units = _units(after, settings) - _units(missing, settings)
     total = LaunchTotal(
-        provider=REAL_MONEY,
+        provider=MTURK,
         requester=str(settings.get("provider.requester_name")),
         endpoint="",
         units=units,

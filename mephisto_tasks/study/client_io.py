@@ -20,8 +20,8 @@ from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
-from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,9 @@ class Doorkeeper(Protocol):
 
     def against_rules(self, worker_id: str) -> str | None:
         """What a worker reads whom the study's rules keep out, before any practice; None: they do not."""
+
+    def never_more(self, worker_id: str) -> str | None:
+        """Why this worker can do nothing more in this launch, whatever others do; None where that is not so."""
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left a dialogue can be given another."""
@@ -155,8 +158,19 @@ class StudyIOHandler(ClientIOHandler):
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet
-        super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
+        if answer.looks is not None and (refused := self._refused_for_good(answer.looks)) is not None:
+            self.enqueue_agent_details(request_id, refused.to_dict())
+        else:
+            super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
         return False
+
+    def _refused_for_good(self, name: str) -> AgentDetails | None:
+        """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
+        for worker in self.db.find_workers(worker_name=name):
+            reason = self._door.never_more(worker.db_id)
+            if reason is not None:
+                return AgentDetails(worker_id=worker.db_id, failure_reason=reason)
+        return None
 
     def _is_open(self, registration: str) -> bool:
         """Whether a page of this registration has work to go on with."""
@@ -211,11 +225,10 @@ class StudyIOHandler(ClientIOHandler):
 
     def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
         """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
-        if reason in self._door.for_now:
-            return {}
-        redirect = reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+        name = str(Worker.get(self.db, worker_id).worker_name)
+        redirect = None if reason in self._door.for_now else reception.screened_out(name)
         told = None if redirect is None else redirect.model_dump(mode="json")
-        return {"failure_reason": with_way_out(reason, redirect), "redirect": told}
+        return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
 
     def _request_status_update(self) -> None:
         # The end of the run takes channels away in another thread.
@@ -264,4 +277,4 @@ class StudyIOHandler(ClientIOHandler):
 
 def _stored_names(name: str) -> tuple[str, str]:
     """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
-    return name, f"{name}_sandbox"
+    return name, name + SANDBOX_SUFFIX

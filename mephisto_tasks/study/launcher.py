@@ -17,6 +17,7 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
 from mephisto_tasks.crowds.contract import CrowdError, ExpiresRuns
+from mephisto_tasks.crowds.mturk.names import PROVIDERS as ON_MTURK
 from mephisto_tasks.stored.stores import one_commit
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
-LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
+LISTING_PROVIDERS = ON_MTURK
 """Crowds that show open units to workers, who take one before they see our page."""
 
 AT_ONCE = 100

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 OWNER_ONLY = 0o600
 
@@ -23,6 +27,16 @@ def create_once(path: Path, content: bytes) -> bytes:
                 os.link(draft, path)
         finally:
             draft.unlink()
+    return read_private(path)
+
+
+def read_private(path: Path) -> bytes:
+    """What the file holds. One that everybody on this machine can read, as a copy may be, is shut to them again."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & stat.S_IRWXO:
+        logger.warning("%s is secret, and everybody on this machine could read it", path)
+        with suppress(PermissionError):  # it is somebody else's
+            path.chmod(mode & ~stat.S_IRWXO)
     return path.read_bytes()
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -24,6 +23,7 @@ from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.link.invitations.book import Book, Invitation
+    from mephisto_tasks.crowds.link.invitations.people import Person
 
 EPILOG = """\b
 Examples:
@@ -38,6 +38,7 @@ people.csv has the column “name”, and perhaps “email”:
   name,email
   Ann Example,ann@example.org
 """
+MOST_PEOPLE = 1_000_000
 LINK = "link"
 """The crowd provider whose raters are invited."""
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
@@ -61,7 +62,7 @@ class Duration(click.ParamType):
 @click.option("--task-name", required=True, help="Study that they are invited to, launched with place=link.")
 @click.option("--names", type=click.Path(dir_okay=False), help="CSV file of the people; each gets a link of their own.")
 @click.option("--open", "for_class", is_flag=True, help="One link for a class: each browser is a worker of its own.")
-@click.option("--limit", type=click.IntRange(min=1), help="How many people may come by the link of --open.")
+@click.option("--limit", type=click.IntRange(1, MOST_PEOPLE), help="How many people may come by the link of --open.")
 @click.option("--name", default="open link", show_default=True, help="What the link of --open is called in --list.")
 @click.option("--list", "only_list", is_flag=True, help="Who is invited, who has come, and which links are over.")
 @click.option("--revoke", multiple=True, metavar="NAME", help="Withdraw somebody's link, at once; may be repeated.")
@@ -102,6 +103,7 @@ def invite(
     directory = data_dir_of(data_dir)
     with clear_errors():
         from mephisto_tasks.crowds.link.invitations.book import Book
+        from mephisto_tasks.crowds.link.invitations.door import worker_namer
         from mephisto_tasks.stored.study_folder import study_folder
 
         book = Book(study_folder(directory, task_name))
@@ -112,17 +114,20 @@ def invite(
             print_withdrawn(book.revoke(revoke), as_json)
             return
         base = base_address(directory, task_name, url)
-        file: Path | None
-        if names is not None:
-            made, file = invite_people(book, directory, Path(names), expires, _out(names, out), force)
+        was_lost = lost_key(book, directory, task_name)
+        people = people_of(names, name)
+        file, codes_folder = _out(names, out), None if qr is None else Path(qr)
+        _make_ready(file, codes_folder, force)
+        if limit is None:
+            made = book.invite(people, worker_namer(directory), expires)
         else:
-            assert limit is not None
-            file = None if out is None else _free(Path(out), force)
-            made = [book.invite_class(name, limit, expires)]
+            made = [book.invite_class(people[0].name, limit, expires)]
         links = links_of(made, directory, task_name, base)
+        if was_lost is not None:
+            click.echo(was_lost, err=True)
         if file is not None:
             write_links(file, made, links)
-        codes = [] if qr is None else write_codes_of(Path(qr), made, links)
+        codes = [] if codes_folder is None else write_codes_of(codes_folder, made, links)
     if as_json:
         click.echo(json.dumps(as_json_of(task_name, made, links, file, codes), ensure_ascii=False, indent=2))
     else:
@@ -137,17 +142,10 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     """
     from mephisto_tasks.crowds.link.invitations.book import InvitationError
     from mephisto_tasks.stored.task_lock import running_url
-    from mephisto_tasks.study.addresses import opens_elsewhere
+    from mephisto_tasks.study.addresses import is_web_address, opens_elsewhere
 
     if url is not None:
-        parts = urlsplit(url)
-        if (
-            parts.scheme not in ("http", "https")
-            or not parts.hostname
-            or parts.query
-            or parts.fragment
-            or parts.username
-        ):
+        if not is_web_address(url):
             raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
         if task_name not in (known := _launched_tasks(data_dir)):
             click.echo(
@@ -195,16 +193,29 @@ def _check_place(data_dir: Path, task_name: str) -> None:
         )
 
 
-def invite_people(
-    book: Book, data_dir: Path, names: Path, lasting_s: float, out: Path, force: bool
-) -> tuple[list[Invitation], Path]:
-    """An invitation for each person of the file, and the file for their links; nothing is made if either is wrong."""
-    from mephisto_tasks.crowds.link.invitations.door import worker_namer
-    from mephisto_tasks.crowds.link.invitations.people import read_people
+def people_of(names: str | None, class_name: str) -> list[Person]:
+    """Those of the file of names; without one, a class by its name. Raises NamesError, UsageError."""
+    from mephisto_tasks.crowds.link.invitations.people import Person, read_people, trouble_of
 
-    people = read_people(names)
-    file = _free(out, force)
-    return book.invite(people, worker_namer(data_dir), lasting_s), file
+    if names is not None:
+        return read_people(Path(names))
+    group = Person(class_name.strip())
+    if trouble := trouble_of(group):
+        raise click.UsageError(f"--name {trouble}" if group.name else "--name is empty")
+    return [group]
+
+
+def lost_key(book: Book, data_dir: Path, task_name: str) -> str | None:
+    """What to tell whoever invites where the key of earlier links is gone; None where it is not."""
+    from mephisto_tasks.crowds.link.invitations.signing import link_seal
+
+    seal = link_seal(data_dir, task_name)
+    if seal.has_key or not book.all():
+        return None
+    return (
+        f"{seal.key_file} was gone, with which links of this study were signed. There is a new one: links that were made "
+        "before are no good any more, and these are."
+    )
 
 
 def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
@@ -216,14 +227,23 @@ def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: s
     return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
 
 
-def _out(names: str, out: str | None) -> Path:
-    return Path(f"{Path(names).stem}-links.csv" if out is None else out)
+def _make_ready(file: Path | None, codes_folder: Path | None, force: bool) -> None:
+    """See to it that what is to be written can be. Raises ClickException, OSError."""
+    if file is not None:
+        _check_free(file, force)
+    if codes_folder is not None:
+        codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def _free(path: Path, force: bool) -> Path:
-    """The path, unless something stands there that is not to be replaced. Raises ClickException."""
+def _out(names: str | None, out: str | None) -> Path | None:
+    if out is not None:
+        return Path(out)
+    return None if names is None else Path(f"{Path(names).stem}-links.csv")
+
+
+def _check_free(path: Path, force: bool) -> None:
+    """Raises ClickException where something stands there that is not to be replaced, or nothing can."""
     if path.exists() and not force:
         raise click.ClickException(f"{path} is there already; --force replaces it, --out names another file")
     if not path.absolute().parent.is_dir():
         raise click.ClickException(f"{path.absolute().parent}: there is no such folder")
-    return path

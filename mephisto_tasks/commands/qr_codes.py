@@ -15,10 +15,9 @@ KINDS = {"svg": 4, "png": 8}
 
 
 def write_codes(folder: Path, links: Sequence[tuple[str, str]]) -> list[Path]:
-    """An SVG and a PNG of each link, named after whose it is; the links are secret, and so are the files."""
+    """An SVG and a PNG of each link, named after whose it is, in a folder; the links are secret, and so are the files."""
     import segno
 
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     written = []
     for number, (name, link) in enumerate(links, start=1):
         code = segno.make(link, error="m", micro=False)

@@ -45,6 +45,10 @@ BUSY = (
 )
 
 
+_PASSING = ("paused", "busy", "all_taken", "interrupted")
+"""Kinds of refusals that may be over in a minute."""
+
+
 class StudyDoor:
     """Who may take part, and why not. Thread-safe.
 
@@ -83,6 +87,12 @@ class StudyDoor:
         """What a worker reads whom Mephisto turned away; None where its own words are as good."""
         worker = self._worker_of(worker_id)
         return self._told(worker, self._refusal(worker_id, worker))
+
+    def never_more(self, worker_id: str) -> str | None:
+        """What a worker reads who can do nothing more, whatever others do; None where that is not so."""
+        worker = self._worker_of(worker_id)
+        refusal = self._refusal(worker_id, worker)
+        return None if refusal is None or refusal.kind in _PASSING else self._told(worker, refusal)
 
     def _refusal(self, worker_id: str, worker: Any) -> Refusal | None:
         study = self._study

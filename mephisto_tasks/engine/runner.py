@@ -22,7 +22,7 @@ from mephisto.data_model.exceptions import (
 from mephisto_tasks.engine.page_session import PageSession, SubmittedEarly
 from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.unit import HeldUnit
-from mephisto_tasks.engine.way_out import Outcome, Site, with_way_out
+from mephisto_tasks.engine.way_out import Outcome, Site
 from mephisto_tasks.engine.words import (
     ALL_DONE,
     AWAY,
@@ -214,7 +214,9 @@ class StudyTaskRunner(TaskRunner):
         title, text = title_and_text
         words = self.study.unit_words
         redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
-        text = with_way_out(filled(text, words, self.study.instructions.pay), redirect)
+        text = self.site.for_them(
+            agent.get_worker().worker_name, filled(text, words, self.study.instructions.pay), redirect
+        )
         page.end(filled(title, words), text, next_, redirect)
 
     def cleanup_unit(self, unit: Unit) -> None:

@@ -17,6 +17,9 @@ class Site(Protocol):
     def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         """Where a worker goes whose visit ends so; None: they may close the page, or the crowd takes them back."""
 
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Words for a worker who goes that way; they are written for crowds whose tasks one returns."""
+
     def work_done(self, agent_id: str) -> None:
         """A worker has done their unit, or as much of it as could be done: they are paid for all of it."""
 
@@ -27,6 +30,9 @@ class NoSite:
     def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
         return None
 
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        return text
+
     def work_done(self, agent_id: str) -> None:
         """Nobody waits to hear it."""
 
@@ -34,9 +40,6 @@ class NoSite:
 _RETURNING = re.compile(r"return the task( and take it anew)?")
 
 
-def with_way_out(text: str, redirect: Redirect | None) -> str:
-    """Words for a rater, who is not asked to return the task where a way out is at hand: it may pay for the time."""
-    if redirect is None:
-        return text
-    site = redirect.site
-    return _RETURNING.sub(lambda _: f"go back to {site}", text)
+def instead_of_returning(text: str, what: str) -> str:
+    """Words for a rater who is asked to do something else than to return the task."""
+    return _RETURNING.sub(lambda _: what, text)

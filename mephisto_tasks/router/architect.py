@@ -162,8 +162,7 @@ class HumanevalLocalArchitect(Architect):
         port = parse_port(args.architect.port)
         if float(args.architect.disconnect_after_s) <= 0:
             raise ValueError("mephisto.architect.disconnect_after_s must be greater than 0.")
-        if port != 0:
-            listen(str(args.architect.hostname), port).close()
+        listen(str(args.architect.hostname), port).close()
 
     def prepare(self) -> str:
         """Builds the folder with the page, its configuration and the provider's script; returns its path."""

@@ -9,6 +9,7 @@ import socket
 import threading
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 logger = logging.getLogger(__name__)
 
@@ -16,6 +17,20 @@ _START_S = 10.0
 _STOP_S = 10.0
 _LEAVE_S = 2.0
 """How long open requests may take to end at shutdown."""
+
+
+LONGEST_ADDRESS = 1 << 16
+"""Bytes. Longer ones are answered by aiohttp, in words that are for nobody; these get as far as a page that explains."""
+_requests = logging.getLogger(f"{__name__}.requests")
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """False for what is no HTTP: anybody may send that, and an address that is too long may be somebody's secret link."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+_requests.addFilter(_is_ours)
 
 
 class PortInUse(RuntimeError):
@@ -119,7 +134,14 @@ class RouterThread:
 
     async def _serve(self, listener: socket.socket) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=_LEAVE_S)
+        runner = web.AppRunner(
+            self._app,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=_LEAVE_S,
+            logger=_requests,
+            max_line_size=LONGEST_ADDRESS,
+        )
         try:
             await runner.setup()
             await web.SockSite(runner, listener).start()

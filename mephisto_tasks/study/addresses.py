@@ -10,6 +10,16 @@ _ELSEWHERE = ("192.0.2.1", 9)
 """Of a net that exists in documents only: to ask for the way there sends nothing."""
 
 
+def is_web_address(url: str) -> bool:
+    """Whether a page may stand there: something can be added to the address, and nothing secret is in it."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(host) and not (parts.query or parts.fragment or parts.username)
+
+
 def opens_elsewhere(url: str) -> bool:
     """Whether other machines may open the address; False for one that every machine takes for itself."""
     host = urlsplit(url).hostname or ""

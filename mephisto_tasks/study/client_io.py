@@ -21,7 +21,6 @@ from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
-from mephisto_tasks.engine.way_out import with_way_out
 from mephisto_tasks.running.floor import Floor
 
 logger = logging.getLogger(__name__)
@@ -49,6 +48,9 @@ class Doorkeeper(Protocol):
 
     def against_rules(self, worker_id: str) -> str | None:
         """What a worker reads whom the study's rules keep out, before any practice; None: they do not."""
+
+    def never_more(self, worker_id: str) -> str | None:
+        """Why this worker can do nothing more in this launch, whatever others do; None where that is not so."""
 
     def may_return(self, worker_id: str) -> bool:
         """Whether a worker who left a dialogue can be given another."""
@@ -154,8 +156,19 @@ class StudyIOHandler(ClientIOHandler):
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet
-        super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
+        if answer.looks is not None and (refused := self._refused_for_good(answer.looks)) is not None:
+            self.enqueue_agent_details(request_id, refused.to_dict())
+        else:
+            super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
         return False
+
+    def _refused_for_good(self, name: str) -> AgentDetails | None:
+        """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
+        for worker in self.db.find_workers(worker_name=name):
+            reason = self._door.never_more(worker.db_id)
+            if reason is not None:
+                return AgentDetails(worker_id=worker.db_id, failure_reason=reason)
+        return None
 
     def _is_open(self, registration: str) -> bool:
         """Whether a page of this registration has work to go on with."""
@@ -210,11 +223,10 @@ class StudyIOHandler(ClientIOHandler):
 
     def _way_out(self, reception: Reception, worker_id: str, reason: str) -> dict[str, Any]:
         """Back to the panel with its code for who may not take part; not where the reason passes by itself."""
-        if reason in self._door.for_now:
-            return {}
-        redirect = reception.screened_out(Worker.get(self.db, worker_id).worker_name)
+        name = str(Worker.get(self.db, worker_id).worker_name)
+        redirect = None if reason in self._door.for_now else reception.screened_out(name)
         told = None if redirect is None else redirect.model_dump(mode="json")
-        return {"failure_reason": with_way_out(reason, redirect), "redirect": told}
+        return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
 
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.

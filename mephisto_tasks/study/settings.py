@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,13 +25,14 @@ import mephisto_tasks.crowds.link.provider
 import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (both register providers, before anything is composed)
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK_PROVIDER
 from mephisto_tasks.crowds.link.doors import panel_of
-from mephisto_tasks.crowds.link.panel import NO_PANEL
+from mephisto_tasks.crowds.link.panel import CODES, NO_PANEL
 from mephisto_tasks.crowds.mturk.client import asks_this_machine, endpoint, is_loopback
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.engine.task_folder import task_dir
 from mephisto_tasks.router.architect import ARCHITECT_TYPE
 from mephisto_tasks.router.security import origin
 from mephisto_tasks.router.visitors import trusted_networks
+from mephisto_tasks.study.addresses import is_web_address
 from mephisto_tasks.study.blueprints import blueprint_of
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
@@ -54,6 +56,9 @@ CHOICES = {
 }
 """Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`: the default, and what is chosen."""
 BLUEPRINT = "mephisto.blueprint."
+PANEL_VALUES = "mephisto.provider.values."
+"""Before the names of what a panel's file asks for."""
+_PANEL_CODES = tuple(f"mephisto.provider.{name}" for name in CODES.values())
 _PARTS = ("base", "live", "static")
 """Confs that others are made of."""
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
@@ -79,12 +84,14 @@ _OTHERS = [
     ("mephisto.provider.screen_out_code", "", "The panel's code for who may not take part (place=link)."),
     ("mephisto.provider.no_consent_code", "", "The panel's code for who does not want to take part (place=link)."),
     ("mephisto.provider.time_out_code", "", "The panel's code for who was away for too long (place=link)."),
+    ("mephisto.provider.values", "{}", "What else the panel asks for, each as mephisto.provider.values.NAME=… (SONA)."),
     ("mephisto.task.task_name", "", "Name of the study; launches of one name go on with each other."),
     ("mephisto.task.task_reward", "", "Pay for a unit of work, in dollars."),
     ("mephisto.task.assignment_duration_in_seconds", "3600", "How long a worker may keep a unit (MTurk)."),
     ("mephisto.task.task_lifetime_in_seconds", "2678400", "How long units are offered (MTurk)."),
     ("mephisto.task.max_num_concurrent_units", "0", "Units open at once, at most (HITs on MTurk); 0: all."),
 ]
+_QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
 _SECTIONS = ("blueprint", "architect", "provider", "task")
 
 
@@ -128,7 +135,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     try:
         with warnings.catch_warnings(), initialize_config_dir(config_dir=str(config_dir), version_base="1.3"):
             warnings.filterwarnings("ignore", "provider=mephisto-profiles")  # Mephisto's profile folders need not exist
-            composed = compose(config_name=config_name, overrides=[search, *overrides])
+            composed = compose(config_name=config_name, overrides=[search, *map(_letter_by_letter, overrides)])
         _on_this_machine(composed)
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
@@ -196,6 +203,9 @@ def _check_address(config: DictConfig) -> None:
     except ValueError as error:
         raise ConfigError(str(error)) from error
     if _is_local(config):
+        public = str(architect.get("public_url") or "")
+        if public and not is_web_address(public):
+            raise ConfigError(f"mephisto.architect.public_url={public} is no address: https://study.example.org is one")
         return
     here = not architect.public_url or is_loopback(str(architect.public_url))
     if here and asks_this_machine(str(config.mephisto.provider._provider_type)):
@@ -273,6 +283,27 @@ def _check_name(override: str, setting_names: Sequence[str]) -> None:
     near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
     meant = f" Did you mean {short[near[0]]}=…?" if near else ""
     raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")
+
+
+def _letter_by_letter(override: str) -> str:
+    """What a panel takes is no number, though it may look like one: hydra would read the code 73E91204 as infinity.
+
+    Its values are new names to hydra, one set for each panel.
+    """
+    name, _, value = override.partition("=")
+    plain = name.lstrip("+")
+    is_value = plain.startswith(PANEL_VALUES)
+    if not (is_value or plain in _PANEL_CODES) or name.startswith("~"):
+        return override
+    if is_value:
+        name = f"++{plain}"
+    return f"{name}={value if _QUOTED.fullmatch(value) else _in_quotes('' if value == 'null' else value)}"
+
+
+def _in_quotes(value: str) -> str:
+    """As hydra's grammar has it, in which a backslash is one but before a quote."""
+    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
+    return f"'{escaped}'"
 
 
 def _check_sections(config: DictConfig, conf: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -137,13 +138,14 @@ class LinkDatastore:
         return Visit(visit_id, arrival, registration, "here", now)
 
     def begin_again(self, visit: Visit) -> Visit:
-        """The same session once more, after it ended without its unit."""
+        """The same session once more, after it ended without its unit: to Mephisto, a page that it does not know."""
+        registration = f"link-{visit.visit_id}-{secrets.token_hex(4)}"
         with self._connection() as connection:
             connection.execute(
                 "UPDATE visits SET status = 'here', ended = NULL, registration = ? WHERE visit_id = ?",
-                (f"link-{visit.visit_id}", visit.visit_id),
+                (registration, visit.visit_id),
             )
-        return replace(visit, status="here", ended=None, registration=f"link-{visit.visit_id}")
+        return replace(visit, status="here", ended=None, registration=registration)
 
     def go_on_as(self, earlier: Visit, now: Visit) -> Visit:
         """The work of an earlier visit goes on under the session with which its worker came now."""

@@ -40,7 +40,7 @@ class Gate:
         """``handler`` for those who may see what it serves."""
 
         async def only_with_link(request: web.Request) -> web.StreamResponse:
-            if request.path not in _OF_STUDY or hdrs.UPGRADE in request.headers:
+            if request.path not in _OF_STUDY or _is_websocket(request):
                 return await handler(request)
             return await self._instead(request) or await handler(request)
 
@@ -51,7 +51,7 @@ class Gate:
             parameters = read_parameters(list(request.query.items()))
             entry = await asyncio.to_thread(self._look, parameters, request.cookies)
         except BadLink as bad:
-            return plain_page(410 if bad.gone else 403, bad.title, str(bad))
+            return plain_page(bad.status, bad.title, str(bad))
         except TurnedAway as turned_away:
             return plain_page(403, _WRONG, str(turned_away))
         if entry is not None:
@@ -69,3 +69,8 @@ class Gate:
         response = web.Response(status=302, headers=headers)
         response.set_cookie(COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure)
         return response
+
+
+def _is_websocket(request: web.Request) -> bool:
+    """Whether it asks for the line on which a page says who it is, and not for a file."""
+    return request.path == "/" and request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"

@@ -32,6 +32,8 @@ CODES: dict[Outcome, str] = {
 }
 """Outcome → the setting below ``mephisto.provider`` with its code."""
 OUR_DOORS = ("invitation", "open")
+OUR_PARAMETERS = ("invitation", "visitor")
+"""By these an invitation is known, which goes beside any panel."""
 
 NO_ID = (
     "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If that "
@@ -47,7 +49,7 @@ ODD_ID = (
 )
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=~-]{0,127}")
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
 _HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")
 _LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -79,9 +81,12 @@ class PanelFile(BaseModel):
     def _sound(self) -> Self:
         if self.name in OUR_DOORS:
             raise ValueError(f"name: {self.name!r} is taken by this package; choose another")
+        for parameter in self.parameters.model_dump(exclude_none=True).values():
+            if parameter in OUR_PARAMETERS:
+                raise ValueError(f"parameters: {parameter!r} is taken by this package's invitations; choose another")
         allowed = {CODE, *OF_VISITOR, *self.values}
         for outcome, template in self.redirects.items():
-            unknown = fields_of(template) - allowed
+            unknown = _checked_fields(outcome, template) - allowed
             if unknown:
                 raise ValueError(
                     f"redirects.{outcome}: {{{sorted(unknown)[0]}}} is unknown; there is "
@@ -91,6 +96,17 @@ class PanelFile(BaseModel):
                 raise ValueError(f"redirects.{outcome}: the host must not depend on the visitor")
             _check_scheme(outcome, template)
         return self
+
+
+def _checked_fields(outcome: str, template: str) -> set[str]:
+    try:
+        plain = all(not (spec or conversion) for _, _, spec, conversion in Formatter().parse(template))
+        fields = fields_of(template)
+    except ValueError as error:
+        raise ValueError(f"redirects.{outcome}: braces stand around names only ({error})") from error
+    if not plain:
+        raise ValueError(f"redirects.{outcome}: braces hold a name and nothing else, as {{worker}}")
+    return fields
 
 
 def _check_scheme(outcome: str, template: str) -> None:
@@ -200,7 +216,10 @@ def read_panel(panel: str) -> PanelFile:
             ".yaml file"
         )
     try:
-        return PanelFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ConfigError(f"{path} holds no settings of a panel; begin with a copy of one of those in {FOLDER}")
+        return PanelFile.model_validate(content)
     except ValidationError as error:
         problem = error.errors()[0]
         where = "".join(f"{part}: " for part in problem["loc"])

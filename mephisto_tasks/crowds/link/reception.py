@@ -8,8 +8,9 @@ from typing import Any
 
 from mephisto_tasks.crowds.link.arrivals import Arrival, Door, TurnedAway, arrival_by, read_parameters
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE, LinkDatastore, Visit
+from mephisto_tasks.crowds.link.invitations.door import NAME as INVITED
 from mephisto_tasks.crowds.link.provider import VISIT
-from mephisto_tasks.engine.way_out import Outcome
+from mephisto_tasks.engine.way_out import Outcome, instead_of_returning
 from parlai_humaneval.protocol.page.steps import Redirect
 
 OTHER_PERSON = (
@@ -26,6 +27,11 @@ RETURNED_ALREADY = (
 RETURNED_NOW = (
     "You have returned the task",
     "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your interest!",
+)
+GIVEN_BACK = (
+    "You have given the task back",
+    "What you did until then is saved. You can close this page, or open your link again if you change your mind. Thank you "
+    "for your interest!",
 )
 DECLINED = (
     "You do not take part",
@@ -45,13 +51,14 @@ class Answer:
     """The visitor does not come in now.
 
     ``reason`` is a sentence for them, with a title; None: all is well, and the page shows what the task is before anything
-    begins. ``released``: the registration whose work they give back.
+    begins; ``looks`` is then the worker who looks. ``released``: the registration whose work they give back.
     """
 
     title: str | None = None
     reason: str | None = None
     redirect: Redirect | None = None
     released: str | None = None
+    looks: str | None = None
 
     def details(self) -> dict[str, Any]:
         """As the page is told."""
@@ -100,13 +107,14 @@ class Reception:
                 return Answer(*DECLINED, self._way_out(arrival, "no_consent"))
             case "give_back" if visit is not None and at_work:
                 self._store.end(visit, "returned")
-                return Answer(*RETURNED_NOW, self._way_out(arrival, "returned"), visit.registration)
+                words = GIVEN_BACK if arrival.door == INVITED else RETURNED_NOW
+                return Answer(*words, self._way_out(arrival, "returned"), visit.registration)
         if visit is not None and visit.status == "complete":
             return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"))
         if visit is not None and visit.status == "returned":
             return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"))
         if sent.get("here_to") == "look" and not at_work:
-            return Answer()
+            return Answer(looks=arrival.worker_name)
         if not at_work and (door := self._door_of(arrival)) is not None:
             door.begins(arrival)
         return Welcome(_provider_data(self._begin(arrival, visit, at_work)))
@@ -143,18 +151,26 @@ class Reception:
         visit = self._store.newest_of(self._task_name, worker_name)
         return None if visit is None else self._way_out(visit.arrival, outcome)
 
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
+        if redirect is not None:
+            return instead_of_returning(text, f"go back to {redirect.site}")
+        visit = self._store.newest_of(self._task_name, worker_name)
+        is_invited = visit is not None and visit.arrival.door == INVITED
+        return instead_of_returning(text, "close this page") if is_invited else text
+
     def work_done(self, agent_id: str) -> None:
         """The unit is done; from now on its visitor is only sent back."""
         self._store.end_of_agent(agent_id, "complete")
 
     def screened_out(self, worker_name: str) -> Redirect | None:
-        """A worker may not take part: their visit ends, and this is where they go."""
+        """A worker may not take part (any more): their visit ends, and this is where they go."""
         visit = self._store.newest_of(self._task_name, worker_name)
         if visit is None:
             return None
         if visit.status == "here" and visit.agent_id is None:
             self._store.end(visit, "screened_out")
-        return self._way_out(visit.arrival, "screened_out")
+        return self._way_out(visit.arrival, "timed_out" if visit.status == "timed_out" else "screened_out")
 
     def given_back(self, agent_ids: list[str]) -> set[str]:
         """Those of these units' agents that were given back at the panel, as another process read."""

@@ -143,6 +143,9 @@ class CallableAgent(OutsideAgent):
     def ask(self, heard: Heard) -> Said:
         try:
             return Said(self.function(heard))
+        except SystemExit as error:  # it would end the thread that everybody waits for
+            ends = RuntimeError("it ends the program (sys.exit)")
+            failure = self.function.failure(ends.with_traceback(error.__traceback__))
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)
         raise failure  # outside of the handler: it drags no traceback of ours along

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import string
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.crowds.link.invitations.book import LINGERING_S, Book, Invitation, InvitationError
+from mephisto_tasks.crowds.link.invitations.book import FILE, LINGERING_S, Book, Invitation, InvitationError
 from mephisto_tasks.crowds.link.invitations.door import (
+    BROKEN,
     EXPIRED,
     FULL,
     INVITATION,
@@ -27,6 +29,8 @@ from mephisto_tasks.stored.study_folder import study_folder
 
 TASK = "a study: with any / name"
 DAY = 86400.0
+LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+"""Of base64 in addresses, by what they mean."""
 ANN, BEN = Person("Ann Example", "ann@example.org"), Person("Ben")
 
 
@@ -53,14 +57,14 @@ class Study:
         self.door.begins(arrival)
         return arrival.worker_name
 
-    def refused(self, token: str, **others: str) -> tuple[str, bool]:
-        """Title of the refusal, before the page and after it alike."""
+    def refused(self, token: str, **others: str) -> tuple[str, int]:
+        """Title of the refusal, before the page and after it alike, and the page's status."""
         with pytest.raises(BadLink) as looked:
             self.door.look({INVITATION: token, **others}, None)
         with pytest.raises(BadLink) as came:
             self.door.arrival({INVITATION: token, **others})
         assert (looked.value.title, str(looked.value)) == (came.value.title, str(came.value))
-        return looked.value.title, looked.value.gone
+        return looked.value.title, looked.value.status
 
     def visitor(self, invitation: Invitation, remembered: str | None = None) -> str:
         """What a browser remembers once it has opened the link of a class."""
@@ -101,7 +105,7 @@ def test_invited_twice_is_one_link_with_a_new_end(study: Study) -> None:
     """The mail that was sent first is good again; nobody has two links."""
     (first,) = study.invite(ANN, days=1)
     study.now += 2 * DAY
-    assert study.refused(study.token(first)) == (EXPIRED[0], True)
+    assert study.refused(study.token(first)) == (EXPIRED[0], 410)
     (again,) = study.invite(ANN, days=1)
     assert study.token(again) == study.token(first)
     study.comes(first)
@@ -124,10 +128,12 @@ def test_a_forged_link_is_refused(study: Study) -> None:
         other.token(ann),
         other.token(other.invite(ANN)[0]),
         "a" * 2000,
+        f"{token}=",
+        token[:-1] + LETTERS[LETTERS.index(token[-1]) ^ 1],  # the same bytes, as careless decoders read it
         *(f"{token[:at]}{'A' if token[at] != 'A' else 'B'}{token[at + 1 :]}" for at in range(len(token) - 1)),
     ]
     for attempt in forged:
-        assert study.refused(attempt) == (WRONG[0], False), attempt
+        assert study.refused(attempt) == (WRONG[0], 403), attempt
     assert study.book.all()[0].guests == 0
 
 
@@ -138,9 +144,9 @@ def test_a_link_expires_but_not_under_who_has_begun(study: Study) -> None:
     study.comes(ann)
     study.now += 120
     study.comes(ann)
-    assert study.refused(study.token(ben)) == (EXPIRED[0], True)
+    assert study.refused(study.token(ben)) == (EXPIRED[0], 410)
     study.now += LINGERING_S
-    assert study.refused(study.token(ann)) == (EXPIRED[0], True)
+    assert study.refused(study.token(ann)) == (EXPIRED[0], 410)
 
 
 def test_a_withdrawn_link_is_closed_at_once(study: Study) -> None:
@@ -148,7 +154,7 @@ def test_a_withdrawn_link_is_closed_at_once(study: Study) -> None:
     ann, ben = study.invite(ANN, BEN)
     study.comes(ann)
     study.book.revoke(["ann@EXAMPLE.org"])
-    assert study.refused(study.token(ann)) == (REVOKED[0], True)
+    assert study.refused(study.token(ann)) == (REVOKED[0], 410)
     study.comes(ben)
 
 
@@ -172,7 +178,7 @@ def test_a_class_has_so_many_places_and_a_browser_has_one(study: Study) -> None:
     late = study.visitor(link)
     bob = study.comes(link, visitor=study.visitor(link))
     assert ada != bob
-    assert study.refused(study.token(link), visitor=late) == (FULL[0], True)
+    assert study.refused(study.token(link), visitor=late) == (FULL[0], 410)
     assert study.visitor(link, remembered=first) == first
     assert study.comes(link, visitor=first) == ada
     assert [(invitation.guests, invitation.state(study.now)) for invitation in study.book.all()] == [(2, "full")]
@@ -226,6 +232,47 @@ def test_files_are_private_and_hold_no_link(study: Study) -> None:
         assert study.token(ann).partition(".")[2].encode() not in path.read_bytes()
 
 
+@pytest.mark.parametrize("damage", [b"", b"half a key"])
+def test_a_key_that_is_damaged_signs_nothing_and_lets_nobody_in(study: Study, damage: bytes) -> None:
+    """With an empty key anybody could make links; its owner reads which file it is, visitors that it is not their link."""
+    token = study.token(study.invite(ANN)[0])
+    key = link_seal(study.data_dir, TASK).key_file
+    key.write_bytes(damage)
+    with pytest.raises(InvitationError, match=r"invitations\.key is damaged .* instead of 32"):
+        study.token(study.book.all()[0])
+    assert study.refused(token) == (BROKEN[0], 503)
+
+
+def test_a_key_that_is_gone_is_not_made_by_visitors(study: Study) -> None:
+    """Nor by whoever tries a link before anybody was invited."""
+    seal = link_seal(study.data_dir, TASK)
+    assert study.refused("made.up") == (WRONG[0], 403)
+    assert list(study.data_dir.iterdir()) == []
+    token = study.token(study.invite(ANN)[0])
+    seal.key_file.unlink()
+    assert study.refused(token) == (WRONG[0], 403)
+    assert not seal.has_key
+
+
+def test_a_key_that_others_can_read_is_shut_to_them(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    """As after a copy; its owner reads so, for somebody may have looked. A group that shares a folder keeps it."""
+    token = study.token(study.invite(ANN)[0])
+    key = link_seal(study.data_dir, TASK).key_file
+    key.chmod(0o644)
+    assert link_seal(study.data_dir, TASK).opened(token)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o640
+    assert "invitations.key is secret, and everybody on this machine could read it" in caplog.text
+
+
+def test_a_book_that_is_damaged_is_told(study: Study) -> None:
+    token = study.token(study.invite(ANN)[0])
+    path = study_folder(study.data_dir, TASK) / FILE
+    path.write_bytes(b"no database" * 99)
+    with pytest.raises(InvitationError, match=r"invitations\.db cannot be used .*put a copy of it back"):
+        study.book.all()
+    assert study.refused(token) == (BROKEN[0], 503)
+
+
 def test_a_clock_that_was_set_back_is_told(study: Study) -> None:
     """Links made now would end at a wrong time; nothing is made."""
     study.invite(ANN)
@@ -257,10 +304,17 @@ def test_people_are_invited_all_or_none(study: Study) -> None:
         (b"\xef\xbb\xbfName , E-Mail\r\n Ann , ann@x.org \r\n\r\n", [Person("Ann", "ann@x.org")]),
         ('note,name\n"a, b",Zoë\n,李\n\n\n'.encode(), [Person("Zoë"), Person("李")]),
         (b"name,email\nAnn,a@x.org\nAnn,b@x.org", [Person("Ann", "a@x.org"), Person("Ann", "b@x.org")]),
+        (b"name;email\r\nAnn, MD;a@x.org\r\n", [Person("Ann, MD", "a@x.org")]),
+        (b"name\temail\nAnn\ta@x.org\n", [Person("Ann", "a@x.org")]),
+        (
+            "name\nعلی\u200cرضا\nAnn\u00a0\u3000Lee\n👩\u200d🔬".encode(),
+            [Person("علی\u200cرضا"), Person("Ann Lee"), Person("👩\u200d🔬")],
+        ),
     ],
 )
 def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Person]) -> None:
-    """As spreadsheets write it: a mark before it, other ends of lines, further columns, empty lines at its end."""
+    """As spreadsheets write it: a mark before it, other ends of lines and of cells, further columns, empty lines at its
+    end; and names of any alphabet, with what joins or parts their letters."""
     (tmp_path / "people.csv").write_bytes(content)
     assert read_people(tmp_path / "people.csv") == people
 
@@ -283,6 +337,8 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
         ("name\nAnn\n".encode("utf-16"), r"line 1: is not UTF-8"),
         (b'name\n"Ann\n', r"line 2: is not CSV"),
         (b'name\n"An\nn"\n', r"line 3: .* cannot be printed"),
+        ("name\nAnn\n\u202eneB\n\u200d\n".encode(), r"line 3: .* cannot be printed.*\n.*line 4: is empty"),
+        ("name\nعلی\u200cرضا\nعلیرضا\n".encode(), r"line 3: .* stands in line 2 already"),
         (b"name,email\nAnn,nowhere\n", r"line 2: “nowhere” is no e-mail address"),
         (b"name\n" + b"a" * 201 + b"\n", r"line 2: .*… is longer than|line 2: “a*…” is longer than 200"),
         (b"name\n" + b"\n".join(b"=%d" % n for n in range(30)) + b"\n", r"and 20 more lines"),

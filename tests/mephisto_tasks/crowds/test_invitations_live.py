@@ -16,11 +16,13 @@ from live import TASK, Launch, Rater, records, rows
 from mephisto_tasks.commands.invite import invite
 from mephisto_tasks.crowds.link.arrivals import NO_LINK
 from mephisto_tasks.crowds.link.gate import COOKIE
+from mephisto_tasks.crowds.link.reception import GIVEN_BACK
 from mephisto_tasks.engine.explain import DONE_ALL
 from mephisto_tasks.router.page_client import PageClient
 from mephisto_tasks.study.launching import Launched
 
 LINK = ["place=link"]
+INVITED_ONLY = "This study is by invitation"
 PAGES = ("/", "/index.html", "/task_config.json")
 
 
@@ -60,26 +62,35 @@ def workers(data_dir: Path) -> list[str]:
     return [str(name) for (name,) in rows(data_dir, "SELECT worker_name FROM workers ORDER BY worker_id")]
 
 
+THANKED = DONE_ALL.replace("return the task", "close this page")
+"""Nothing is returned by who was invited."""
+
+
 async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, data_dir: Path) -> None:
-    """Their link leads through the task; then it, a new one, and the next launch say that they have done all."""
+    """Their link leads through the task; then it, a new one, and the next launch say that they have done all, at once."""
     study = {"overrides": LINK, "dialogues_per_group": 3}
     async with start(**study) as run:
         link = links(data_dir, "Ann")["Ann"]
         assert link.startswith(run.url)
         async with Guest(link) as ann:
             await ann.finish()
-        async with Guest(link) as ann:
-            assert ann.client.refused == DONE_ALL
+        async with Guest(link).client as page:
+            assert (await page.register("look"))["failure_reason"] == THANKED
         run_invite(data_dir, "--revoke", "Ann")
         new = links(data_dir, "Ann")["Ann"]
         assert new != link
         async with Guest(new) as ann:
-            assert ann.client.refused == DONE_ALL
-        async with Guest(links(data_dir, "Ben")["Ben"]) as ben:
+            assert ann.client.refused == THANKED
+        ben_link = links(data_dir, "Ben")["Ben"]
+        async with Guest(ben_link) as ben:
+            await ben.state()
+            told = (await ben.client.register("give_back"))["failure_reason"]
+            assert told == GIVEN_BACK[1]
+        async with Guest(ben_link) as ben:
             await ben.finish()
     async with start(**study) as run, Guest(links(data_dir, "Ann")["Ann"]) as ann:
-        assert ann.client.refused == DONE_ALL
-    assert [record.status for record in records(run)] == ["complete"] * 2
+        assert ann.client.refused == THANKED
+    assert [record.status for record in records(run)] == ["complete", "partial", "complete"]
     names = workers(data_dir)
     assert len(names) == 2
     assert all(name.startswith("invitation:w") for name in names)
@@ -89,9 +100,9 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(start: Launch, 
     assert holding == {"links.csv"}, "no record holds what lets people in"
 
 
-async def _plain_page(session: aiohttp.ClientSession, address: str) -> tuple[int, str]:
+async def _plain_page(session: aiohttp.ClientSession, address: str, **headers: str) -> tuple[int, str]:
     """Status and title of what a browser gets; nothing of the study is in it, and its style is let in."""
-    async with session.get(address) as response:
+    async with session.get(address, headers=headers) as response:
         text = await response.text()
         policy = response.headers["Content-Security-Policy"]
     style = text.split("<style>")[1].split("</style>")[0]
@@ -120,13 +131,17 @@ async def test_a_bad_link_gets_a_plain_page_and_nothing_of_the_study(start: Laun
             "?invitation=": (403, "Wrong link"),
             f"?{query}&invitation=other": (403, "Wrong link"),
             f"?{urlsplit(good['Ben']).query}": (410, "This link is no longer good"),
-            "": (403, "This study is by invitation"),
-            "?PROLIFIC_PID=5f0000000000000000000000": (403, "This study is by invitation"),
+            f"?{query}{'a' * 9000}": (403, "Wrong link"),
+            "": (403, INVITED_ONLY),
+            "?PROLIFIC_PID=5f0000000000000000000000": (403, INVITED_ONLY),
         }
         for address, expected in bad.items():
             for page in PAGES:
                 assert await _plain_page(session, f"{run.url}{page}{address}") == expected
             assert await _refusal(f"{run.url}/{address}")
+        for pretext in ("h2c", "websocket"):  # a page does not become a line by asking for one
+            assert await _plain_page(session, f"{run.url}/task_config.json", Upgrade=pretext) == (403, INVITED_ONLY)
+        assert await _plain_page(session, f"{run.url}/", Upgrade="h2c") == (403, INVITED_ONLY)
         assert await _refusal(f"{run.url}/") == NO_LINK
         assert workers(data_dir) == []
         for page in PAGES:
@@ -153,7 +168,7 @@ async def test_a_class_comes_by_one_link(start: Launch, data_dir: Path) -> None:
             async with Guest(addresses[0]) as guest:
                 await guest.finish()
             async with Guest(addresses[0]) as guest:
-                assert guest.client.refused == DONE_ALL
+                assert guest.client.refused == THANKED
             async with Guest(addresses[1]) as guest:
                 await guest.finish()
             for each in (late, new):

@@ -16,9 +16,12 @@ from click.testing import CliRunner, Result
 from live import TASK, Launch
 from PIL import Image
 
+from mephisto_tasks.commands.invitations_shown import write_links
 from mephisto_tasks.commands.invite import invite
 from mephisto_tasks.commands.qr_codes import KINDS
+from mephisto_tasks.crowds.link.invitations.book import Book
 from mephisto_tasks.crowds.link.invitations.signing import link_seal
+from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.study.addresses import openable, opens_elsewhere
 from parlai_humaneval.tables.formulas import guarded
 
@@ -120,7 +123,7 @@ def test_the_list_tells_the_state_of_each_and_revoking_changes_it() -> None:
         (["--names", "people.csv", "--list"], "choose one of"),
         (["--open"], "--open and --limit N go together"),
         (["--names", "people.csv", "--limit", "3"], "--open and --limit N go together"),
-        (["--open", "--limit", "0"], "0 is smaller than the minimum"),
+        (["--open", "--limit", "0"], "0 is not in the valid range of 1 to 1000000"),
         (["--open", "--limit", "3", "--expires", "0d"], "'0d' is no time: 90m, 36h, 14d or 2w are"),
         (["--open", "--limit", "3", "--expires", "99999d"], "up to ten years"),
         (["--open", "--limit", "3", "--expires", "soon"], "'soon' is no time"),
@@ -130,6 +133,10 @@ def test_the_list_tells_the_state_of_each_and_revoking_changes_it() -> None:
         (["--names", "people.csv", "--url", "study.example.org"], "--url study.example.org is no address of a study"),
         (["--names", "people.csv", "--url", "https://x/?a=b"], "is no address of a study"),
         (["--revoke", "Ann"], "“Ann” has no invitation that could be withdrawn"),
+        (["--open", "--limit", "9" * 30], "is not in the valid range of 1 to 1000000"),
+        (["--open", "--limit", "3", "--name", " "], "--name is empty"),
+        (["--open", "--limit", "3", "--name", "=1+1"], "--name “=1+1” is no name"),
+        (["--names", "people.csv", "--qr", "people.csv/codes"], "Not a directory"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_written(arguments: list[str], words: str) -> None:
@@ -146,6 +153,16 @@ def test_without_a_launch_or_an_address_nobody_is_invited() -> None:
     told = refused("--names", "people.csv", url=None)
     assert "is not launched" in told
     assert "--url https://study.example.org" in told
+
+
+def test_a_key_that_was_lost_is_told_once() -> None:
+    """The links that were sent are no good any more: whoever invites again must know that, and send the new ones."""
+    first = said("--names", "people.csv")
+    link_seal(Path("data"), TASK).key_file.unlink()
+    again = run("--names", "people.csv", "--force")
+    assert "invitations.key was gone" in again.stderr
+    assert again.stdout != first
+    assert "was gone" not in run("--names", "people.csv", "--force").stderr
 
 
 def test_a_names_file_that_is_wrong_invites_nobody() -> None:
@@ -190,5 +207,6 @@ def test_addresses_for_others() -> None:
 
 def test_a_name_that_became_a_formula_is_escaped_where_it_is_written() -> None:
     """No names file lets one in; whatever stands in the book all the same is not run by a spreadsheet."""
-    said("--open", "--limit", "3", "--name", "=1+1", "--out", "links.csv")
+    made = Book(study_folder(Path("data"), TASK)).invite_class("=1+1", 3, 60.0)
+    write_links(Path("links.csv"), [made], [URL])
     assert Path("links.csv").read_text().splitlines()[1].startswith(guarded("=1+1") + ",")

@@ -169,6 +169,8 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
     door = panel_door(written(tmp_path), {}, {})
     assert arrived(door, {"who": "me@example.org"}) == Arrival(worker_name="ours:me@example.org", door="ours")
     assert url_of(door, {"who": "me@example.org"}) == "https://panel.example.org/done?w=me%40example.org"
+    for worker in ("-x_Y0", "_b64url-"):  # as random ids of many sites begin
+        assert arrived(door, {"who": worker}).worker_name == f"ours:{worker}"
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,12 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ({"redirects": {"complete": "https://good.org@evil.org/"}}, "an https:// address is expected"),
         ({"redirects": {"complete": "https://a.org/?x={who}"}}, r"\{who\} is unknown; there is \{code\}"),
         ({"redirects": {"complete": "https://a.org/?x={worker.__class__}"}}, "is unknown"),
+        (
+            {"redirects": {"complete": "https://a.org/?x={worker:{code}}"}},
+            "redirects.complete: braces hold a name and nothing",
+        ),
+        ({"redirects": {"complete": "https://a.org/?x={"}}, "redirects.complete: braces stand around names only"),
+        ({"parameters": {"worker": "invitation"}}, "'invitation' is taken by this package's invitations"),
         ({"redirects": {"finished": "https://a.org/"}}, "redirects: finished"),
         ({"name": "invitation"}, "taken by this package"),
         ({"name": "Our Panel"}, "name: String should match pattern"),
@@ -196,4 +204,7 @@ def test_a_file_that_is_no_yaml_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("name: [", encoding="utf-8")
     with pytest.raises(ConfigError, match="no YAML file"):
+        panel_door(str(path), {}, {})
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds no settings of a panel; begin with a copy of one of those in"):
         panel_door(str(path), {}, {})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mephisto_tasks.crowds.link.doors import panel_of
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.study.settings import compose_config
 
 PANEL = ["place=link", "mephisto.provider.panel=prolific", "mephisto.blueprint.models=[eliza,retrieval]"]
-CODE = "mephisto.provider.completion_code=C1"
+CODE_IS = "mephisto.provider.completion_code="
+CODE = f"{CODE_IS}C1"
 PUBLIC = "mephisto.architect.public_url=https://study.example.org"
 
 
@@ -26,11 +30,53 @@ def test_a_panel_goes_with_every_conf() -> None:
         ([*PANEL, PUBLIC], r"needs mephisto\.provider\.completion_code=…"),
         (["place=link", "mephisto.provider.panel=nobody"], "public_url|no panel 'nobody'"),
         ([*PANEL, CODE, PUBLIC, "mephisto.provider.code=x"], "Could not override 'mephisto.provider.code'"),
+        ([*PANEL, f"{CODE_IS}null", PUBLIC], r"needs mephisto\.provider\.completion_code=…"),
+        ([*PANEL, CODE, PUBLIC, "mephisto.provider.values.site=x"], "the panel prolific has no value 'site'"),
+        (["place=link", "mephisto.architect.public_url=javascript:alert"], "public_url=javascript:alert is no address"),
     ],
 )
 def test_what_is_missing_for_a_panel_is_named(overrides: list[str], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         compose_config("pw_turn", "local", overrides)
+
+
+@pytest.mark.parametrize("code", ["73E91204", "1E5", "0123", "12_34", "true", "a'b", "a,b=[c] {d}", "back\\"])
+def test_a_code_is_what_was_typed(code: str) -> None:
+    """Prolific's codes may look like numbers; read as one, the panel would not know its own code again."""
+    for typed in (code, f'"{code}"') if code[-1] != "\\" else (code,):
+        assert (
+            compose_config("pw_turn", "local", [*PANEL, CODE_IS + typed, PUBLIC]).mephisto.provider.completion_code
+            == code
+        )
+
+
+def test_a_panels_own_values_are_given_as_the_readme_says() -> None:
+    """SONA's, which differ from study to study, and are no numbers either."""
+    values = {"site": "my-uni", "experiment_id": "0012", "credit_token": "12e4"}
+    given = [f"mephisto.provider.values.{name}={value}" for name, value in values.items()]
+    composed = compose_config("pw_turn", "local", ["place=link", "mephisto.provider.panel=sona", PUBLIC, *given])
+    door = panel_of(composed.mephisto.provider)
+    assert door is not None
+    assert door.values == values
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("completion_code: 73E91204", r"completion_code was read as the number inf\. Put it in quotes"),
+        ("completion_code: 1E5", "was read as the number 100000.0"),
+        ("values: {credit_token: 12e4}", r"values\.credit_token was read as the number"),
+    ],
+)
+def test_a_code_that_yaml_has_made_a_number_is_told(tmp_path: Path, setting: str, says: str) -> None:
+    """In a file of one's own only quotes help; without them the wrong code would be sent to the panel."""
+    conf = tmp_path / "mine.yaml"
+    conf.write_text(
+        "#@package _global_\ndefaults: [local, override /place: link, _self_]\nmephisto:\n"
+        f"  architect: {{public_url: 'https://a.org'}}\n  provider:\n    panel: prolific\n    {setting}\n"
+    )
+    with pytest.raises(ConfigError, match=says):
+        compose_config("pw_turn", str(conf))
 
 
 def test_invitations_alone_may_stay_in_the_house() -> None:

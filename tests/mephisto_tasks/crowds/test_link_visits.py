@@ -195,10 +195,18 @@ async def test_who_was_away_for_too_long_is_sent_back_with_the_code_for_that(sta
             assert ann.redirect == COMPLETE + "T4LATE"
             assert "return the task" not in texts_of(ann.newest)
         await eventually(lambda: statuses(run) == [("ann", "session-of-ann", "timed_out")])
+        async with Participant(run, "bob") as bob:
+            await bob.finish()
+        async with Participant(
+            run, "ann"
+        ).client as page:  # nothing is left for them: they need not read the task again
+            assert (await page.register("look"))["redirect"]["url"] == COMPLETE + "T4LATE"
+        async with Participant(run, "ann") as ann:  # nor do they meet the end of their first visit, without its way out
+            assert (ann.client.agent_id, ann.redirect) == (None, COMPLETE + "S2OUT")
     # Who comes back in time for another launch begins anew, in the same session.
-    async with start(overrides=LINK) as run, Participant(run, "ann") as ann:
+    async with start(overrides=LINK, dialogues_per_group=2) as run, Participant(run, "ann") as ann:
         await ann.finish()
-        assert statuses(run) == [("ann", "session-of-ann", "complete")]
+        assert statuses(run)[0] == ("ann", "session-of-ann", "complete")
 
 
 async def test_who_is_at_work_when_the_launch_ends_is_paid_as_for_all_of_it(start: Launch) -> None:
@@ -217,6 +225,8 @@ async def test_limits_of_a_person_hold_over_sessions_and_studies_of_the_panel(st
         async with Participant(run, "ann", parameters=address("ann", "s2", "another-study")) as again:
             assert again.client.refused == explain.DONE_ALL.replace("return the task", "go back to Prolific")
             assert again.redirect == COMPLETE + "S2OUT"
+        async with Participant(run, "ann", "s3").client as page:  # before they have read what the task is
+            assert (await page.register("look"))["redirect"]["url"] == COMPLETE + "S2OUT"
 
 
 async def test_a_task_given_back_on_the_page_is_free_for_somebody_else(start: Launch) -> None:

@@ -120,6 +120,9 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
 
         def answers_a_list(history):
             return ["Hello!"]
+
+        def ends(history):
+            raise SystemExit(3)
         """,
     )
     with ModelPool([own("callable", tmp_path, function="bot.py:once")], retries=1) as pool:
@@ -127,6 +130,11 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
     with (
         ModelPool([own("callable", tmp_path, function="bot.py:always")], retries=1) as pool,
         pytest.raises(ModelFailed, match=r"mine failed: KeyError: 'colour'"),
+    ):
+        said(pool, "Hi!")
+    with (
+        ModelPool([own("callable", tmp_path, function="bot.py:ends")], retries=0) as pool,
+        pytest.raises(ModelFailed, match=r"mine failed: RuntimeError: it ends the program \(sys\.exit\)"),
     ):
         said(pool, "Hi!")
     with (

@@ -264,7 +264,14 @@ class Book:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=LOCKED_S, isolation_level=None)
-        connection.executescript(_SCHEMA)
+        try:
+            connection.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise InvitationError(
+                f"{self._path} cannot be used ({error}). If it is damaged, put a copy of it back; or remove it, and invite "
+                "everybody anew: without it no link is good."
+            ) from error
         return connection
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 
 from mephisto_tasks.crowds.link.arrivals import Arrival, Parameters, TurnedAway
-from mephisto_tasks.crowds.link.invitations.book import Book, Invitation, State
+from mephisto_tasks.crowds.link.invitations.book import Book, Invitation, InvitationError, State
 from mephisto_tasks.crowds.link.invitations.people import Person
 from mephisto_tasks.crowds.link.invitations.signing import Seal, link_seal, visitor_seal
 from mephisto_tasks.engine.way_out import Outcome
@@ -17,6 +20,8 @@ from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.protocol.page.steps import Redirect
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+
+logger = logging.getLogger(__name__)
 
 NAME = "invitation"
 INVITATION, VISITOR = "invitation", "visitor"
@@ -39,16 +44,21 @@ FULL = (
     "This link has been used up",
     "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to you.",
 )
+BROKEN = (
+    "We cannot check your link now",
+    "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever gave it to "
+    "you.",
+)
 AGAIN = "Please open the link once more as it was given to you: this address is only a part of it."
 
 
 class BadLink(TurnedAway):
-    """An invitation that lets nobody in. ``title``: of the page that says so. ``gone``: it was good once."""
+    """An invitation that lets nobody in. ``title`` and ``status``: of the page that says so."""
 
-    def __init__(self, words: tuple[str, str], *, gone: bool = False, **values: str) -> None:
+    def __init__(self, words: tuple[str, str], status: int = HTTPStatus.FORBIDDEN, **values: str) -> None:
         super().__init__(words[1].format(**values))
         self.title = words[0]
-        self.gone = gone
+        self.status = int(status)
 
 
 @dataclass(frozen=True)
@@ -78,11 +88,12 @@ class InvitationDoor:
         """
         if INVITATION not in parameters:
             return None
-        invitation = self._invitation(parameters[INVITATION])
-        worker = invitation.worker or self._visitor(parameters.get(VISITOR))
-        if worker is None:
-            raise BadLink((WRONG[0], AGAIN))
-        _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        with _no_fault_of_the_link():
+            invitation = self._invitation(parameters[INVITATION])
+            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            if worker is None:
+                raise BadLink((WRONG[0], AGAIN))
+            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
         return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id)
 
     def begins(self, arrival: Arrival) -> None:
@@ -91,9 +102,10 @@ class InvitationDoor:
         Raises:
             BadLink: the last place was taken by somebody else meanwhile, or the link is over.
         """
-        invitation = self._book.find(arrival.study)
-        if invitation is not None:
-            _let_in(invitation, self._book.come(invitation.invitation_id, arrival.worker_name))
+        with _no_fault_of_the_link():
+            invitation = self._book.find(arrival.study)
+            if invitation is not None:
+                _let_in(invitation, self._book.come(invitation.invitation_id, arrival.worker_name))
 
     def look(self, parameters: Parameters, remembered: str | None) -> Entry | None:
         """What a browser that opens a link needs first; None: nothing, its address says it all, or is not for this door.
@@ -103,14 +115,15 @@ class InvitationDoor:
         """
         if INVITATION not in parameters:
             return None
-        invitation = self._invitation(parameters[INVITATION])
-        worker = invitation.worker or self._visitor(parameters.get(VISITOR))
-        token = None
-        if worker is None:
-            worker, token = self._visitor(remembered), remembered
-        if worker is None:
-            token = self._visitors.signed(secrets.token_hex(8))
-        _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+        with _no_fault_of_the_link():
+            invitation = self._invitation(parameters[INVITATION])
+            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            token = None
+            if worker is None:
+                worker, token = self._visitor(remembered), remembered
+            if worker is None:
+                token = self._visitors.signed(secrets.token_hex(8))
+            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
         return None if token is None else Entry({INVITATION: parameters[INVITATION], VISITOR: token}, token)
 
     def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
@@ -130,13 +143,23 @@ class InvitationDoor:
         return None if visitor is None else f"{NAME}:{visitor}"
 
 
+@contextmanager
+def _no_fault_of_the_link() -> Iterator[None]:
+    """What is broken here, its owner reads in the log; the visitor, that their link may well be a good one."""
+    try:
+        yield
+    except InvitationError as error:
+        logger.error("%s", error)
+        raise BadLink(BROKEN, HTTPStatus.SERVICE_UNAVAILABLE) from error
+
+
 def _let_in(invitation: Invitation, refusal: State | None) -> None:
     if refusal == "expired":
-        raise BadLink(EXPIRED, gone=True, until=f"{datetime.fromtimestamp(invitation.expires):%d %B %Y, %H:%M}")
+        raise BadLink(EXPIRED, HTTPStatus.GONE, until=f"{datetime.fromtimestamp(invitation.expires):%d %B %Y, %H:%M}")
     if refusal == "full":
-        raise BadLink(FULL, gone=True)
+        raise BadLink(FULL, HTTPStatus.GONE)
     if refusal is not None:
-        raise BadLink(REVOKED, gone=True)
+        raise BadLink(REVOKED, HTTPStatus.GONE)
 
 
 def worker_namer(data_dir: Path) -> Callable[[Person], str]:

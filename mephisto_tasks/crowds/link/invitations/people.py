@@ -14,6 +14,10 @@ from parlai_humaneval.tables.formulas import is_formula
 
 NAME, EMAIL = "name", "email"
 EXPECTED = "the first line is to be a header with the column “name”, and perhaps “email” (name,email)"
+_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
+"""They show nothing, and belong into Persian and Indian names, and into some emoji."""
+_DELIMITERS = ",;\t"
+"""Spreadsheets of some countries write “CSV” with semicolons."""
 LONGEST = 200
 SHOWN = 40
 """As many letters of a cell an error shows."""
@@ -39,8 +43,12 @@ class Person:
 
 
 def normalised(text: str) -> str:
-    """The same for spellings that differ in case, in spaces, or in how Unicode composes them."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """The same for spellings that differ in case, in spaces, in joiners, or in how Unicode composes them."""
+    return " ".join(unicodedata.normalize("NFKC", _without_joiners(text)).casefold().split())
+
+
+def _without_joiners(text: str) -> str:
+    return text.translate(_JOINERS)
 
 
 def read_people(path: Path) -> list[Person]:
@@ -53,7 +61,7 @@ def read_people(path: Path) -> list[Person]:
     troubles: list[str] = []
     for line, cells in _rows(path):
         person = Person(cells[NAME], cells.get(EMAIL, ""))
-        trouble = _trouble(person) or _seen(person, people)
+        trouble = trouble_of(person) or _seen(person, people)
         if trouble:
             troubles.append(f"line {line}: {trouble}")
         else:
@@ -69,13 +77,21 @@ def read_people(path: Path) -> list[Person]:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Number and cells of each line below the header; only the wanted columns."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    text = _text(path)
+    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         wanted = _columns(path, next(reader, []))
         for row in reader:
-            yield reader.line_num, {name: row[at].strip() if at < len(row) else "" for name, at in wanted.items()}
+            yield reader.line_num, {name: _cell(row[at]) if at < len(row) else "" for name, at in wanted.items()}
     except csv.Error as error:
         raise NamesError(f"{path}, line {reader.line_num}: is not CSV ({error})") from error
+
+
+def _cell(text: str) -> str:
+    """With single spaces, of the plain kind, between its words."""
+    plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
+    return " ".join(filter(None, plain.strip().split(" ")))
 
 
 def _text(path: Path) -> str:
@@ -103,13 +119,14 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
     return {name: names.index(name) for name in (NAME, EMAIL) if name in names}
 
 
-def _trouble(person: Person) -> str | None:
-    if not person.name:
+def trouble_of(person: Person) -> str | None:
+    """Why nobody can be invited under such a name, or with such an address."""
+    if not normalised(person.name):
         return f"has no name for {_shown(person.email)}" if person.email else "is empty; take the line out"
     for text in (person.name, person.email):
         if is_formula(text):
             return f"{_shown(text)} is no name: a spreadsheet would run what begins with {text[0]!r} as a formula"
-        if not text.isprintable():
+        if not _without_joiners(text).isprintable():
             return f"{_shown(text)} holds characters that cannot be printed, such as a line break"
         if len(text) > LONGEST:
             return f"{_shown(text)} is longer than {LONGEST} characters"

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from itsdangerous import BadSignature, Signer
 
+from mephisto_tasks.crowds.link.invitations.book import InvitationError
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.private_files import create_once
 
@@ -24,7 +25,7 @@ class Seal:
 
     def __init__(self, key_file: Path, purpose: str) -> None:
         """``purpose``: what is signed for one is good for no other."""
-        self._key_file = key_file
+        self.key_file = key_file
         self._purpose = purpose
 
     def signed(self, text: str) -> str:
@@ -33,15 +34,30 @@ class Seal:
         return signed.decode("ascii")
 
     def opened(self, token: str) -> str | None:
-        """The text of a token; None where the signature is not ours."""
+        """The text of a token; None where the signature is not ours. Without a key there is none: nobody makes one so."""
+        if not self.has_key:
+            return None
+        signer = self._signer()
         try:
-            text: bytes = self._signer().unsign(token.encode("ascii"))
+            text: bytes = signer.unsign(token.encode("ascii"))
         except (BadSignature, UnicodeError):
             return None
-        return text.decode("ascii")
+        # The last letter of a signature holds more than its bits: of several spellings, only ours is good.
+        return text.decode("ascii") if signer.sign(text) == token.encode() else None
+
+    @property
+    def has_key(self) -> bool:
+        """Whether anything was ever signed, and its key is still there."""
+        return self.key_file.exists()
 
     def _signer(self) -> Signer:
-        key = create_once(self._key_file, secrets.token_bytes(KEY_BYTES))
+        """Raises InvitationError where the key is not whole: with none of it, anybody could sign."""
+        key = create_once(self.key_file, secrets.token_bytes(KEY_BYTES))
+        if len(key) != KEY_BYTES:
+            raise InvitationError(
+                f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES}). Put the right file back; or remove "
+                "it, and invite everybody anew: links that were made before are no good without it."
+            )
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
 
 

@@ -21,6 +21,7 @@ from mephisto_tasks.commands.options import (
     waiting_for,
 )
 from parlai_humaneval.one_line import on_one_line
+from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.tables.formulas import write_rows
 
 if TYPE_CHECKING:
@@ -247,9 +248,8 @@ def show(books: Books) -> None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
     for account in books.accounts:
         if account.resumed:
-            click.echo(
-                f"{len(account.resumed)} payments of an earlier run are not known to have ended: --send looks them up first."
-            )
+            begun = counted(len(account.resumed), "payment")
+            click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
         for payment in account.to_send:
             click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
 

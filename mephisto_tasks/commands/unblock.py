@@ -62,7 +62,8 @@ def unblock(
         from mephisto_tasks.workers import blocking
 
         if workers or everybody:
-            print_lifted(blocking.unblock(directory, task_name, workers or None), as_json)
+            lifted = blocking.unblock(directory, task_name, workers or None)
+            print_lifted(lifted, blocking.blocks_of(directory, [one.block.worker for one in lifted]), as_json)
         else:
             print_blocked(blocking.blocked(directory, task_name), task_name, directory, as_json)
 
@@ -84,25 +85,30 @@ def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: b
     console().print(table)
     how = f"unblock --task-name {shlex.quote(task_name)} --worker {found[0].worker}"
     if found[0].everywhere:
-        how = f"workers unblock {found[0].worker} --all-tasks"
+        how = found[0].lifted_by
     click.echo(f"Let one in again:  parlai-humaneval {how}")
 
 
-def print_lifted(lifted: list[Lifted], as_json: bool) -> None:
-    """Who may come in again, and where the provider did not follow."""
+def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None:
+    """Who may come in again, where the provider did not follow, and which blocks are ``left``."""
     if as_json:
         rows = [{**one.block.model_dump(), "provider_agreed": one.provider_agreed} for one in lifted]
         click.echo(json.dumps({"unblocked": rows}, ensure_ascii=False, indent=2))
         return
     for one in lifted:
         why = on_one_line(one.block.reason, LONGEST)
-        click.echo(f"{one.block.worker} may take part again (was blocked: {why})")
+        others = [block for block in left if block.worker == one.block.worker]
+        click.echo(f"{one.block.worker} may take part again (was blocked: {why})" + "".join(map(_but, others)))
         if not one.provider_agreed:
             click.echo(
                 f"  The crowd provider still holds {one.block.qualification}: take it back there, too.", err=True
             )
     if not lifted:
         click.echo("Nobody was blocked.")
+
+
+def _but(block: Block) -> str:
+    return f"; but still blocked {block.place}: {on_one_line(block.reason, LONGEST)} (lifted by {block.lifted_by})"
 
 
 def since(at: float | None) -> str:

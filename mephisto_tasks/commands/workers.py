@@ -175,9 +175,17 @@ def unblock(
         from mephisto_tasks.workers import blocking
 
         whom = chosen(directory, pseudonyms, ids)
-        lifted = blocking.unblock(directory, task_name, [known.pseudonym for known in whom])
-        problems = blocking.unblock_on_mturk(directory, whom) if everywhere else []
-    print_lifted(lifted, as_json)
+        names = [known.pseudonym for known in whom]
+        problems = []
+        if everywhere:  # there somebody may be blocked who is not, or no more, blocked here
+            problems = blocking.unblock_on_mturk(directory, whom)
+            here = {block.worker for block in blocking.blocked(directory, None)}
+            names = [name for name in names if name in here]
+        lifted = blocking.unblock(directory, task_name, names)
+        left = blocking.blocks_of(directory, names)
+    print_lifted(lifted, left, as_json)
+    if everywhere and not problems:
+        click.echo("On MTurk nobody of them is blocked any more.", err=True)
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -285,9 +293,7 @@ def print_page(page: WorkerPage) -> None:
     kind = " (simulated: a program)" if page.simulated else ""
     out.print(as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold")
     for block in page.blocks:
-        task = f"task {block.task_name!r}" if block.task_name else block.qualification
-        where = "all studies" if block.everywhere else task
-        out.print(as_written(f"blocked in {where} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True)
+        out.print(as_written(f"blocked {block.place} {since(block.at)}: {block.reason}"), style="red", soft_wrap=True)
     for noted in page.notes:
         what = f"practice reset ({noted.qualification})" if noted.event == "practice_reset" else noted.text
         out.print(as_written(f"note {since(noted.at)}: {what}"), soft_wrap=True)

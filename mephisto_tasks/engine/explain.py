@@ -10,7 +10,7 @@ from mephisto_tasks.engine.study import Study
 from mephisto_tasks.engine.words import filled
 from mephisto_tasks.pay.work import work_done
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
-from mephisto_tasks.workers.eligibility import BLOCKED, DONE_ALL, Eligibility, Refusal
+from mephisto_tasks.workers.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, Eligibility, Refusal
 from mephisto_tasks.workers.turned_away import TurnedAway, note_turned_away
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
@@ -117,6 +117,9 @@ class StudyDoor:
         match self._study.standing(worker_id):
             case "busy":
                 return self._of_study("busy", "has another page of the study open", BUSY)
+            case "done_all" if self._eligibility.rated_elsewhere(worker_id):
+                why = "has rated all that one worker may rate, here and in across_tasks (pair_once)"
+                return self._of_study("done_all", why, DONE_ALL_ACROSS)
             case "done_all":
                 return self._of_study("done_all", "has rated all that one worker may rate", DONE_ALL)
             case "all_taken":

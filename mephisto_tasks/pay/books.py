@@ -22,6 +22,7 @@ from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.pay.work import CENT, Work, work_done
 from mephisto_tasks.stored.results import query, read_records
+from parlai_humaneval.statistics.wording import counted
 
 NOTHING = Decimal("0.00")
 LEAST_S = 30.0
@@ -123,16 +124,11 @@ class Books:
     @property
     def notes(self) -> list[str]:
         """What whoever pays should know, in sentences."""
-        programs = sum(one.work.simulated for one in self.dues)
         return [
             *self._underpaid(),
             *(note for account in self.accounts for note in account.proposal.notes),
             *self._overpaid(),
-            *(
-                [f"{programs} pieces of work were done by programs of this package, and are not paid"]
-                if programs
-                else []
-            ),
+            *self._unpaid(),
         ]
 
     def _underpaid(self) -> Iterator[str]:
@@ -143,8 +139,8 @@ class Books:
         ]
         if low:
             yield (
-                f"{len(low)} of {len(self.workers)} workers earn less than ${self.terms.minimum}/hour by the time that they "
-                f"took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
+                f"{len(low)} of {counted(len(self.workers), 'worker')} earn less than ${self.terms.minimum}/hour by the "
+                f"time that they took, practice included (the least: ${min(low)[0]}). Raise the reward, or shorten the task"
             )
 
     def _overpaid(self) -> Iterator[str]:
@@ -164,6 +160,20 @@ class Books:
                 f"More than is owed by these terms get: {', '.join(named[:NAMED])}{more}. An approval pays the whole "
                 "reward, also where a share was paid before. What was paid is theirs; nothing else of theirs is cut for it"
             )
+
+    def _unpaid(self) -> Iterator[str]:
+        """Nothing is owed yet for what may become more, and never to programs."""
+        people = [one.work for one in self.dues if not one.work.simulated]
+        running, resumable = sum(one.outcome == "running" for one in people), sum(one.resumable for one in people)
+        if running:
+            yield f"Still being done: {counted(running, 'piece')} of work"
+        if resumable:
+            yield (
+                f"Left, and their workers can go on while the launch runs: {counted(resumable, 'piece')} of work. A share "
+                "is owed when it has ended"
+            )
+        if programs := len(self.dues) - len(people):
+            yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
         """Every payment once, but for those that were refused."""

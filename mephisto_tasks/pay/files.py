@@ -26,9 +26,9 @@ FOLDER = "payments"
 BY_HAND_FILE = "_owed"
 """Begins as no panel's name can."""
 BY_PANEL = (
-    "{panel}: --send writes the files in {folder}. Paste the approvals (submission ids) into the study's bulk approval, "
-    "and the bonuses (participant id, amount) into its bulk bonus payments. Who did not come back to the panel as complete "
-    "has all that they are owed among the bonuses: do not approve those submissions as well"
+    "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
+    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Who did not come back to the panel as "
+    "complete has all that they are owed among the bonuses: do not approve those submissions as well"
 )
 BY_HAND = (
     "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "

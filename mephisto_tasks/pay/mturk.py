@@ -25,8 +25,9 @@ from mephisto_tasks.crowds.mturk.money import fee
 from mephisto_tasks.pay.ledger import Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.pay.policy import PayError
-from mephisto_tasks.pay.work import Work
+from mephisto_tasks.pay.work import Outcome, Work
 from mephisto_tasks.stored.results import query, query_file
+from parlai_humaneval.statistics.wording import counted
 
 AT_ONCE = 8
 """HITs that are looked at side by side."""
@@ -50,8 +51,15 @@ REJECTED = (
 )
 STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
 WITHOUT_WORK = (
-    "{number} assignments were handed in without any work that was recorded: {ids}. They are not proposed; MTurk approves "
-    "them by itself after a while, unless you reject them there"
+    "Handed in without any work that was recorded: {assignments} ({ids}). They are not proposed; MTurk approves them by "
+    "itself after a while, unless you reject them there"
+)
+
+HANDED_IN: tuple[Outcome, ...] = ("complete", "partial", "stopped")
+"""Outcomes of work whose worker is gone; the rest of it may be owed later."""
+OWED_NOTHING = (
+    "Handed in, and owed nothing by these terms: {assignments} ({ids}). They are not proposed; MTurk approves them by "
+    "itself after a while, unless you reject them there"
 )
 
 
@@ -235,9 +243,14 @@ class MTurkPayer:
             if one.left > 0:
                 self._propose(one, matched.get(one.due.work.agent_id), proposal)
         known = {assignment.id for assignment in matched.values()}
-        strangers = [one.id for one in self._handed_in.values() if one.id not in known and one.status == "Submitted"]
-        if strangers:
-            proposal.notes.append(WITHOUT_WORK.format(number=len(strangers), ids=", ".join(sorted(strangers))))
+        due = [one.due for one in owed if one.due.work.agent_id in matched]
+        unpaid = {matched[one.work.agent_id].id for one in due if not one.amount and one.work.outcome in HANDED_IN}
+        waiting = {one.id for one in self._handed_in.values() if one.status == "Submitted"}
+        for words, ids in ((WITHOUT_WORK, waiting - known), (OWED_NOTHING, waiting & unpaid)):
+            if ids:
+                proposal.notes.append(
+                    words.format(assignments=counted(len(ids), "assignment"), ids=", ".join(sorted(ids)))
+                )
         return proposal
 
     def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:

@@ -10,8 +10,9 @@ only ever appended to, with the worker's pseudonym and never their id.
 from __future__ import annotations
 
 import logging
+import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -61,6 +62,19 @@ class Block(BaseModel):
     def everywhere(self) -> bool:
         """Whether it holds in all studies of the data directory."""
         return self.qualification == BLOCKED_EVERYWHERE
+
+    @property
+    def place(self) -> str:
+        """Where it holds, for people."""
+        if self.everywhere:
+            return "in all studies"
+        return f"in task {self.task_name!r}" if self.task_name else f"by {self.qualification}"
+
+    @property
+    def lifted_by(self) -> str:
+        """The command that lifts it, without the program's name."""
+        where = "--all-tasks" if self.everywhere else shlex.join(["--task-name", self.task_name or "NAME"])
+        return f"workers unblock {self.worker} {where}"
 
 
 class Line(Block):
@@ -201,15 +215,19 @@ def blocked(data_dir: Path, task_name: str | None) -> list[Block]:
         return [block for _, block in _blocked(db, data_dir, names)]
 
 
-def blocks_of(data_dir: Path, known: KnownWorker) -> list[Block]:
-    """All blocks that hold for a worker, in whatever study.
+def blocks_of(data_dir: Path, workers: Collection[str]) -> list[Block]:
+    """All blocks that hold for the workers of these pseudonyms, in whatever study.
 
     Raises:
         ResultsError: there is no database.
     """
     with _database(data_dir, None) as db:
-        names = {BLOCKED_EVERYWHERE}.union(*(_qualifications(db, data_dir, name) for name in task_names(data_dir)))
-        return [block for worker, block in _blocked(db, data_dir, names) if str(worker.db_id) == known.worker_id]
+        return [block for block in _all_blocks(db, data_dir) if block.worker in workers]
+
+
+def _all_blocks(db: Any, data_dir: Path) -> list[Block]:
+    names = {BLOCKED_EVERYWHERE}.union(*(_qualifications(db, data_dir, name) for name in task_names(data_dir)))
+    return [block for _, block in _blocked(db, data_dir, names)]
 
 
 def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
@@ -226,8 +244,9 @@ def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | No
         names = {BLOCKED_EVERYWHERE} if task_name is None else _qualifications(db, data_dir, task_name)
         blocks = _blocked(db, data_dir, names)
         if workers is not None:
-            everywhere = {block.worker for _, block in _blocked(db, data_dir, {BLOCKED_EVERYWHERE})}
-            _assert_blocked(workers, [block.worker for _, block in blocks], task_name, everywhere)
+            unknown = sorted(set(workers) - {block.worker for _, block in blocks})
+            if unknown:
+                raise BlockError(_not_blocked(unknown, blocks, task_name, _all_blocks(db, data_dir)))
             blocks = [(worker, block) for worker, block in blocks if block.worker in workers]
         lifted = [Lifted(block=block, provider_agreed=revoke(worker, block.qualification)) for worker, block in blocks]
     for _, block in blocks:
@@ -236,20 +255,16 @@ def unblock(data_dir: Path, task_name: str | None, workers: Collection[str] | No
     return lifted
 
 
-def _assert_blocked(
-    wanted: Iterable[str], there: Collection[str], task_name: str | None, everywhere: Collection[str]
-) -> None:
-    unknown = sorted(set(wanted) - set(there))
-    if not unknown:
-        return
+def _not_blocked(
+    unknown: Sequence[str], blocks: Sequence[tuple[Worker, Block]], task_name: str | None, everywhere: Sequence[Block]
+) -> str:
+    """Says where else the first of these workers is blocked, or who is blocked there."""
     where = "in all studies" if task_name is None else f"in task {task_name!r}"
-    if unknown[0] in everywhere:
-        raise BlockError(
-            f"{unknown[0]}: blocked in all studies, and not in task {task_name!r} alone. Let them in everywhere: "
-            f"parlai-humaneval workers unblock {unknown[0]} --all-tasks"
-        )
-    known = ", ".join(sorted(set(there))) or "nobody"
-    raise BlockError(f"{', '.join(unknown)}: not blocked {where}. Blocked there: {known}")
+    other = next((block for block in everywhere if block.worker == unknown[0]), None)
+    if other is not None:
+        return f"{unknown[0]}: not blocked {where}, but {other.place}. Lift that: parlai-humaneval {other.lifted_by}"
+    known = ", ".join(sorted({block.worker for _, block in blocks})) or "nobody"
+    return f"{', '.join(unknown)}: not blocked {where}. Blocked there: {known}"
 
 
 @contextmanager

@@ -146,7 +146,7 @@ def worker_page(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> 
         provider=known.provider,
         simulated=known.simulated,
         since=known.since,
-        blocks=blocks_of(data_dir, known),
+        blocks=blocks_of(data_dir, [known.pseudonym]),
         notes=[note for note in notes(data_dir) if note.worker == known.pseudonym],
         tasks=[task for task in tasks if task.work or task.practice or task.turned_away],
     )

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from paying import as_json, pay, refused
 from stored_study import StoredStudy, choices
-from test_work import set_status
+from test_work import conversation, set_status
 from turk_study import TASK, part, whole
 
 from mephisto_tasks.pay.ledger import Ledger
+from mephisto_tasks.stored.task_lock import task_lock
 
 
 @pytest.fixture
@@ -63,7 +64,19 @@ def test_programs_are_not_paid(tmp_path: Path) -> None:
     study.add(TASK, "ann", events)
     data = as_json(study.data_dir)
     assert (data["workers"], data["to_send"]) == ([], [])
-    assert "1 pieces of work were done by programs" in data["notes"][0]
+    assert data["notes"] == ["Done by programs of this package, and not paid: 1 piece of work"]
+
+
+def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
+    study = StoredStudy(tmp_path / "data", reward=1.0)
+    study.add(TASK, "ann", conversation(1))
+    set_status(study.data_dir, "disconnect")
+    with task_lock(study.data_dir, TASK) as lock:
+        lock.name_run("1")
+        data = as_json(study.data_dir)
+    assert data["to_send"] == []
+    assert data["notes"][0].startswith("Left, and their workers can go on while the launch runs: 1 piece of work.")
+    assert [payment["amount"] for payment in as_json(study.data_dir)["to_send"]] == ["0.34"]
 
 
 def test_a_task_that_there_is_not(data_dir: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_site_that_goes_away_leaves_the_rest_for_later(stage: Stage) -> None:
     assert "AmazonMechanicalTurkFullAccess" in result.stderr
     assert len(stage.mturk.account.bonuses) == 1
     looked = pay(stage.data_dir)
-    assert "payments of an earlier run are not known to have ended: --send looks them up first." in looked.stdout
+    assert "Of an earlier run, and not known to have ended: 5 payments. --send looks them up first." in looked.stdout
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.mturk) == stage.owed
 
@@ -290,6 +290,17 @@ def test_rejected_on_the_site_is_told_and_not_overridden(data_dir: Path, mturk: 
     assert looked["to_send"] == []
     assert "was rejected on MTurk's site" in looked["remaining"][0]["why"]
     assert got(mturk) == {}
+
+
+def test_what_is_withheld_is_told_as_mturk_will_pay_it(data_dir: Path, mturk: StandIn) -> None:
+    """MTurk approves by itself what nobody rejects; nothing is rejected here."""
+    study = TurkStudy(data_dir, mturk)
+    assignment = study.does("AANN", whole("a", 6), hands_in=True)
+    withheld = as_json(data_dir, "--send", "--yes", "--withhold-failed", "same_position", "--minimum", "0")
+    assert (withheld["to_send"], got(mturk)) == ([], {})
+    (note,) = withheld["notes"]
+    assert note.startswith(f"Handed in, and owed nothing by these terms: 1 assignment ({assignment}).")
+    assert [one.status for one in mturk.crowd.assignments("Submitted")] == ["Submitted"]
 
 
 def test_handed_in_without_any_work(data_dir: Path, mturk: StandIn) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, rows
+from hands import Hands
+from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, records, rows
 from omegaconf import OmegaConf
 
 from mephisto_tasks.commands.launch import announce
@@ -22,7 +23,7 @@ from mephisto_tasks.live.building import build_study
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.study.launching import Launched
-from mephisto_tasks.workers.eligibility import SEEN_BEFORE
+from mephisto_tasks.workers.eligibility import DONE_ALL_ACROSS, SEEN_BEFORE
 from mephisto_tasks.workers.turned_away import turned_away
 from parlai_humaneval.cli import main
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
@@ -204,6 +205,36 @@ async def test_wrong_commands_say_what_to_do(run: Launched, arguments: list[str]
     done = command(run, *arguments)
     assert done.exit_code in (1, 2)
     assert said in " ".join(done.output.split())
+
+
+async def test_the_same_models_once_in_whatever_setting_study_and_launch(tmp_path: Path) -> None:
+    """Three pairs in three settings; one pair was rated in another study, and two are left for this worker."""
+    async with launch_beside(tmp_path, task_name="earlier", turns=1) as earlier:
+        await whole_unit(earlier, "regular")
+    later: dict[str, Any] = {
+        "task": "sata",
+        "task_name": "later",
+        "setting": "all",
+        "turns": 1,
+        "models": ["alpha", "beta", "gamma"],
+        "dialogues_per_group": 2,
+        "workers": {"pair_once": True, "across_tasks": ["earlier"]},
+    }
+    async with launch_beside(tmp_path, **later) as run:
+        for visit in "12":
+            async with Hands(run, "regular", visit) as rater:
+                await rater.say()
+                await rater.pick(0)
+                await rater.do("end")
+                await rater.hand_in()
+            await eventually(lambda: not run.live_run.task_runner.running_units)
+        assert await refusal(run, "regular", "3") == DONE_ALL_ACROSS
+        assert {tuple(model.name for model in record.models) for record in records(run)} == {
+            ("alpha", "gamma"),
+            ("beta", "gamma"),
+        }
+    async with launch_beside(tmp_path, **later) as again:
+        assert await refusal(again, "regular", "4") == DONE_ALL_ACROSS
 
 
 async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from live import TASK
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
@@ -30,6 +31,7 @@ from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.practising import reset_practice
 from mephisto_tasks.workers.qualifications import grant
 from mephisto_tasks.workers.requesters import register
+from parlai_humaneval.cli import main
 
 PRACTICE = "pw-practice"
 
@@ -148,3 +150,29 @@ def test_a_block_holds_here_where_mturk_refuses_it(mturk: StandIn, db: Any, data
     with pytest.raises(BlockError, match=f"{colleague.pseudonym}: not of MTurk, so that MTurk cannot block them"):
         block_by_hand(data_dir, [colleague], "Too kind.", None, on_mturk=True)
     assert [block.worker for block in blocked(data_dir, TASK)] == [rude.pseudonym]
+
+
+def test_lifting_a_block_says_which_others_hold(mturk: StandIn, db: Any, data_dir: Path) -> None:
+    """In a study, in all, and on MTurk, where a block can be left that is none here any more."""
+    db.new_task(TASK, "mock")
+    db.new_worker("ARUDE", "mturk")
+    name = known(data_dir, "ARUDE").pseudonym
+
+    def workers(*arguments: str) -> str:
+        return CliRunner().invoke(main, ["workers", *arguments, "--data-dir", str(data_dir)]).output
+
+    workers("block", name, "--reason", "Writes insults.", "--all-tasks", "--everywhere")
+    workers("block", name, "--reason", "Copies.", "--task-name", TASK)
+    lifted = workers("unblock", name, "--task-name", TASK)
+    assert lifted == (
+        f"{name} may take part again (was blocked: Copies.); but still blocked in all studies: Writes insults. (lifted by "
+        f"workers unblock {name} --all-tasks)\n"
+    )
+    assert f"but in all studies. Lift that: parlai-humaneval workers unblock {name} --all-tasks" in workers(
+        "unblock", name, "--task-name", TASK
+    )
+    assert workers("unblock", name, "--all-tasks") == f"{name} may take part again (was blocked: Writes insults.)\n"
+    assert mturk.journal.of("DeleteWorkerBlock") == []
+    assert "On MTurk nobody of them is blocked any more." in workers("unblock", name, "--all-tasks", "--everywhere")
+    assert [call.params["WorkerId"] for call in mturk.journal.of("DeleteWorkerBlock")] == ["ARUDE"]
+    assert "Blocked there: nobody" in workers("unblock", name, "--all-tasks")

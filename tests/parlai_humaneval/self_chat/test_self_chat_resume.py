@@ -167,7 +167,7 @@ def test_a_folder_that_is_a_file_is_told(talkers: Talkers, tmp_path: Path) -> No
         generate(talkers.specs(a=counting), [("a", "a")], SETTINGS, tmp_path / "out")
 
 
-MANY = 600
+MANY = 150
 """Dialogues that take a while, so that a run can be stopped in their middle."""
 
 

@@ -60,6 +60,9 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
             key_id = access_key_id or click.prompt("AWS access key id")
             keys = (key_id.strip(), click.prompt("AWS secret access key", hide_input=True).strip())
         stored = register(data_dir_of(data_dir), name, provider, keys)
+        only_here = keys is None and not has_profile(name)
+    if only_here:
+        click.echo("Its keys are those of the environment, and are not kept: set them wherever you launch.")
     click.echo(f"Registered. Launch with:  conf={provider} mephisto.provider.requester_name={stored}")
     click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 
@@ -125,12 +128,12 @@ def expire(task_name: str, data_dir: str | None) -> None:
     The next launch of the task does the same. Workers who have a HIT may finish it.
     """
     with clear_errors():
-        from mephisto_tasks.stored.results import database_file
+        from mephisto_tasks.stored.results import check_task
         from mephisto_tasks.stored.task_lock import task_lock
         from mephisto_tasks.workers.requesters import expire_task
 
         directory = data_dir_of(data_dir)
-        database_file(directory)
+        check_task(directory, task_name)
         with waiting_for("Asking MTurk…"), task_lock(directory, task_name):  # a launch takes its HITs off itself
             count = expire_task(directory, task_name)
     click.echo(f"{count} HIT(s) of {task_name!r} were on the market, and were taken off.")

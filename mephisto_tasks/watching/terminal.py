@@ -52,7 +52,7 @@ def _parts(standing: Standing, width: int, most: int, hints: Sequence[str]) -> I
     if standing.problem:
         yield Text(f"The stored answers cannot be read just now: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
-        yield Text(f"Link for raters: {plain(standing.url)}", style="dim")
+        yield Text(f"Page of raters: {plain(standing.url)}", style="dim")
     for hint in hints:
         yield Text(plain(hint), style="dim")
     yield Text()

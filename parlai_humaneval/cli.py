@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from parlai_humaneval import __version__
+from parlai_humaneval.ending import end_quickly
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
@@ -103,3 +104,4 @@ def main() -> None:
     Example:
       parlai-humaneval demo
     """
+    end_quickly()

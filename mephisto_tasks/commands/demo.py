@@ -128,7 +128,7 @@ def demo(
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, data_dir_of(data_dir), waiting_for) as run:
+        with launching.launched(task, config, data_dir_of(data_dir), waiting_for, stop=stop) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(

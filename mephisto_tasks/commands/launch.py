@@ -119,7 +119,7 @@ def launch(
         agree = printer_of_total(as_json) if only_total else asker(yes)
         stop = launching.stop_on_signals()
         try:
-            with launching.launched(task, config, directory, waiting_for, agree) as run:
+            with launching.launched(task, config, directory, waiting_for, agree, stop) as run:
                 announce(run)
                 follow(run, stop)
                 if not stop.is_set() and (why := run.unfinished()) is not None:
@@ -152,6 +152,8 @@ def asker(yes: bool) -> Agree:
         if not total.is_real:
             return
         print_total(total)
+        if total.refusal is not None:
+            raise click.ClickException(total.refusal)
         must_agree(
             yes,
             why=f"this spends real money, up to ${total.total:.2f}, and ",

@@ -111,6 +111,7 @@ EXPECTED = (
     "CannotChange",
     "NothingToDo",
     "StudyBroken",
+    "StoppedBefore",
     "ModelFailed",
     "PseudonymKeyError",
     "TableError",

@@ -240,12 +240,13 @@ def show(books: Books) -> None:
     if not books.workers:
         click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
         return
-    columns = ("worker", "complete", "partial", "stopped", "minutes", "due", "paid", "an hour")
+    lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
+    shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in columns:
+    for name in shown:
         table.add_column(name, justify="left" if name == "worker" else "right")
-    for line in books.workers:
-        table.add_row(line.worker, *_cells(line))
+    for cells in lines:
+        table.add_row(*(cells[name] for name in shown))
     console().print(table)
     if books.median_hourly is not None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
@@ -257,10 +258,21 @@ def show(books: Books) -> None:
             click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
 
 
-def _cells(line: WorkerPay) -> tuple[str, ...]:
-    counts = (str(count) if count else "" for count in (line.complete, line.partial, line.stopped))
-    hourly = "" if line.hourly is None else f"${line.hourly}"
-    return (*counts, f"{line.seconds / 60:.1f}", f"${line.due}", f"${line.paid}", hourly)
+SELDOM = ("at work", "practice")
+"""Columns that are shown where there is something in them."""
+
+
+def _cells(line: WorkerPay) -> dict[str, str]:
+    """Column → text."""
+    counts = {"complete": line.complete, "partial": line.partial, "stopped": line.stopped, "at work": line.running}
+    return {
+        **{name: str(count) if count else "" for name, count in counts.items()},
+        "practice": "only" if line.practice_only else "",
+        "minutes": f"{line.seconds / 60:.1f}",
+        "due": f"${line.due}",
+        "paid": f"${line.paid}",
+        "an hour": "" if line.hourly is None else f"${line.hourly}",
+    }
 
 
 def show_remaining(books: Books) -> None:

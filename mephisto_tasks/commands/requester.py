@@ -21,7 +21,7 @@ from mephisto_tasks.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from mephisto_tasks.workers.requesters import RequesterCheck
+    from mephisto_tasks.crowds.mturk.requesters import RequesterCheck
 
 EPILOG = """\b
 Example:
@@ -51,7 +51,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
     """
     with clear_errors():
         from mephisto_tasks.crowds.mturk.client import keys_in_environment
-        from mephisto_tasks.workers.requesters import has_profile, register
+        from mephisto_tasks.crowds.mturk.requesters import has_profile, register
 
         keys: tuple[str, str] | None = None
         if access_key_id or not (has_profile(name) or keys_in_environment()):
@@ -96,7 +96,7 @@ def check(name: str | None, data_dir: str | None, as_json: bool) -> None:
     Exit code 1 when it does not answer as it should.
     """
     with clear_errors():
-        from mephisto_tasks.workers.requesters import check_requesters
+        from mephisto_tasks.crowds.mturk.requesters import check_requesters
 
         directory = data_dir_of(data_dir)
         with waiting_for("Asking MTurk…"):
@@ -128,12 +128,12 @@ def expire(task_name: str, data_dir: str | None) -> None:
     The next launch of the task does the same. Workers who have a HIT may finish it.
     """
     with clear_errors():
-        from mephisto_tasks.stored.results import check_task
+        from mephisto_tasks.crowds.mturk.requesters import expire_task
+        from mephisto_tasks.stored.results import database_file
         from mephisto_tasks.stored.task_lock import task_lock
-        from mephisto_tasks.workers.requesters import expire_task
 
         directory = data_dir_of(data_dir)
-        check_task(directory, task_name)
+        database_file(directory)
         with waiting_for("Asking MTurk…"), task_lock(directory, task_name):  # a launch takes its HITs off itself
             count = expire_task(directory, task_name)
     click.echo(f"{count} HIT(s) of {task_name!r} were on the market, and were taken off.")

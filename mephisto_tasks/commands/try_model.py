@@ -102,7 +102,7 @@ def try_model(
         overrides = ["place=link", *(f"{name}={_hydra(value)}" for name, value in chosen.items())]
         config = settings.compose_config(task, "local", overrides)
         stop = launching.stop_on_signals()
-        with launching.launched(task, config, directory, waiting_for) as run:
+        with launching.launched(task, config, directory, waiting_for, stop=stop) as run:
             announce(run, given.name, opponent, limit)
             follow(run, stop)
         tell_who_won(run)
@@ -131,8 +131,8 @@ def first_answer(given: Given) -> tuple[str, float]:
     from parlai_humaneval.models.pool.pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
-    zoo = load_zoo()
-    spec = zoo[given.name] if given.name in zoo else ModelSpec(name=given.name, options=dict(given.options))
+    options = dict(given.options)
+    spec = ModelSpec(name=given.name, options=options) if options else load_zoo()[given.name]
     checked = check(spec)
     if not checked.ok:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")

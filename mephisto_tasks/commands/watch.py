@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from mephisto_tasks.commands.options import (
 if TYPE_CHECKING:
     from mephisto_tasks.running.orders import Order
     from mephisto_tasks.watching.observing import Observer
+    from mephisto_tasks.watching.page.server import Told
     from mephisto_tasks.watching.served import LeaderboardPage, WatchPage
     from mephisto_tasks.watching.standing import Standing
 
@@ -139,17 +141,17 @@ def watch(
         if as_json:
             click.echo(standing.model_dump_json(indent=2, by_alias=True))
             return
-        from mephisto_tasks.watching.terminal import ROWS_OF_ONCE, shown, steering
-
-        hint = steering(task_name, () if data_dir is None else ("--data-dir", data_dir))
         if once:
+            from mephisto_tasks.watching.terminal import shown, steering
+
             screen = console()
-            screen.print(shown(standing, screen, most=ROWS_OF_ONCE, hints=(hint,)))
+            screen.print(shown(standing, screen, once=True))
+            screen.print(steering(task_name, () if data_dir is None else ("--data-dir", data_dir)))
             return
         pages = _serve(stack, directory, standing, observer, wanted)
         for link in pages.links:
             click.echo(link)
-        _follow(observer, standing, pages, (hint, *pages.links))
+        _follow(observer, standing, pages)
 
 
 def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Observer, wanted: Wanted) -> _Pages:
@@ -161,7 +163,7 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
     from mephisto_tasks.watching.served import LOCAL, LeaderboardPage, WatchPage, serve
 
     if wanted.page:
-        pages.watch = WatchPage(standing, lambda order: _given(data_dir, standing.task_name, order))
+        pages.watch = WatchPage(standing, partial(given_by_page, data_dir, standing.task_name))
         address, stop = serve(pages.watch.app(), wanted.port)
         stack.callback(stop)
         pages.links += (f"Page, with buttons; its link is a secret: {address}{pages.watch.path()}",)
@@ -174,47 +176,53 @@ def _serve(stack: ExitStack, data_dir: Path, standing: Standing, observer: Obser
     return pages
 
 
-def _given(data_dir: Path, task_name: str, order: Order) -> str:
-    """Gives an order as ``steer`` does; what became of it."""
-    from mephisto_tasks.commands.giving import give_and_wait, refusals
+def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> Told:
+    """Gives an order as ``steer`` does: what became of it, or what it can cost, which is to be agreed to first."""
+    from mephisto_tasks.commands.giving import give_and_wait, price_of, refusals
+    from mephisto_tasks.watching.page.server import Told
 
-    refused = refusals(data_dir, task_name, [order])
-    return refused[0] if refused else give_and_wait(data_dir, task_name, [order])[0].text
+    for refused in refusals(data_dir, task_name, [order]):
+        return Told(refused)
+    cost = price_of(data_dir, task_name, [order])
+    if cost is not None and cost != agreed:
+        return Told(cost, asks=True)
+    return Told(give_and_wait(data_dir, task_name, [order])[0].text)
 
 
-def _follow(observer: Observer, standing: Standing, pages: _Pages, hints: tuple[str, ...]) -> None:
+def _follow(observer: Observer, standing: Standing, pages: _Pages) -> None:
     """Until Ctrl-C."""
     from mephisto_tasks.study.stopping import stop_on_signals
 
     stop = stop_on_signals()
     if console().is_terminal:
-        _draw(observer, standing, pages, hints, stop)
+        _draw(observer, standing, pages, stop)
     else:
         _lines(observer, standing, pages, stop)
 
 
-def _draw(observer: Observer, standing: Standing, pages: _Pages, hints: tuple[str, ...], stop: threading.Event) -> None:
+def _draw(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
     """Drawn anew again and again, in place."""
     from rich.live import Live
 
     from mephisto_tasks.watching.terminal import shown
 
     screen = console()
-    with Live(shown(standing, screen, hints=hints), console=screen, auto_refresh=False) as live:
+    with Live(shown(standing, screen, links=pages.links), console=screen, auto_refresh=False) as live:
         while not stop.wait(EVERY_S):
             standing = observer.standing()
             pages.show(standing, observer)
-            live.update(shown(standing, screen, hints=hints), refresh=True)
+            live.update(shown(standing, screen, links=pages.links), refresh=True)
 
 
 def _lines(observer: Observer, standing: Standing, pages: _Pages, stop: threading.Event) -> None:
     """A plain line a minute, and one whenever the state is another."""
+    from mephisto_tasks.watching.terminal import plain
     from mephisto_tasks.watching.words import line
 
     said, due = "", 0.0
     while True:
         if standing.state != said or time.monotonic() >= due:
-            click.echo(line(standing))
+            click.echo(plain(line(standing)))
             said, due = standing.state, time.monotonic() + LINE_S
         if stop.wait(EVERY_S):
             return

@@ -75,13 +75,15 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
     return load_instructions(path, values, flags | ({"unpaid"} if values["pay"] == UNPAID else set()))
 
 
-def stopped_in_words(steered: Steered, task_name: str) -> str:
-    """A sentence on what is not given out by order; empty where everything is."""
+def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
+    """``what`` (all judgements) is there, or by order not given out; ``more``: the settings that ask for more."""
+    see = f"See them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
     if not steered.stopped:
-        return ""
+        return NothingToDo(f"{what} of task {task_name!r} are there already. {see}")
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
-    return (
-        f". Not given out: {which}. `parlai-humaneval steer --help` says how to take that back: --task-name {task_name}"
+    return NothingToDo(
+        f"{what} of task {task_name!r} are there already, or stopped. {see}. Not given out: {which}. "
+        f"`parlai-humaneval steer --help` says how to take that back: --task-name {task_name}"
     )
 
 

@@ -13,16 +13,13 @@ from typing import Any, Literal, TypeVar
 from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mephisto_tasks.config_error import ConfigError as ConfigError
 from mephisto_tasks.workers.rules import WorkerRules
 from parlai_humaneval.protocol.materials.files import in_words
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
 """What Mephisto keeps in the same place."""
-
-
-class ConfigError(ValueError):
-    """Settings that cannot be run; the message names the setting and what was expected."""
 
 
 class PaymentConfig(BaseModel):

@@ -166,7 +166,8 @@ class StudyTaskRunner(TaskRunner):
         if not self.study.paused:
             launcher.keep_open(self.study.remaining, besides=unit.db_id, data=one_unit)
         task_name = agent.get_task_run().get_task().task_name
-        block_if_failed(self.study.config, agent.get_worker(), page.state.messages, task_name)
+        checks, block = self.study.config.blocking_checks, self.study.config.block_qualification
+        block_if_failed(checks, block, agent.get_worker(), page.state.messages, task_name)
         try:
             held.ask_feedback()
             self._leave(page, "done")
@@ -199,7 +200,7 @@ class StudyTaskRunner(TaskRunner):
             logger.info("the rater of %s, which was stopped, had left", held.name)
         self._mark_completed(agent)
         if not self.study.paused:
-            agent.get_live_run().task_launcher.add_one(one_unit())
+            agent.get_live_run().task_launcher.add([one_unit()])
 
     def _mark_completed(self, agent: Agent) -> None:
         # Mephisto would wait for a submit once more, outside of its own error handling. And it would leave the unit as

@@ -15,7 +15,7 @@ class Site(Protocol):
     """Where raters come from, and go to in the end."""
 
     def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
-        """Where a worker goes whose visit ends so; None: they may close the page, or the crowd takes them back."""
+        """A worker's visit ends so: where they go. None: they may close the page, or the crowd takes them back."""
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Words for a worker who goes that way; they are written for crowds whose tasks one returns."""

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from mephisto_tasks.engine.building import (
-    NothingToDo,
     instructions_of,
+    nothing_to_do,
     pay_in_words,
     restore_practice,
-    stopped_in_words,
     study_presenter,
     tries_in_words,
     unfit_practice,
@@ -93,11 +92,8 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
     steered = study.steer(orders(data_dir, task_name))
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
-        raise NothingToDo(
-            f"all judgements of task {task_name!r} are there already. See them with "
-            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.judgements_per_item=… "
-            f"or mephisto.blueprint.judgements_per_group=…{stopped_in_words(steered, task_name)}"
-        )
+        more = "mephisto.blueprint.judgements_per_item=… or mephisto.blueprint.judgements_per_group=…"
+        raise nothing_to_do(task_name, "all judgements", more, steered)
     return study
 
 

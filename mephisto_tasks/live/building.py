@@ -7,11 +7,10 @@ from pathlib import Path
 
 from mephisto_tasks.engine.building import (
     NUMBERS,
-    NothingToDo,
     instructions_of,
+    nothing_to_do,
     pay_in_words,
     restore_practice,
-    stopped_in_words,
     study_presenter,
     tries_in_words,
     unfit_practice,
@@ -93,11 +92,8 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
     study.steer(given)
     restore_practice(study, data_dir, task_name)
     if allocator.remaining == 0:
-        raise NothingToDo(
-            f"all {config.dialogues_per_group} dialogues per group of task {task_name!r} are there already. See them with "
-            f"`parlai-humaneval report --task-name {task_name}`, or ask for more: mephisto.blueprint.dialogues_per_group=…"
-            f"{stopped_in_words(steered, task_name)}"
-        )
+        what = f"all {config.dialogues_per_group} dialogues per group"
+        raise nothing_to_do(task_name, what, "mephisto.blueprint.dialogues_per_group=…", steered)
     return study
 
 

@@ -6,21 +6,20 @@ Reading them changes nothing. :class:`Books` is the one object that terminal, JS
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.pay.ledger import OPEN, SETTLED, Kind, Ledger, Payment
 from mephisto_tasks.pay.payer import Owed, Payer, Proposal, Remaining
 from mephisto_tasks.pay.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.pay.work import CENT, Work, work_done
+from mephisto_tasks.stored.launch_settings import blueprint_of_newest
 from mephisto_tasks.stored.results import query, read_records
 from parlai_humaneval.statistics.wording import counted
 
@@ -232,26 +231,12 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
     Raises:
         PayError: amounts that cannot be meant.
     """
-    rows = query(
-        data_dir,
-        """SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
-        [task_name],
-    )
-    configured = _configured(str(rows[0][0])) if rows else {}
+    configured = blueprint_of_newest(data_dir, task_name).get("payment") or {}
     wanted = {**configured, **{name: value for name, value in given.items() if value is not None}}
     try:
         return Terms.model_validate({name: str(value) for name, value in wanted.items()})
     except ValueError as error:
         raise PayError(f"these terms of pay cannot be used: {_first_problem(error)}") from error
-
-
-def _configured(init_params: str) -> Mapping[str, Any]:
-    """``blueprint.payment`` of a launch's settings, which Mephisto keeps as YAML within JSON; {} of older launches."""
-    settings = yaml.safe_load(init_params)
-    settings = yaml.safe_load(settings) if isinstance(settings, str) else settings
-    blueprint = settings.get("blueprint") if isinstance(settings, dict) else None
-    return (blueprint or {}).get("payment") or {}
 
 
 def _first_problem(error: ValueError) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from mephisto_tasks.pay.ledger import Ledger, Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal
+from mephisto_tasks.pay.policy import PayError
 from mephisto_tasks.stored.results import query
 from mephisto_tasks.stored.study_folder import study_folder
 from parlai_humaneval.private_files import write_private
@@ -34,6 +35,10 @@ BY_HAND = (
     "Nobody pays ${total} of this by machine: --send writes a list of who is owed what in {folder}, and the ledger has it "
     "as paid from then on"
 )
+
+
+_NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
+"""How the names of our files end."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,13 @@ def participations(data_dir: Path, task_name: str) -> list[Participation]:
     ]
 
 
+def names_of_invited(data_dir: Path, task_name: str) -> dict[str, str]:
+    """Worker → the name under which they were invited: the database has a pseudonym, and nobody can pay that."""
+    from mephisto_tasks.crowds.link.invitations.book import Book  # as above
+
+    return Book(study_folder(data_dir, task_name)).names()
+
+
 class FilePayer:
     """Writes files for the panels that raters came from, and a list for those who came by none."""
 
@@ -80,10 +92,11 @@ class FilePayer:
         rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
         self._names = {str(number): str(name) for number, name in rows}
         came = participations(data_dir, task_name) if provider == "link" else []
+        self._invited = names_of_invited(data_dir, task_name) if provider == "link" else {}
         self._of_agents = {one.agent_id: one for one in came if one.agent_id}
         self._of_workers = {one.worker_name: one for one in came}
-        used = {payment.file for payment in Ledger(data_dir, task_name).payments()}
-        numbers = [int(match[1]) for name in used if (match := re.search(r"-(\d+)\.\w+$", name))]
+        self._known = {payment.file for payment in Ledger(data_dir, task_name).payments()}
+        numbers = [int(match[1]) for name in self._known if (match := _NUMBERED.search(name))]
         self._number = max(numbers, default=0) + 1
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
@@ -125,7 +138,14 @@ class FilePayer:
         return Decimal("0.00")
 
     def check(self, payments: Sequence[Payment]) -> None:
-        """Nothing is sent that money could be missing for."""
+        """Files that the ledger does not know were written with one that is lost: who is in them may be paid already."""
+        there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
+        strange = [name for name in there if name not in self._known]
+        if payments and strange:
+            raise PayError(
+                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written. Put back the "
+                "ledger that it was written with (ledger.db), or, if nobody was paid by that file, move it away"
+            )
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         by_file: dict[str, list[Payment]] = defaultdict(list)
@@ -158,12 +178,14 @@ class FilePayer:
     def _list(self, payments: Sequence[Payment]) -> str:
         """The table for whoever pays by hand."""
         text = io.StringIO(newline="")
-        rows = (
-            (self._names[payment.worker_id], payment.worker, payment.session, f"{payment.amount:.2f}", payment.why)
-            for payment in payments
-        )
-        write_rows(text, ("worker", "pseudonym", "unit", "amount", "for"), rows)
+        columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
+        write_rows(text, columns, map(self._row, payments))
         return text.getvalue()
+
+    def _row(self, payment: Payment) -> tuple[str, ...]:
+        worker = self._names[payment.worker_id]
+        name = self._invited.get(worker, "")
+        return worker, name, payment.worker, payment.session, f"{payment.amount:.2f}", payment.why
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         """Every file is there."""

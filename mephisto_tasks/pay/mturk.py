@@ -19,9 +19,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.mturk.client import SANDBOX, SANDBOX_SUFFIX, balance, client_for
+from mephisto_tasks.crowds.mturk.client import balance, client_for
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.money import fee
+from mephisto_tasks.crowds.mturk.names import SANDBOX, SANDBOX_SUFFIX
 from mephisto_tasks.pay.ledger import Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
 from mephisto_tasks.pay.policy import PayError

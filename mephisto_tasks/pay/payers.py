@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mephisto_tasks.crowds.mturk.names import PROVIDERS as ON_MTURK
 from mephisto_tasks.pay.files import FilePayer
 from mephisto_tasks.pay.payer import Payer
 
 
 def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs: Sequence[str]) -> Payer:
     """The payer of what was done in these runs of a task."""
-    if provider in ("mturk", "mturk_sandbox"):
+    if provider in ON_MTURK:
         from mephisto_tasks.pay.mturk import MTurkPayer
 
         return MTurkPayer(data_dir, provider, requester, runs)

@@ -6,20 +6,17 @@ that they hold after a restart, however the last launch ended.
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from mephisto_tasks.running.snapshot import read_snapshot
+from mephisto_tasks.stored.lines_file import append_line, read_lines
 from mephisto_tasks.stored.study_folder import study_folder
-
-logger = logging.getLogger(__name__)
 
 ORDERS_FILE = "orders.jsonl"
 
@@ -137,32 +134,10 @@ def give(data_dir: Path, task_name: str, order: Order) -> Order:
         snapshot = read_snapshot(data_dir, task_name)
         asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}
         order = order.model_copy(update={"base": asked})
-    path = orders_file(data_dir, task_name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The line break before a line ends what a process that was killed left half written.
-    line = f"\n{order.model_dump_json()}\n".encode()
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, line)  # a line is one write: lines of several processes never mix
-        os.fsync(file)
-    finally:
-        os.close(file)
+    append_line(orders_file(data_dir, task_name), order)
     return order
 
 
 def orders(data_dir: Path, task_name: str) -> list[Order]:
     """All orders ever given, oldest first; a damaged line is left out with a warning."""
-    path = orders_file(data_dir, task_name)
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    given: list[Order] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            given.append(_ORDER.validate_json(line))
-        except ValidationError:
-            logger.warning("%s: line %d is no order and is left out", path, number)
-    return given
+    return read_lines(orders_file(data_dir, task_name), _ORDER)

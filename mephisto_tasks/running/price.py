@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from mephisto_tasks.crowds.mturk.names import MTURK
 from mephisto_tasks.running.orders import More, Order
 from mephisto_tasks.running.run_settings import Settings
 from mephisto_tasks.running.snapshot import GroupNow
-
-REAL_MONEY = "mturk"
-"""The provider that takes it."""
+from parlai_humaneval.protocol.allocation.groups import units_needed
 
 
 def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
-    if settings.get("provider._provider_type") != REAL_MONEY:
+    if settings.get("provider._provider_type") != MTURK:
         return None
-    further = sum(_further(order, groups) for order in orders if isinstance(order, More))
-    if not further:
+    missing = [0 if group.stopped else max(0, group.wanted - group.completed) for group in groups]
+    further = [_further(group, orders) for group in groups]
+    if not any(further):
         return None
     from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee_share
 
-    units = math.ceil(further / _per_unit(settings))
+    after = [there + more for there, more in zip(missing, further, strict=True)]
+    units = _units(after, settings) - _units(missing, settings)
     total = LaunchTotal(
-        provider=REAL_MONEY,
+        provider=MTURK,
         requester=str(settings.get("provider.requester_name")),
         endpoint="",
         units=units,
@@ -38,20 +38,23 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
     return f"This spends real money on MTurk: up to ${total.total:.2f} for {hits}, MTurk's fee included."
 
 
-def _further(order: More, groups: Sequence[GroupNow]) -> int:
-    meant = [
-        group
-        for group in groups
-        if group.stopped is None
+def _further(group: GroupNow, orders: Sequence[Order]) -> int:
+    """So many more of a group; none where it is stopped."""
+    return sum(
+        order.number
+        for order in orders
+        if isinstance(order, More)
+        and group.stopped is None
         and (not order.models or set(group.models) == set(order.models))
         and order.setting in (None, group.setting)
-    ]
-    return order.number * len(meant)
+    )
 
 
-def _per_unit(settings: Settings) -> int:
-    """Dialogues (judgements) of a unit that count."""
+def _units(missing: Sequence[int], settings: Settings) -> int:
+    """HITs for so many dialogues (judgements), counted as the launch counts them."""
     if (items := settings.get("blueprint.items_per_unit")) is not None:
-        return int(str(items))
+        most = settings.get("blueprint.items_per_worker_and_group")
+        return units_needed(missing, int(str(items)), None if most is None else int(str(most)))
     control = bool(settings.get("blueprint.quality_control_model"))
-    return max(1, int(str(settings.get("blueprint.conversations_per_unit") or 1)) - control)
+    conversations = int(str(settings.get("blueprint.conversations_per_unit") or 1)) - control
+    return units_needed(missing, max(1, conversations), 1)

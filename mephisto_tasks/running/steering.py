@@ -175,7 +175,7 @@ class _Folding:
         self._stopped |= {group.label: order for group in new}
         if not new:
             return f"{_named(groups)} {_was(groups)} stopped already."
-        return f"{_named(new)} {_is(new)} given out no more; what is under way is finished."
+        return f"{_named(new)} {_is(new)} given out no more; what is under way is finished.{self._nothing_left()}"
 
     def _resume_group(self, order: ResumeGroup) -> str:
         groups = self._groups(order.models, order.setting)
@@ -196,7 +196,13 @@ class _Folding:
             return f"{model} was retired already."
         self._retired[model] = order
         groups_of = f"its {counted(len(groups), 'group')} {_is(groups)}"
-        return f"{model} is retired: {groups_of} given out no more; what is under way is finished."
+        return (
+            f"{model} is retired: {groups_of} given out no more; what is under way is finished.{self._nothing_left()}"
+        )
+
+    def _nothing_left(self) -> str:
+        given_out = any(self._why_stopped(group) is None for group in self._about.groups)
+        return "" if given_out else " Nothing else is given out: the launch ends when those inside have finished."
 
     def _restore(self, model: str) -> str:
         self._with(model)

@@ -150,6 +150,16 @@ def requesters(data_dir: Path) -> list[tuple[str, str]]:
     return [(str(name), str(kind)) for name, kind in rows]
 
 
+def check_task(data_dir: Path, task_name: str) -> None:
+    """Raises ResultsError where there is no database, or no such task; the message lists the tasks that exist."""
+    names = task_names(data_dir)
+    if task_name not in names:
+        near = difflib.get_close_matches(task_name, names, n=1)
+        meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
+        known = ", ".join(names) or "none yet"
+        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
+
+
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
     """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
 
@@ -160,20 +170,6 @@ def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[S
     if not rows:
         check_task(data_dir, task_name)
     return [StoredAgent(*(str(value) for value in row)) for row in rows]
-
-
-def check_task(data_dir: Path, task_name: str) -> None:
-    """A misspelt task is an error.
-
-    Raises:
-        ResultsError: no database, or no such task; the message lists the tasks that exist.
-    """
-    names = task_names(data_dir)
-    if task_name not in names:
-        near = difflib.get_close_matches(task_name, names, n=1)
-        meant = f"did you mean {near[0]}? Tasks" if near else "tasks"
-        known = ", ".join(names) or "none yet"
-        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; {meant} there: {known}")
 
 
 def _state_file(data_dir: Path, agent: StoredAgent) -> Path:

@@ -28,6 +28,8 @@ class StateFiles:
 
     def __init__(self) -> None:
         self._read: dict[Path, tuple[tuple[int, int, int], StateFile]] = {}
+        self.changes = 0
+        """So many files were new or other ones than before."""
 
     def read(self, path: Path) -> StateFile:
         """What stands in the file now. It is not to be changed.
@@ -41,4 +43,5 @@ class StateFiles:
         known = self._read.get(path)
         if known is None or known[0] != stamp:
             known = self._read[path] = (stamp, StateFile.model_validate_json(path.read_bytes()))
+            self.changes += 1
         return known[1]

@@ -12,14 +12,15 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.agent import OnboardingAgent
-from mephisto.data_model.packet import PACKET_TYPE_RETURN_STATUSES
+from mephisto.data_model.packet import PACKET_TYPE_REQUEST_STATUSES, PACKET_TYPE_RETURN_STATUSES, Packet
 from mephisto.data_model.worker import Worker
-from mephisto.operations.client_io_handler import ClientIOHandler
+from mephisto.operations.client_io_handler import SYSTEM_CHANNEL_ID, ClientIOHandler
 from mephisto.operations.datatypes import WorkerFailureReasons
 from mephisto.operations.worker_pool import AgentDetails, WorkerPool
 
 from mephisto_tasks.crowds.contract import ChecksArrivals
 from mephisto_tasks.crowds.link.reception import Reception, Welcome
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
 from mephisto_tasks.running.floor import Floor
 
@@ -97,7 +98,7 @@ class StudyWorkerPool(WorkerPool):
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Six things differ from Mephisto's:
+    """Eight things differ from Mephisto's:
 
     * a worker who cannot take part reads why (Mephisto has one text for every refusal);
     * who cannot have come from the crowd's site is turned away (Mephisto fails at them, and their page waits);
@@ -105,6 +106,7 @@ class StudyIOHandler(ClientIOHandler):
     * a page whose agent is gone for good begins anew when it comes back, instead of waiting for a world that ended;
     * a unit cannot be handed in before its world is done with it;
     * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
+    * who has left is asked for until the end, whatever went wrong once (Mephisto's task would die of it unseen);
     * who comes by a link is received by :class:`.reception.Reception`, which says who that is, and where they go in the end.
     """
 
@@ -228,6 +230,14 @@ class StudyIOHandler(ClientIOHandler):
         told = None if redirect is None else redirect.model_dump(mode="json")
         return {"failure_reason": reception.for_them(name, reason, redirect), "redirect": told}
 
+    def _request_status_update(self) -> None:
+        # The end of the run takes channels away in another thread.
+        for channel in list(self.channels.values()):
+            try:
+                channel.enqueue_send(Packet(packet_type=PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID))
+            except Exception:
+                logger.exception("it could not be asked whose page has gone; it is asked again soon")
+
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.
         if not self.is_shutdown:
@@ -267,4 +277,4 @@ class StudyIOHandler(ClientIOHandler):
 
 def _stored_names(name: str) -> tuple[str, str]:
     """A worker's names in the database: Mephisto's sandbox providers add a suffix."""
-    return name, f"{name}_sandbox"
+    return name, name + SANDBOX_SUFFIX

@@ -192,7 +192,7 @@ def providers(data_dir: Path) -> list[Finding]:
 
 def _requester(name: str, kind: str) -> Finding:
     """Whether MTurk answers in a requester's name."""
-    from mephisto_tasks.workers.requesters import check_requester
+    from mephisto_tasks.crowds.mturk.requesters import check_requester
 
     seen = check_requester(name, kind)
     if seen.wrong is not None:

@@ -29,8 +29,8 @@ class Units(Protocol):
     def pay_for(self, units: int) -> None:
         """So many more than before may be offered."""
 
-    def fit(self, wanted: int, data: Callable[[], object]) -> None:
-        """As many open or under way as are ``wanted``."""
+    def fit(self, wanted: int, data: Callable[[], object]) -> bool:
+        """As many open or under way as are ``wanted``; False: not all of them yet, so that it is to be asked again."""
 
     def hold(self, free: int) -> None:
         """A pause: none is offered until :meth:`fit`, and ``free`` at most of those that nobody has begun stay open."""
@@ -72,6 +72,7 @@ class Helm:
         self._costs_money = costs_money
         self._began = time.time()
         self._read: tuple[int, int] | None = None
+        self._fits = True
         self._said_at = 0.0
         self._told = 0
         self._over = threading.Event()
@@ -97,6 +98,8 @@ class Helm:
         while not self._over.wait(LOOK_S):
             try:
                 followed = self._follow()
+                if not self._fits:
+                    self._fit()
                 if followed or time.monotonic() - self._said_at >= SAY_S:
                     self._say()
             except Exception:  # a full disk, say: the raters inside are not to suffer from it
@@ -124,9 +127,8 @@ class Helm:
         self._read = state
         for result in self._study.steered.results[self._told :]:
             logger.info("%s (by %s): %s", result.kind, result.by, result.text)
-            if (
-                result.kind == "more" and result.done and self._costs_money
-            ):  # whoever ordered it agreed to what it costs
+            if result.kind == "more" and result.done and self._costs_money:
+                # Whoever ordered it agreed to what it costs.
                 self._units.pay_for(max(0, self._study.remaining - before))
                 before = self._study.remaining
         self._told = len(self._study.steered.results)
@@ -135,10 +137,11 @@ class Helm:
 
     def _fit(self) -> None:
         study = self._study
+        self._fits = True
         if study.steered.paused is not None:
             self._units.hold(len(study.practising))
-        elif study.broken is None:
-            self._units.fit(study.remaining, one_unit)
+        elif study.broken is None and not study.closing.is_set():
+            self._fits = self._units.fit(study.remaining, one_unit)
 
     def _say(self, ended: float | None = None) -> None:
         self._said_at = time.monotonic()

@@ -17,6 +17,7 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
 from mephisto_tasks.crowds.contract import CrowdError, ExpiresRuns
+from mephisto_tasks.crowds.mturk.names import PROVIDERS as ON_MTURK
 from mephisto_tasks.stored.stores import one_commit
 
 logger = logging.getLogger(__name__)
@@ -31,8 +32,11 @@ AGAIN_S = 30.0
 """After how long a unit is offered again that the crowd's site did not take."""
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
-LISTING_PROVIDERS = ("mturk", "mturk_sandbox")
+LISTING_PROVIDERS = ON_MTURK
 """Crowds that show open units to workers, who take one before they see our page."""
+
+AT_ONCE = 100
+"""Most units that are added in one go: an order can ask for a hundred thousand, and raters and a pause must not wait."""
 
 ROOM_S = 0.5
 """How often it is looked whether another unit may be open."""
@@ -126,27 +130,37 @@ class StudyLauncher(TaskLauncher):
         if self._first_error is not None:
             raise self._first_error
 
-    def add_one(self, data: InitializationData) -> None:
-        """Create and open one more assignment of one unit, now; from any thread. None beyond what is paid for.
+    def add(self, units: Sequence[InitializationData]) -> None:
+        """Create and open more assignments of one unit each, now; from any thread. None beyond what is paid for.
 
-        It never enters the list of units to be launched: the thread that works on that list may be reading it.
+        They never enter the list of units to be launched: the thread that works on that list may be reading it.
         """
+        if isinstance(self.task_run.get_provider(), ExpiresRuns):
+            with self._adding, one_commit(self.db):
+                new = [self._new_unit(data) for data in units[: self._still_payable()]]
+            # Whoever asks may be a rater's thread, which must not wait for the crowd's site.
+            threading.Thread(target=self._open_all, args=(new,), name="unit-opener", daemon=True).start()
+            return
+        datastore = self.db.get_datastore_for_provider(self.provider_type)
+        with self._adding, one_commit(self.db), one_commit(datastore):
+            for data in units[: self._still_payable()]:
+                self._new_unit(data).launch(self.launch_url)
+
+    def _new_unit(self, data: InitializationData) -> Any:
         run = self.task_run
-        with self._adding:
-            if self._is_used_up():
-                return
-            assignment_id = self.db.new_assignment(
-                run.task_id, run.db_id, run.requester_id, run.task_type, run.provider_type, run.sandbox
-            )
-            assignment = Assignment.get(self.db, assignment_id)
-            assignment.write_assignment_data(data)
-            self.assignments.append(assignment)
-            unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
-            self.units.append(unit)
-        if not isinstance(run.get_provider(), ExpiresRuns):
-            unit.launch(self.launch_url)
-        else:  # whoever asks may be a rater's thread, which must not wait for the crowd's site
-            threading.Thread(target=self._open, args=(unit,), name="unit-opener", daemon=True).start()
+        assignment_id = self.db.new_assignment(
+            run.task_id, run.db_id, run.requester_id, run.task_type, run.provider_type, run.sandbox
+        )
+        assignment = Assignment.get(self.db, assignment_id)
+        assignment.write_assignment_data(data)
+        self.assignments.append(assignment)
+        unit = self.UnitClass.new(self.db, assignment, 0, run.get_task_args().task_reward)
+        self.units.append(unit)
+        return unit
+
+    def _open_all(self, units: Sequence[Any]) -> None:
+        for unit in units:
+            self._open(unit)
 
     def pay_for(self, units: int) -> None:
         """Somebody agreed to pay for so many units, more than for what they agreed to before: no further ones are offered.
@@ -160,28 +174,30 @@ class StudyLauncher(TaskLauncher):
         """A unit that was taken off was paid all the same."""
         self._paid_in_vain += 1
 
-    def _is_used_up(self) -> bool:
-        """Nothing more may be offered, as every unit that somebody agreed to pay for is open, under way or done."""
+    def _still_payable(self) -> int | None:
+        """Units that may still be added, as somebody agreed to pay for them; None: any number."""
         if self._payable is None:
-            return False
-        costing = sum(unit.db_status != AssignmentState.EXPIRED for unit in list(self.units))
-        return bool(costing + self._paid_in_vain >= self._payable)
+            return None
+        costing = len([unit for unit in list(self.units) if unit.db_status != AssignmentState.EXPIRED])
+        return max(0, self._payable - costing - self._paid_in_vain)
 
     @property
     def is_paid_out(self) -> bool:
         """Nobody can do any more: nothing is open or under way, and nothing more was agreed to."""
-        return self._is_used_up() and not self._under_way()
+        return self._still_payable() == 0 and not self._under_way()
 
-    def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> None:
+    def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> bool:
         """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
 
         A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
-        units than there were at first.
+        units than there were at first. No more than :data:`AT_ONCE` are added, so that nobody waits for thousands; False:
+        more are lacking.
         """
         with self._fitting:
-            there = sum(unit.db_id != besides for unit in self._under_way())
-            for _ in range(wanted - there):
-                self.add_one(data())
+            lacking = wanted - len([unit for unit in self._under_way() if unit.db_id != besides])
+            if lacking > 0:
+                self.add([data() for _ in range(min(lacking, AT_ONCE))])
+        return lacking <= AT_ONCE or self._still_payable() == 0
 
     def note_done(self, unit_id: str) -> None:
         """The work of a unit is done; its rater may still be at the comment box, and it counts no more as under way."""
@@ -196,16 +212,17 @@ class StudyLauncher(TaskLauncher):
         self.keep_launching_units, self.finished_generators = False, True
         self._stopped.set()
 
-    def fit(self, wanted: int, data: Callable[[], InitializationData]) -> None:
+    def fit(self, wanted: int, data: Callable[[], InitializationData]) -> bool:
         """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
 
         More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
+        False: so many are lacking that this has to be asked for again.
         """
         self._holding = False
-        self.keep_open(wanted, besides="", data=data)
+        fits = self.keep_open(wanted, besides="", data=data)
         there = self._under_way()
         if len(there) <= wanted:
-            return
+            return fits
         # One look at each unit: others are being opened at this very moment, and those not opened yet go first.
         states = [(unit, unit.db_status) for unit in there]
         free = [
@@ -215,6 +232,7 @@ class StudyLauncher(TaskLauncher):
             if its == state
         ]
         self._take_off(free[max(0, len(free) - (len(there) - wanted)) :])
+        return True
 
     def hold(self, free: int) -> None:
         """A pause: nothing is offered until :meth:`fit`; a crowd's site shows no more than ``free`` units."""

@@ -49,9 +49,13 @@ from parlai_humaneval.models.quiet import quiet_parlai
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.statistics.wording import counted
 
-__all__ = ["Launched", "NothingToDo", "StudyBroken", "launched", "stop_on_signals"]
+__all__ = ["Launched", "NothingToDo", "StoppedBefore", "StudyBroken", "launched", "stop_on_signals"]
 
 logger = logging.getLogger(__name__)
+
+
+class StoppedBefore(RuntimeError):
+    """Somebody ended a launch before anything was offered to raters."""
 
 
 class StudyBroken(RuntimeError):
@@ -129,15 +133,17 @@ def launched(
     data_dir: Path,
     waiting_for: Waiting = lambda what: nullcontext(),
     agree: Agree | None = None,
+    stop: threading.Event | None = None,
 ) -> Iterator[Launched]:
     """Launch a task; on leaving the block, end it cleanly (answers are stored as they arrive).
 
     ``waiting_for`` makes, of words for what is done, what is entered for as long as that takes. ``agree`` is shown what a
-    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money.
+    launch on MTurk can cost before anything is made; without it nothing is launched that costs real money. ``stop``: is set
+    when somebody wants it to end, which is looked at once, before anything is offered to raters.
 
     Raises:
         what :func:`.blueprints.build_study` raises; ConfigError; PortInUse; WebAppMissing; CrowdError; what ``agree``
-        raises; on leaving, StudyBroken.
+        raises; StoppedBefore; on leaving, StudyBroken.
     """
     webapp_dist()
     blueprint = OmegaConf.to_container(config.mephisto.blueprint, resolve=True, throw_on_missing=False)
@@ -169,6 +175,8 @@ def launched(
             stack.enter_context(study.resources())
         stack.callback(desk.close)
         side_door = _partners_door(config, data_dir, task_name) if desk.used else None
+        if stop is not None and stop.is_set():
+            raise StoppedBefore("stopped, as you asked, before anything was offered to raters")
         _announce(config, study, with_people=desk.used)
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from mephisto_tasks.crowds.link.datastore import PROVIDER_TYPE as LINK
 from mephisto_tasks.crowds.link.place import LinkPlace
-from mephisto_tasks.crowds.mturk.client import PROVIDERS as ON_MTURK
+from mephisto_tasks.crowds.mturk.names import PROVIDERS as ON_MTURK
 from mephisto_tasks.crowds.mturk.place import MTurkPlace
 from mephisto_tasks.crowds.place import Place, Waiting
 

@@ -12,14 +12,13 @@ compat.prepare()
 from omegaconf import DictConfig
 
 from mephisto_tasks.crowds.link.panel import NO_PANEL, read_panel
+from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS
 from mephisto_tasks.study.launcher import MOCK_PROVIDER
 from mephisto_tasks.workers.eligibility import PREFIX, Eligibility, read_eligibility
 from mephisto_tasks.workers.mturk_requirements import (
     MEPHISTOS_LOCALES,
 )
 from mephisto_tasks.workers.rules import WorkerRules
-
-MTURK, SANDBOX = "mturk", "mturk_sandbox"
 
 
 def who_may(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibility:
@@ -29,7 +28,7 @@ def who_may(config: DictConfig, rules: WorkerRules, data_dir: Path) -> Eligibili
         ConfigError: a file, study or qualification that cannot be.
     """
     provider = str(config.mephisto.provider._provider_type)
-    on_mturk = provider in (MTURK, SANDBOX)
+    on_mturk = provider in PROVIDERS
     eligibility = read_eligibility(rules, data_dir, str(config.mephisto.task.task_name), on_mturk=on_mturk)
     remarks = _of_mturk(rules, provider) if on_mturk else _unchecked(rules, _name_of(config))
     return replace(eligibility, remarks=[*eligibility.remarks, *remarks])

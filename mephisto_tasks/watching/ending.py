@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import sqrt
 
-from mephisto_tasks.watching.standing import End, State
+from mephisto_tasks.watching.standing import End, GroupStanding, State
 from parlai_humaneval.statistics.wording import counted
 
 HOUR = 3600.0
@@ -28,15 +28,21 @@ _NO_END: dict[State, str] = {
 
 
 def estimated_end(
-    now: float, state: State, remaining: int | None, ended: Sequence[float], began: float | None = None
+    now: float,
+    state: State,
+    remaining: int | None,
+    ended: Sequence[float],
+    began: float | None = None,
+    groups: Sequence[GroupStanding] = (),
 ) -> End:
     """``remaining`` units, if they come as those that ``ended`` in the last hour.
 
     ``began``: of the launch, so that of one that is younger the rate is of its own time. The range holds what the
     number of units of one hour leaves open (a Poisson count, at two standard errors of its root), not what may change.
+    ``groups``: how they stand.
     """
     if remaining == 0:
-        return End(words="All that was asked for is there.")
+        return End(words=_done_words(groups))
     if state in _NO_END:
         return End(words=_NO_END[state])
     if remaining is None:
@@ -51,8 +57,19 @@ def estimated_end(
     at, earliest, latest = (now + remaining / rate for rate in (likely, high, low))
     if at - now > LONGEST:
         return End(words=f"Months away, as units come now ({count} in {hour}).")
-    words = f"About {_clock(at, now)}, likely between {_clock(earliest, now)} and {_clock(latest, now)}"
+    first, last = _clock(earliest, now), _clock(latest, now)
+    words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
     return End(at=at, earliest=earliest, latest=latest, words=f"{words}, if units come as in {hour} ({count:,}).")
+
+
+def _done_words(groups: Sequence[GroupStanding]) -> str:
+    """Nothing is left to be given out."""
+    besides = ", but for what was stopped" if any(group.stopped for group in groups) else ""
+    if running := sum(group.running for group in groups):
+        return (
+            f"Nothing new is given out; {running:,} under way {'is' if running == 1 else 'are'} still to be finished."
+        )
+    return f"All that was asked for is there{besides}."
 
 
 def _clock(at: float, now: float) -> str:

@@ -17,8 +17,17 @@ from mephisto_tasks.pay.ledger import Ledger
 from mephisto_tasks.pay.policy import PayError, due
 from mephisto_tasks.pay.work import Work, work_done
 from mephisto_tasks.running.snapshot import Snapshot, is_alive, read_snapshot
-from mephisto_tasks.stored.results import ResultsError, practice_count, read_records, technique_of
+from mephisto_tasks.stored.practice_results import ONBOARDINGS, practice_logs
+from mephisto_tasks.stored.results import (
+    ResultsError,
+    practice_count,
+    query,
+    read_records,
+    stored_states,
+    technique_of,
+)
 from mephisto_tasks.stored.stored_state import StateFiles
+from mephisto_tasks.stored.task_lock import running_task_run
 from mephisto_tasks.watching.ending import estimated_end
 from mephisto_tasks.watching.standing import (
     Answer,
@@ -101,6 +110,7 @@ class Observer:
         self._clock = clock
         self._files = StateFiles()
         self._stored: _Stored | None = None
+        self._seen: object = None
         self._stamp: object = None
         self._document: Document | None = None
         self._not_before = 0.0
@@ -143,6 +153,21 @@ class Observer:
         return self._stored
 
     def _again(self, now: float) -> _Stored:
+        signs = self._signs()
+        if self._stored is None or signs != self._seen:
+            self._stored = self._anew(now)
+            self._seen = signs
+        return replace(self._stored, read_at=now, problem=None)
+
+    def _signs(self) -> object:
+        """What tells, at little cost, whether anything is stored that was not at the last look."""
+        agents = [agent for agent, _ in stored_states(self._data_dir, self._task_name, files=self._files)]
+        practised = query(self._data_dir, ONBOARDINGS, [self._task_name, ""])
+        practice_logs(self._data_dir, practised, self._files)
+        payments = Ledger(self._data_dir, self._task_name).payments()
+        return agents, practised, self._files.changes, payments, running_task_run(self._data_dir, self._task_name)
+
+    def _anew(self, now: float) -> _Stored:
         records = read_records(self._data_dir, self._task_name, self._files)
         practice = practice_count(self._data_dir, [self._task_name], self._files)
         stamp = ([_stamp(record) for record in records], practice)
@@ -199,6 +224,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
     ]
     state, words = _state(now, snapshot, alive)
     remaining = None if snapshot is None else snapshot.remaining
+    groups = _groups(snapshot) if snapshot is not None else stored.groups
     return Standing(
         task_name=task_name,
         technique=", ".join(document.facts.techniques),
@@ -211,7 +237,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         answers=answers,
         looking=_looking(document.facts, answers),
         counted=snapshot.counted if snapshot is not None else "dialogues",
-        groups=_groups(snapshot) if snapshot is not None else stored.groups,
+        groups=groups,
         remaining=remaining,
         inside=snapshot.inside if snapshot is not None and alive else [],
         door=None if snapshot is None else snapshot.door,
@@ -225,6 +251,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
             remaining,
             [work.ended for work in stored.work if work.outcome == "complete"],
             None if snapshot is None else snapshot.began,
+            groups,
         ),
         models=[] if snapshot is None else snapshot.models,
         checks=sorted(document.facts.flagged, key=lambda check: -check.units),

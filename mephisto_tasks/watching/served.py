@@ -10,19 +10,15 @@ from aiohttp import web
 
 from mephisto_tasks.router.security import new_token
 from mephisto_tasks.router.thread import RouterThread
-from mephisto_tasks.running.orders import Order
 from mephisto_tasks.watching.blinding import kept_blind_names
 from mephisto_tasks.watching.page.drawing import Drawer
-from mephisto_tasks.watching.page.server import public_app, watch_app
+from mephisto_tasks.watching.page.server import Give, public_app, watch_app
 from mephisto_tasks.watching.standing import Standing
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.draw.leaderboard import to_fragment, to_served_page
 from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
 
 LOCAL = "127.0.0.1"
-
-Give = Callable[[Order], str]
-"""Gives an order to the study, and says in a sentence what became of it."""
 
 
 class WatchPage:

@@ -12,13 +12,15 @@ from rich.text import Text
 
 from mephisto_tasks.watching.standing import Standing, State
 from mephisto_tasks.watching.words import (
+    Pair,
     answer_table,
     checks_table,
-    facts,
     groups_table,
     inside_table,
     models_table,
     orders_words,
+    progress_facts,
+    rater_facts,
 )
 from parlai_humaneval.report.draw.terminal import table_lines
 from parlai_humaneval.report.views import DataTable
@@ -39,12 +41,15 @@ STYLES: dict[State, str] = {
 }
 
 
-def shown(standing: Standing, console: Console, *, most: int = ROWS, hints: Sequence[str] = ()) -> Group:
-    """Everything, the most important first: what a low screen does not hold is left out. ``hints``: lines near the top."""
-    return Group(*_parts(standing, console.width, most, hints))
+def shown(standing: Standing, console: Console, *, links: Sequence[str] = (), once: bool = False) -> Group:
+    """Everything, the most important first: what a low screen does not hold is left out.
+
+    ``links``: lines near the top. ``once``: it is printed, and not drawn anew: tables may be long.
+    """
+    return Group(*_parts(standing, console.width, links, once))
 
 
-def _parts(standing: Standing, width: int, most: int, hints: Sequence[str]) -> Iterator[RenderableType]:
+def _parts(standing: Standing, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:
     if standing.note:
         yield Text(standing.note, style="bold reverse")
     title = " · ".join(filter(None, (standing.task_name, standing.technique)))
@@ -53,8 +58,9 @@ def _parts(standing: Standing, width: int, most: int, hints: Sequence[str]) -> I
         yield Text(f"The stored answers cannot be read just now: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
         yield Text(f"Page of raters: {plain(standing.url)}", style="dim")
-    for hint in hints:
-        yield Text(plain(hint), style="dim")
+    for link in links:
+        yield Text(plain(link), style="dim")
+    yield _lines(progress_facts(standing))
     yield Text()
     yield Text(plain(standing.headline), style="bold")
     if standing.looking:
@@ -63,40 +69,40 @@ def _parts(standing: Standing, width: int, most: int, hints: Sequence[str]) -> I
         table = answer_table(answer)
         if table.rows:
             title = f"{answer.name}: {table.title}" if len(standing.answers) > 1 else table.title
-            yield from _table(table.model_copy(update={"title": title}), width, most)
+            yield from _table(table.model_copy(update={"title": title}), width, once)
     if len(standing.answers) > ANSWERS:
         yield Text(
             f"({len(standing.answers) - ANSWERS} more questions: `parlai-humaneval report` has them)", style="dim"
         )
     for table in (groups_table(standing.groups), inside_table(standing)):
         if table.rows:
-            yield from _table(table, width, most)
-    yield _lines(standing)
+            yield from _table(table, width, once)
+    yield _lines(rater_facts(standing))
     for table in (models_table(standing), checks_table(standing)):
         if table.rows:
-            yield from _table(table, width, most)
+            yield from _table(table, width, once)
     for words in orders_words(standing):
         yield Text(f"Order {plain(words)}", style="dim")
     for remark in standing.remarks[:REMARKS]:
         yield Text(f"- {plain(remark)}", style="dim")
 
 
-def _lines(standing: Standing) -> Table:
+def _lines(pairs: Sequence[Pair]) -> Table:
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True)
     lines.add_column(overflow="fold")
-    for label, words in facts(standing):
+    for label, words in pairs:
         lines.add_row(Text(label), Text(plain(words)))
     return lines
 
 
-def _table(table: DataTable, width: int, most: int) -> Iterator[RenderableType]:
+def _table(table: DataTable, width: int, once: bool) -> Iterator[RenderableType]:
     rows = tuple(
         {key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in table.rows
     )
-    yield from table_lines(
-        table.model_copy(update={"title": plain(table.title), "rows": rows}), width, most, more="--once"
-    )
+    safe = table.model_copy(update={"title": plain(table.title), "rows": rows})
+    most, more = (ROWS_OF_ONCE, "--json") if once else (ROWS, "--once")
+    yield from table_lines(safe, width, most, more=more, wider="a wider terminal")
 
 
 def plain(text: str) -> str:
@@ -104,7 +110,8 @@ def plain(text: str) -> str:
     return "".join("�" if unicodedata.category(letter) in ("Cc", "Cs", "Cf") else letter for letter in text)
 
 
-def steering(task_name: str, where: tuple[str, ...] = ()) -> str:
+def steering(task_name: str, where: tuple[str, ...] = ()) -> Text:
     """How this study is steered, as it can be typed; ``where``: further options, such as the data directory."""
     task = shlex.join(["--task-name", task_name, *where])
-    return f"To steer it: parlai-humaneval steer pause|resume|more|stop-pair|resume-pair|retire|restore … {task}"
+    words = f"To steer it: parlai-humaneval steer pause|resume|more|stop-pair|resume-pair|retire|restore … {task}"
+    return Text(plain(words), style="dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from mephisto_tasks.running.one_line import one_line
+from mephisto_tasks.running.one_line import inside_words, one_line
 from mephisto_tasks.running.snapshot import Inside
 from mephisto_tasks.watching.observing import ago
 from mephisto_tasks.watching.standing import Answer, GroupStanding, Standing
@@ -35,6 +35,7 @@ PLACES = {"": "before the first step", "end": "at the end"} | {
 }
 PLACES_NAMED = 4
 SHOWN_ORDERS = 5
+COLLECTED = "Collected"
 
 
 def progress_words(standing: Standing) -> str:
@@ -43,14 +44,18 @@ def progress_words(standing: Standing) -> str:
     return f"{standing.completed:,}{'' if wanted is None else f' of {wanted:,}'} {standing.counted} are complete"
 
 
-def facts(standing: Standing) -> list[Pair]:
-    """Everything that is told in a line each; what is not known has no line."""
-    return list(_facts(standing))
+def progress_facts(standing: Standing) -> list[Pair]:
+    """What is looked at first, in a line each."""
+    inside = [("Now", f"{inside_words(standing.inside)}.")] if standing.is_alive else []
+    return [("Complete", f"{progress_words(standing)}."), ("End", standing.end.words), *inside]
 
 
-def _facts(standing: Standing) -> Iterator[Pair]:
-    yield "Complete", f"{progress_words(standing)}."
-    yield "End", standing.end.words
+def rater_facts(standing: Standing) -> list[Pair]:
+    """What raters did, their time and their pay, in a line each; what is not known has no line."""
+    return list(_rater_facts(standing))
+
+
+def _rater_facts(standing: Standing) -> Iterator[Pair]:
     door = standing.door
     if door is not None:
         refused = sum(door.turned_away.values())
@@ -66,7 +71,7 @@ def _facts(standing: Standing) -> Iterator[Pair]:
         practice = standing.practice
         ended = practice.passed + practice.failed
         rate = f" ({percent(practice.passed / ended)})" if ended else ""
-        open_ = f"; {practice.not_ended:,} did not end it" if practice.not_ended else ""
+        open_ = f"; {practice.not_ended:,} left it or are in it" if practice.not_ended else ""
         yield "Practice", f"{practice.passed:,} of {ended:,} passed{rate}{open_}."
     if times := times_words(standing):
         yield "Median time", times
@@ -122,13 +127,17 @@ def answer_table(answer: Answer) -> DataTable:
     values = [by_pair.get((pair.first, pair.second)) for pair in answer.summary.pairs]
     rows = tuple({**row, "p_looks": p} for row, p in zip(table.rows, values, strict=True))
     column = TableColumn(key="p_looks", label="p allowing for looks", kind="p")
-    return table.model_copy(update={"columns": (*table.columns[:4], column, *table.columns[4:]), "rows": rows})
+    place = next((place for place, known in enumerate(table.columns) if known.kind == "p"), len(table.columns))
+    columns = (*table.columns[:place], column, *table.columns[place:])
+    return table.model_copy(update={"columns": columns, "rows": rows})
 
 
 def groups_table(groups: Sequence[GroupStanding]) -> DataTable:
+    """What is collected of what is wanted; the question and the setting stand above where all groups have the same."""
+    asked = {_of(group) for group in groups}
     columns = (
         TableColumn(key="models", label="Pair" if all(len(group.models) == 2 for group in groups) else "Models"),
-        TableColumn(key="of", label="Of"),
+        *([TableColumn(key="of", label="Of")] if len(asked) > 1 else []),
         TableColumn(key="completed", label="Complete", kind="count"),
         TableColumn(key="wanted", label="Target", kind="count"),
         TableColumn(key="running", label="Running", kind="count"),
@@ -137,7 +146,7 @@ def groups_table(groups: Sequence[GroupStanding]) -> DataTable:
     rows: list[dict[str, Cell]] = [
         {
             "models": " vs ".join(group.models),
-            "of": ", ".join(filter(None, (group.metric, group.setting))),
+            "of": _of(group),
             "completed": group.completed,
             "wanted": group.wanted,
             "running": group.running,
@@ -145,7 +154,12 @@ def groups_table(groups: Sequence[GroupStanding]) -> DataTable:
         }
         for group in groups
     ]
-    return DataTable(key="groups", title="Collected", columns=columns, rows=tuple(rows))
+    title = f"{COLLECTED}: {asked.pop()}" if len(asked) == 1 else COLLECTED
+    return DataTable(key="groups", title=title, columns=columns, rows=tuple(rows))
+
+
+def _of(group: GroupStanding) -> str:
+    return ", ".join(filter(None, (group.metric, group.setting)))
 
 
 def inside_table(standing: Standing) -> DataTable:
@@ -165,8 +179,7 @@ def inside_table(standing: Standing) -> DataTable:
         }
         for one in sorted(standing.inside, key=lambda one: one.step_since or one.since)
     ]
-    title = f"{counted(len(rows), 'worker')} inside" if rows else "Nobody is inside"
-    return DataTable(key="inside", title=title, columns=columns, rows=tuple(rows))
+    return DataTable(key="inside", title=f"{counted(len(rows), 'worker')} inside", columns=columns, rows=tuple(rows))
 
 
 def _where(inside: Inside) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.engine.config import TaskConfig
 from mephisto_tasks.stored.results import worker_records
 from mephisto_tasks.workers.blocking import block
 from parlai_humaneval.protocol.records.events import parse_events
@@ -18,18 +17,20 @@ from parlai_humaneval.quality.verdicts import Verdict
 logger = logging.getLogger(__name__)
 
 
-def block_if_failed(config: TaskConfig, worker: Any, messages: Sequence[dict[str, Any]], task_name: str) -> None:
-    """Judge a unit that is complete by the study's ``blocking_checks``; the first that fails blocks its worker.
+def block_if_failed(
+    names: Sequence[str], qualification: str | None, worker: Any, messages: Sequence[dict[str, Any]], task_name: str
+) -> None:
+    """Judge a unit that is complete by checks; the first that fails blocks its worker.
 
     Checks on workers look at all that the worker has done in the task (Ji et al. 2022: all units pooled).
 
     Args:
-        config: the study's settings.
+        names: of the checks.
+        qualification: with which the study blocks; without one nobody is judged.
         worker: Mephisto's worker.
         messages: the unit's stored events.
         task_name: of the study.
     """
-    names, qualification = config.blocking_checks, config.block_qualification
     if not names or not qualification:
         return
     try:

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.opened import opened
 from mephisto_tasks.stored.lines_file import append_line, read_lines
-from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, database_file, task_names
+from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, check_task, database_file, task_names
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.workers.known_workers import KnownWorker
 from mephisto_tasks.workers.qualifications import grant, holders, revoke
@@ -270,13 +270,9 @@ def _not_blocked(
 @contextmanager
 def _database(data_dir: Path, task_name: str | None) -> Iterator[Any]:
     """Mephisto's database, for reading and writing. Raises ResultsError where it, or the task, does not exist."""
-    path = database_file(data_dir)
-    names = task_names(data_dir)
-    if task_name is not None and task_name not in names:
-        raise ResultsError(
-            f"there is no task {task_name!r} in {data_dir}; tasks there: {', '.join(names) or 'none yet'}"
-        )
-    with opened(path) as db:
+    if task_name is not None:
+        check_task(data_dir, task_name)
+    with opened(database_file(data_dir)) as db:
         yield db
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.engine.config import ConfigError
+from mephisto_tasks.config_error import ConfigError
 from mephisto_tasks.pay.work import Work, work_done
 from mephisto_tasks.stored.results import ResultsError, query, task_names, worker_records
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.stored.results import PSEUDONYM_KEY, ResultsError, query
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 SIMULATED = "parlai-humaneval-simulated-rater"
 """Name of the qualification that marks programs of this project."""
-SANDBOX = "_sandbox"
-"""Mephisto puts this behind the names of workers in a sandbox."""
 
 _WORKERS = """
     SELECT worker_id, worker_name, provider_type, creation_date,
@@ -91,7 +90,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
 
 def names_of(worker_name: str) -> set[str]:
     """What a worker may be called by: as stored, without Mephisto's suffix of a sandbox, and without their panel's name."""
-    plain = worker_name.removesuffix(SANDBOX)
+    plain = worker_name.removesuffix(SANDBOX_SUFFIX)
     return {worker_name, plain, plain.rpartition(":")[2]}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.workers.rules import WorkerRules
 
 LOCALE = "00000000000000000071"
@@ -20,8 +21,6 @@ MOST_REQUIREMENTS = 10
 """MTurk takes no more of them for a HIT."""
 MEPHISTOS_LOCALES = ("US", "CA", "GB", "AU", "NZ")
 """Where workers of MTurk live, as Mephisto has it, where nothing is said of it."""
-
-SANDBOX_SUFFIX = "_sandbox"
 
 _ID = re.compile(r"[0-9A-Z]{20,64}")
 """What ids of qualification types look like, and names hardly ever."""

@@ -7,8 +7,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mephisto_tasks import compat
 
 compat.prepare()
@@ -17,17 +15,13 @@ from mephisto.abstractions.blueprints.mixins.onboarding_required import Onboardi
 from mephisto.data_model.worker import Worker
 
 from mephisto_tasks.crowds.opened import opened
-from mephisto_tasks.stored.results import ResultsError, database_file, query, task_names
+from mephisto_tasks.stored.launch_settings import blueprint_of_newest
+from mephisto_tasks.stored.results import ResultsError, database_file, query
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.qualifications import grant, revoke
 from mephisto_tasks.workers.worker_notes import Note, practice_resets, write_note
 
 logger = logging.getLogger(__name__)
-
-_RUNS = """
-    SELECT task_runs.init_params FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1
-"""
 
 _CUT_OFF = """
     SELECT DISTINCT onboarding_agents.worker_id
@@ -47,14 +41,7 @@ def practice_of_task(data_dir: Path, task_name: str) -> str | None:
     Raises:
         ResultsError: there is no database, or no such task.
     """
-    rows = query(data_dir, _RUNS, [task_name])
-    if not rows:
-        known = ", ".join(task_names(data_dir)) or "none yet"
-        raise ResultsError(f"there is no task {task_name!r} in {data_dir}; tasks there: {known}")
-    settings = yaml.safe_load(str(rows[0][0]))
-    if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
-        settings = yaml.safe_load(settings)
-    name = (settings or {}).get("blueprint", {}).get("onboarding_qualification")
+    name = blueprint_of_newest(data_dir, task_name).get("onboarding_qualification")
     return str(name) if name else None
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mephisto_tasks.workers.known_workers import SANDBOX, SIMULATED
+from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
+from mephisto_tasks.workers.known_workers import SIMULATED
 from mephisto_tasks.workers.qualifications import grant
 
 
@@ -17,7 +18,7 @@ def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
     """Whether a worker is a program; one whose name is ``announced`` is marked by this."""
     if worker.get_granted_qualification(SIMULATED) is not None:
         return True
-    if not announced(str(worker.worker_name).removesuffix(SANDBOX)):
+    if not announced(str(worker.worker_name).removesuffix(SANDBOX_SUFFIX)):
         return False
     grant(worker, SIMULATED)
     return True

@@ -183,15 +183,20 @@ def _parlai_options(file: Path) -> dict[str, Any]:
 
 
 def _server(url: str, zoo: Collection[str], served_model: str | None, key_variable: str | None) -> Given:
-    parts = urlsplit(url)
-    if parts.username or parts.password or parts.query or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        is_address = bool(host) and parts.port != 0  # a port that is none is found when it is asked for
+    except ValueError as error:
+        raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
+    if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
             "the address of a server holds no user, password or query; a key belongs in an environment variable"
         )
     base = url.rstrip("/")
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None:
-        name = _name(parts.hostname, zoo)
+        name = _name(host, zoo)
         told = f"the server at {url}, asked by the JSON contract since it lists no models (GET /models)"
         key = {} if key_variable is None else {"authorization_env": key_variable}
         return Given(name, told, {"model": _AGENTS["contract"], "url": url, **key})
@@ -225,7 +230,7 @@ def _listed(base_url: str, key_variable: str | None) -> _Listed | None:
         if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) and not variable:
             variable = KEY_VARIABLE
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ZooError(
             f"{base_url} does not answer ({error or type(error).__name__}); is the server running?"
         ) from error

@@ -20,6 +20,7 @@ SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
 SCHEMA_VERSION = 3
 NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
+NO_ANSWER = "What was rated does not say by itself which model is better."
 
 
 class Part(BaseModel):
@@ -249,7 +250,8 @@ class Facts(Part):
         """Why there is no answer: nothing was rated, nothing was finished, or the checks left everything out."""
         here = None if self.excluded is None else self.excluded.here
         if here is None or self.raters.workers or not (here.dialogues or here.judgements):
-            return self.nothing_finished or NOTHING
+            counts = [count for count in (self.raters.dialogues, self.raters.judgements) if count is not None]
+            return self.nothing_finished or (NO_ANSWER if any(count.complete for count in counts) else NOTHING)
         what = "judgement" if here.judgements else "dialogue"
         return f"Every {what} was left out by the checks: none remains."
 
@@ -320,7 +322,9 @@ class Document(BaseModel):
             return verdict_of(answers)
         if self.facts.nothing_finished:
             return self.facts.nothing_finished
-        answering = (section for section in self.sections.values() if type(section).summary is not Section.summary)
+        answering = [section for section in self.sections.values() if type(section).summary is not Section.summary]
+        # Third parties' judgements alone answer how far they agree with those who talked.
+        answering += [section for name, section in self.sections.items() if name == "agreement"]
         return next((section.headline for section in answering if section.headline), self.facts.nothing)
 
     def in_short(self) -> list[str]:

@@ -19,7 +19,7 @@ from parlai_humaneval.report.section import PairLine, Summary
 from parlai_humaneval.statistics.wording import counted
 from parlai_humaneval.techniques import techniques
 
-RANKS_SOURCE = "Al Mohamad, Goeman & van Zwet 2022, Simultaneous confidence intervals for ranks, Biometrics 78"
+RANKS_SOURCE = "Al Mohamad et al. 2022"
 HOW_RANKED = (
     "A model's best possible rank is one more than the number of models that are significantly ahead of it, its worst the "
     "number of models less those that are significantly behind it. Where ranks overlap, models cannot be told apart. Pairs "

@@ -24,7 +24,13 @@ from functools import lru_cache
 from parlai_humaneval.protocol.records.dialogue import Mask, MaskKind
 from parlai_humaneval.showing.ai_talk import english_talk
 from parlai_humaneval.showing.clean_cuts import clean_cuts
-from parlai_humaneval.showing.identity_names import is_telling, name_patterns, name_phrases, talk_phrases
+from parlai_humaneval.showing.identity_names import (
+    innocent_phrases,
+    is_telling,
+    name_patterns,
+    name_phrases,
+    talk_phrases,
+)
 from parlai_humaneval.showing.phrases import PhraseBook, stems_of
 from parlai_humaneval.showing.scripts import folded, spaced_words_only, words_in
 from parlai_humaneval.showing.vocabulary import Vocabulary, packaged
@@ -115,23 +121,28 @@ def _places(
     words = words_in(plain)
     stems = stems_of(plain, words)
 
-    def hidden(book: PhraseBook) -> list[tuple[int, int]]:
+    def found(book: PhraseBook) -> list[tuple[int, int]]:
         return [
             match.span("hidden")
             for phrase in book.that_may_match(stems)
             for match in phrase.pattern.finditer(plain if phrase.unspaced else spaced)
         ]
 
+    innocent = found(innocent_phrases(vocabulary))
+
+    def telling(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [(start, end) for start, end in spans if all(end <= first or last <= start for first, last in innocent)]
+
     places: list[Place] = [(start, end, "system_prompt") for start, end in prompt_echoes(text, prompts)]
     if ai_talk:
-        talk = hidden(talk_phrases(vocabulary)) + english_talk(spaced, words)
+        talk = telling(found(talk_phrases(vocabulary)) + english_talk(spaced, words))
         longest_first = sorted(talk, key=lambda place: place[0] - place[1])
         places += [(start, end, "ai_disclosure") for start, end in longest_first]
     for named in name_patterns(names, vocabulary):
         if named.may_match(words):
             places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
     for kind, book in name_phrases(names, vocabulary).items():
-        places += [(*place, kind) for place in hidden(book)]
+        places += [(*place, kind) for place in telling(found(book))]
     return tuple(places)
 
 

@@ -104,10 +104,20 @@ def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKin
 
 @lru_cache(maxsize=64)
 def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
-    """How programs speak of themselves in other languages than English."""
+    """How programs speak of themselves."""
+    return _with_names("talk", vocabulary)
+
+
+@lru_cache(maxsize=64)
+def innocent_phrases(vocabulary: Vocabulary) -> PhraseBook:
+    """What people say though it sounds like a program."""
+    return _with_names("innocent", vocabulary)
+
+
+def _with_names(part: str, vocabulary: Vocabulary) -> PhraseBook:
     words = vocabulary.words
     names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
-    return PhraseBook(words.phrases("talk", {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
+    return PhraseBook(words.phrases(part, {NAME: name_part(names, _VERSION), MAKER: name_part(makers)}))
 
 
 @lru_cache(maxsize=256)

@@ -21,7 +21,7 @@ from parlai_humaneval.showing.phrases import ListsRead, Part, Phrase, PhraseErro
 
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
-PHRASES = ("talk", "introductions", "origins")
+PHRASES = ("talk", "innocent", "introductions", "origins")
 """The parts of a language that hold phrases."""
 
 
@@ -50,6 +50,8 @@ class LanguageWords(BaseModel):
     """Parts of phrases, which others take in as ``{name}``."""
     talk: list[Entry] = Field(default_factory=list)
     """What only a program says of itself."""
+    innocent: list[Entry] = Field(default_factory=list)
+    """What people say though it sounds like a program: nothing of the other phrases is found where one of these stands."""
     introductions: list[Entry] = Field(default_factory=list)
     """How a speaker gives its ``{name}``."""
     origins: list[Entry] = Field(default_factory=list)
@@ -87,10 +89,10 @@ class Words(BaseModel):
         return Words.model_validate(_joined(self.model_dump(), more.model_dump()))
 
     def phrases(self, part: str, names: Mapping[str, Part]) -> Iterator[Phrase]:
-        """Those of all languages: ``talk``, ``introductions`` or ``origins``.
+        """Those of all languages: one of :data:`PHRASES`.
 
         Args:
-            part: which of them.
+            part: ``talk``, ``innocent``, ``introductions`` or ``origins``.
             names: those that :data:`NAME` and :data:`MAKER` stand for.
 
         Raises:

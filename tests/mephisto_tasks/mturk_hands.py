@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
@@ -56,12 +57,13 @@ def on_mturk(
     dialogues: int = 2,
     agree: Agree | None = None,
     waiting_for: Waiting = lambda _: nullcontext(),
+    stop: threading.Event | None = None,
 ) -> Iterator[Launched]:
     """A launch of that study."""
     data_dir.mkdir(parents=True, exist_ok=True)
     settings = arguments(data_dir, place, f"mephisto.blueprint.dialogues_per_group={dialogues}", *more)
     config = compose_config("pw_turn", "local", settings)
-    with launching.launched("pw_turn", config, data_dir, waiting_for, agree) as run:
+    with launching.launched("pw_turn", config, data_dir, waiting_for, agree, stop) as run:
         yield run
 
 

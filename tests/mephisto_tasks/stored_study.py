@@ -15,6 +15,7 @@ from parlai_humaneval.protocol.records.events import (
     FinalRated,
     Finished,
     HumanMessage,
+    PracticeAnswered,
     Started,
 )
 
@@ -56,6 +57,18 @@ class StoredStudy:
         messages = [event.model_dump(mode="json") for event in events]
         (folder / "state.json").write_text(json.dumps({"inputs": plan or {}, "outputs": {"messages": messages}}))
         return self._workers[worker]
+
+    def practise(self, task: str, worker: str, seconds: float) -> None:
+        """A practice of ``task`` that its worker left after so long; the task has a unit already."""
+        task_id, run = self._runs[task]
+        agent = self._db.new_onboarding_agent(self._db.new_worker(worker, self._provider), task_id, run, "engine")
+        folder = self.data_dir / "data" / "runs" / "NO_PROJECT" / run / "onboarding" / f"onboarding_{agent}"
+        folder.mkdir(parents=True)
+        answers = [
+            PracticeAnswered(at=START + at, attempt=1, item=item, choice="good").model_dump(mode="json")
+            for item, at in ((1, 0.0), (2, seconds))
+        ]
+        (folder / "state.json").write_text(json.dumps({"inputs": {}, "outputs": {"messages": answers}}))
 
 
 def choices(dialogue_id: str, places: Sequence[Sequence[int]], *, setting: str = "sata_random") -> Iterator[Event]:

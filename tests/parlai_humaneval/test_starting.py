@@ -61,3 +61,13 @@ def test_a_report_of_turns_needs_numbers_and_tables_alone(tmp_path: Path) -> Non
         (*LIBRARIES, "scipy.stats", "scipy.optimize", "jinja2"),
     )
     assert loaded == ["pandas", "scipy", "numpy"]
+
+
+def test_a_command_ends_with_its_last_word() -> None:
+    """Guards the prompt's return: the last search for garbage takes seconds where torch is loaded, and finds nothing."""
+    code = (
+        "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # runs after what comes later
+        "from parlai_humaneval.cli import main\nmain(['plan', '--help'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"

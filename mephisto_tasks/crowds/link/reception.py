@@ -147,9 +147,13 @@ class Reception:
         return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
 
     def way_out(self, worker_name: str, outcome: Outcome) -> Redirect | None:
-        """Where a worker goes whose newest visit ends so."""
+        """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
         visit = self._store.newest_of(self._task_name, worker_name)
-        return None if visit is None else self._way_out(visit.arrival, outcome)
+        if visit is None:
+            return None
+        if visit.status == "here" and visit.agent_id is None and outcome != "complete":
+            self._store.end(visit, outcome)
+        return self._way_out(visit.arrival, outcome)
 
     def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
         """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
@@ -164,13 +168,10 @@ class Reception:
         self._store.end_of_agent(agent_id, "complete")
 
     def screened_out(self, worker_name: str) -> Redirect | None:
-        """A worker may not take part (any more): their visit ends, and this is where they go."""
+        """A worker may not take part, or not any more: where they go."""
         visit = self._store.newest_of(self._task_name, worker_name)
-        if visit is None:
-            return None
-        if visit.status == "here" and visit.agent_id is None:
-            self._store.end(visit, "screened_out")
-        return self._way_out(visit.arrival, "timed_out" if visit.status == "timed_out" else "screened_out")
+        was_away = visit is not None and visit.status == "timed_out"
+        return self.way_out(worker_name, "timed_out" if was_away else "screened_out")
 
     def given_back(self, agent_ids: list[str]) -> set[str]:
         """Those of these units' agents that were given back at the panel, as another process read."""

@@ -17,11 +17,8 @@ from botocore.config import Config
 from botocore.exceptions import ProfileNotFound
 
 from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking
+from mephisto_tasks.crowds.mturk.names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
-MTURK, SANDBOX = "mturk", "mturk_sandbox"
-PROVIDERS = (MTURK, SANDBOX)
-SANDBOX_SUFFIX = "_sandbox"
-"""What Mephisto adds to the names of its sandbox's requesters, workers and qualifications."""
 ENDPOINT_ENV = ("AWS_ENDPOINT_URL_MTURK", "AWS_ENDPOINT_URL")
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 LIVE_ENDPOINT = f"https://mturk-requester.{REGION}.amazonaws.com"

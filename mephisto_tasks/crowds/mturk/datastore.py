@@ -11,7 +11,8 @@ compat.prepare()
 
 from mephisto.abstractions.providers.mturk.mturk_datastore import MTurkDatastore
 
-from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, client_for, session_for
+from mephisto_tasks.crowds.mturk.client import client_for, session_for
+from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX
 
 _AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (
     agent_id TEXT PRIMARY KEY,

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from mephisto_tasks.crowds.mturk.client import MTURK
+from mephisto_tasks.crowds.mturk.names import MTURK
 from parlai_humaneval.planning.assumptions import FEE
 from parlai_humaneval.statistics.wording import counted
 
@@ -94,9 +94,15 @@ class LaunchTotal(BaseModel):
         ]
 
     @property
-    def lacking(self) -> Decimal:
-        """What the account lacks; 0 where it has enough."""
-        return max(Decimal(0), self.total - self.balance)
+    def refusal(self) -> str | None:
+        """Why nothing is launched: the account lacks real money; None where it has enough."""
+        lacking = self.total - self.balance
+        if not self.is_real or lacking <= 0:
+            return None
+        return (
+            f"the MTurk account of {self.requester!r} has ${self.balance:.2f}, and this launch can cost ${self.total:.2f}: "
+            f"add ${lacking:.2f} at requester.mturk.com/account, or ask for less. Nothing was made"
+        )
 
 
 def fee_share(masters_only: bool) -> Decimal:

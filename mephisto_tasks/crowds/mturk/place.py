@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 from omegaconf import OmegaConf
 
-from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, client_for, worker_site
+from mephisto_tasks.crowds.mturk.client import client_for, worker_site
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
 from mephisto_tasks.crowds.mturk.hits import group_of, study_mark
-from mephisto_tasks.crowds.mturk.preparing import agreed, check, clear_before_launch, ensure_requester
+from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX
+from mephisto_tasks.crowds.mturk.preparing import agreed, clear_before_launch, ensure_requester, total_of
 from mephisto_tasks.crowds.place import Agree, Place
 from mephisto_tasks.engine.blueprint import StudySharedState
 from mephisto_tasks.engine.config import ConfigError
@@ -39,7 +40,7 @@ class MTurkPlace(Place):
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None) -> None:
         with self.waiting_for("Asking MTurk…"):
             mark = study_mark(str(self.data_dir), self.task_name)
-            total = check(self.config.mephisto, units, masters=rules.masters, mark=mark)
+            total = total_of(self.config.mephisto, units, masters=rules.masters, mark=mark)
             self._required = self._requirements(rules)
         agreed(total, agree)
 

@@ -15,10 +15,6 @@ from mephisto.data_model.requester import Requester
 from mephisto.operations.registry import get_crowd_provider_from_type
 
 from mephisto_tasks.crowds.mturk.client import (
-    MTURK,
-    PROVIDERS,
-    SANDBOX,
-    SANDBOX_SUFFIX,
     balance,
     client_for,
     endpoint,
@@ -27,6 +23,7 @@ from mephisto_tasks.crowds.mturk.client import (
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.hits import expire, hits_left, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.money import LaunchTotal, fee, fee_share
+from mephisto_tasks.crowds.mturk.names import PROVIDERS, SANDBOX, SANDBOX_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +32,8 @@ MONTH_S = 30 * 24 * 3600
 NOT_AGREED = "place=mturk spends real money, and nobody has agreed to it: launch with `parlai-humaneval launch`"
 
 
-def check(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
-    """Whether MTurk will take the launch, and what it can cost. Nothing is made, here or there.
+def total_of(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
+    """What a launch can cost. Nothing is made, here or there.
 
     Args:
         config: ``mephisto`` of the settings.
@@ -45,7 +42,7 @@ def check(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
         mark: of the study's HITs. What a launch that was killed left on the market holds money, which the launch sets free.
 
     Raises:
-        MTurkError: it will not, and why.
+        MTurkError: MTurk takes no such amounts or times, or cannot be asked.
     """
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = _reward(config.task.task_reward)
@@ -65,13 +62,8 @@ def check(config: Any, units: int, *, masters: bool, mark: str) -> LaunchTotal:
         most_open=min(units, open_at_once) if open_at_once else units,
         balance=available,
     )
-    if provider == MTURK and total.lacking:
-        total = total.model_copy(update={"balance": available + _put_aside(client, mark)})
-    if provider == MTURK and total.lacking:
-        raise MTurkError(
-            f"the MTurk account of {total.requester!r} has ${total.balance:.2f}, and this launch can cost "
-            f"${total.total:.2f}: add ${total.lacking:.2f} at requester.mturk.com/account, or ask for less. Nothing was made"
-        )
+    if total.refusal is not None:
+        return total.model_copy(update={"balance": available + _put_aside(client, mark)})
     return total
 
 
@@ -84,11 +76,17 @@ def _put_aside(client: Any, mark: str) -> Decimal:
 
 
 def agreed(total: LaunchTotal, agree: Callable[[LaunchTotal], None] | None) -> None:
-    """Let whoever launches see the total, and agree where it is real money. Raises what ``agree`` does, or MTurkError."""
+    """Let whoever launches see the total, and agree where it is real money.
+
+    Raises:
+        what ``agree`` does; MTurkError: nobody agreed, or the account has too little.
+    """
     if agree is not None:
         agree(total)
-    elif total.provider == MTURK:
+    elif total.is_real:
         raise MTurkError(NOT_AGREED)
+    if total.refusal is not None:
+        raise MTurkError(total.refusal)
 
 
 def _reward(value: Any) -> Decimal:
@@ -182,6 +180,3 @@ def clear_before_launch(db: Any, task_name: str) -> str | None:
     return (
         f"{expired} HIT(s) of an earlier launch, which did not end cleanly, were still on MTurk: they were taken off."
     )
-
-
-__all__ = ["agreed", "check", "clear_before_launch", "ensure_requester", "expire_left_over", "stored_name"]

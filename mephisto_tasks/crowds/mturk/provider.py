@@ -15,6 +15,7 @@ What differs, and why:
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,10 +39,11 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
-from mephisto_tasks.crowds.mturk.client import MTURK, SANDBOX, SANDBOX_SUFFIX, session_for
+from mephisto_tasks.crowds.mturk.client import session_for
 from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
+from mephisto_tasks.crowds.mturk.names import MTURK, SANDBOX, SANDBOX_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -265,9 +267,10 @@ class _Provider(MTurkProvider):
             mark = study_mark(str(self.db.db_root), task_run.get_task().task_name)
             problems += expire(client, open_hits(client, made, mark))
         if problems:
+            where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
             raise MTurkError(
                 f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]}). Ask again: "
-                f"parlai-humaneval requester expire --task-name {task_run.get_task().task_name!r}"
+                f"parlai-humaneval requester expire {where}"
             )
 
 

@@ -16,15 +16,15 @@ from mephisto_tasks.running.orders import Order, Pause, RestoreModel, Resume, Re
 from mephisto_tasks.watching.observing import ago
 from mephisto_tasks.watching.standing import GroupStanding, Standing
 from mephisto_tasks.watching.words import (
+    COLLECTED,
     answer_table,
     checks_table,
     cost_of_more,
-    facts,
-    groups_table,
     inside_table,
     models_table,
     orders_words,
     progress_words,
+    rater_facts,
 )
 from parlai_humaneval.report.answers import figure_of
 from parlai_humaneval.report.draw.html import Drawing, Files, TableView, environment
@@ -85,12 +85,12 @@ class Drawer:
             "late": f"What stands here is of {ago(age)} ago: the study takes long to be read." if age > LATE_S else "",
             "answers": list(self._answers(standing, draw)),
             "groups": [_group(group, number) for number, group in enumerate(standing.groups)],
-            "groups_title": groups_table(standing.groups).title,
+            "groups_title": COLLECTED,
             "models": [_model(standing, name, number) for number, name in enumerate(_models(standing))],
             "more_asks": cost_of_more(standing),
             "pause": _resume() if standing.state == "paused" else _pause(),
             "progress": progress_words(standing),
-            "facts": facts(standing),
+            "facts": rater_facts(standing),
             "orders": orders_words(standing),
             "tables": {table.key: draw.plain(table) for table in tables if table.rows},
             "rows_named": 0,

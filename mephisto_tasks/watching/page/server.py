@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ ORDER_HEADER = "X-Parlai-Humaneval"
 MAX_ORDER = 16 * 1024
 ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
 """What the page may say of an order; who gave it, and when, it may not."""
+AGREED = "agreed"
+"""Beside them: the words that were agreed to."""
 _ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 HEADERS = {
@@ -51,26 +54,32 @@ WRONG_LINK = (
 WRONG_HOST = "This page is served for this machine only, under its own address."
 NOT_FROM_HERE = "Orders are taken from this page only."
 
+
+@dataclass(frozen=True)
+class Told:
+    """What became of an order; ``asks``: nothing yet, the words must be agreed to first."""
+
+    words: str
+    asks: bool = False
+
+
+Give = Callable[[Order, str], Told]
+"""Gives an order to the study, if the words that came with it are those that are to be agreed to."""
 Draw = Callable[[], str]
 """Makes HTML; called in a thread, so that no request waits for the drawing of another one's figures."""
 
 
-def watch_app(secret: str, page: Draw, part: Draw, give: Callable[[Order], str]) -> web.Application:
-    """The page behind a secret; served on this machine only.
-
-    ``part``: what changes of ``page``. ``give``: writes an order down, and says in a sentence what becomes of it.
-    """
+def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Application:
+    """The page behind a secret; served on this machine only. ``part``: what changes of ``page``."""
 
     async def order(request: web.Request) -> web.Response:
-        if request.headers.get(ORDER_HEADER) != "order" or request.content_type != "application/json":
-            return _words(NOT_FROM_HERE, 403)
-        if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
-            return _words(NOT_FROM_HERE, 403)
+        if not _is_from_page(request):
+            return _told(Told(NOT_FROM_HERE), 403)
         try:
-            given = _read_order(await request.read())
+            given, agreed = _read_order(await request.read())
         except ValueError as error:
-            return _words(f"That is no order: {error}", 400)
-        return _words(await asyncio.to_thread(give, given), 200)
+            return _told(Told(f"That is no order: {error}"), 400)
+        return _told(await asyncio.to_thread(give, given, agreed), 200)
 
     def guarded(handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
@@ -146,21 +155,33 @@ def is_this_machine(host: str) -> bool:
         return name == "localhost"
 
 
-def _read_order(body: bytes) -> Order:
-    """Raises ValueError, with what is wrong."""
+def _is_from_page(request: web.Request) -> bool:
+    """Whether a request is of the page's own script: a form cannot be, nor can the script of another site."""
+    said = request.headers
+    return (
+        said.get(ORDER_HEADER) == "order"
+        and request.content_type == "application/json"
+        and said.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+        and said.get(hdrs.ORIGIN) in (None, f"{request.scheme}://{request.host}")
+    )
+
+
+def _read_order(body: bytes) -> tuple[Order, str]:
+    """The order, and what was agreed to. Raises ValueError, with what is wrong."""
     try:
         said: Any = json.loads(body)
     except ValueError:
         raise ValueError("it is not JSON.") from None
-    if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS:
+    agreed = said.pop(AGREED, "") if isinstance(said, dict) else ""
+    if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS or not isinstance(agreed, str):
         raise ValueError(f"it may have {', '.join(sorted(ORDER_KEYS))}, and nothing else.")
     try:
-        return _ORDER.validate_python({**said, "by": "page"})
+        return _ORDER.validate_python({**said, "by": "page"}), agreed
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:]) or "kind"
         raise ValueError(f"{where}: {first['msg']}.") from None
 
 
-def _words(words: str, status: int) -> web.Response:
-    return web.json_response({"words": words}, status=status)
+def _told(told: Told, status: int) -> web.Response:
+    return web.json_response({"words": told.words, **({"asks": True} if told.asks else {})}, status=status)

@@ -62,6 +62,14 @@ class _Count:
         return 0 if self.stopped else max(0, self.wanted - self.completed)
 
 
+def units_needed(missing: Sequence[int], per_unit: int, per_worker_and_cell: int | None) -> int:
+    """Units that it takes at least to complete what each cell misses, where a unit holds so many of one cell at most."""
+    bounds = [math.ceil(sum(missing) / per_unit)]
+    if per_worker_and_cell is not None:
+        bounds += [math.ceil(number / per_worker_and_cell) for number in missing]
+    return max(bounds)
+
+
 class Allocator:
     """Gives out dialogues; thread-safe.
 
@@ -244,8 +252,7 @@ class Allocator:
     def remaining(self) -> int:
         """Units that are still to be completed until no cell misses a dialogue."""
         with self._lock:
-            missing = [count.missing for count in self._counts.values()]
-            return max(math.ceil(sum(missing) / self.per_unit), max(missing))
+            return units_needed([count.missing for count in self._counts.values()], self.per_unit, 1)
 
     def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""

@@ -10,14 +10,13 @@ worker leaves undone is given out again.
 
 from __future__ import annotations
 
-import math
 import random
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell
+from parlai_humaneval.protocol.allocation.groups import AllocationProgress, Cell, units_needed
 from parlai_humaneval.protocol.allocation.item_pool import CellKey, ItemPool
 from parlai_humaneval.protocol.allocation.item_sessions import Session, Visit, WorkerPast
 from parlai_humaneval.protocol.dialogues.items import Item, PastJudgement
@@ -227,10 +226,7 @@ class ItemAllocator:
         """
         with self._lock:
             missing = [count.missing for count in self._pool.cells.values()]
-            bounds = [math.ceil(sum(missing) / self.per_unit), self._pool.per_dialogue()]
-            if self.per_worker_and_cell is not None:
-                bounds += [math.ceil(number / self.per_worker_and_cell) for number in missing]
-            return max(bounds)
+            return max(units_needed(missing, self.per_unit, self.per_worker_and_cell), self._pool.per_dialogue())
 
     def progress(self) -> AllocationProgress:
         """Counts per cell, for reports and for tests."""

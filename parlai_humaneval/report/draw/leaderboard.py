@@ -12,6 +12,7 @@ from parlai_humaneval.report.answers import figure_of, models_table
 from parlai_humaneval.report.draw.files import PAGE_ENDINGS, OutputError
 from parlai_humaneval.report.draw.html import Drawing, FigureView, Files, TableView, environment
 from parlai_humaneval.report.leaderboard import HOW_RANKED, RANKS_SOURCE, Board, Leaderboard
+from parlai_humaneval.report.references import references_in
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 
 
@@ -69,7 +70,7 @@ def _rendered(template: str, board: Leaderboard, *, served: bool) -> str:
         "board": board,
         "boards": [_view(one, place) for place, one in enumerate(board.boards)],
         "how": HOW_RANKED,
-        "source": RANKS_SOURCE,
+        "sources": [reference.text for reference in references_in([RANKS_SOURCE])],
         "made": board.made.replace("T", " ").replace("+00:00", " UTC"),
         "served": served,
         "rows_named": 0,

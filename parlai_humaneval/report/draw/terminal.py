@@ -140,10 +140,12 @@ def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: 
         console.print(part)
 
 
-def table_lines(table: DataTable, width: int, most: int = ROWS, *, more: str = "--out") -> Iterator[RenderableType]:
+def table_lines(
+    table: DataTable, width: int, most: int = ROWS, *, more: str = "--out", wider: str = ""
+) -> Iterator[RenderableType]:
     """As many columns as fit, from the left, and at most so many rows; what is left out is said.
 
-    ``more``: the option that shows the rest.
+    ``more``: the option that shows the rest; ``wider``: what shows the other columns, where that is something else.
     """
     layout = laid_out(table)
     widths = _widths(layout, width)
@@ -154,10 +156,13 @@ def table_lines(table: DataTable, width: int, most: int = ROWS, *, more: str = "
             yield _printed(layout, rows[:left], widths)
         left -= len(rows)
     columns = len(layout.columns) - len(widths)
-    hidden = [counted(-left, "row")] if left < 0 else []
-    hidden += [counted(columns, "column")] if columns else []
+    hidden: dict[str, list[str]] = {}
+    for count, what, shown_by in ((-left, "row", more), (columns, "column", wider or more)):
+        if count > 0:
+            hidden.setdefault(shown_by, []).append(counted(count, what))
     if hidden:
-        yield Text(f"({' and '.join(hidden)} more with {more})", style="dim")
+        said = [f"{' and '.join(counts)} more with {shown_by}" for shown_by, counts in hidden.items()]
+        yield Text(f"({', '.join(said)})", style="dim")
 
 
 def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Table:

@@ -17,8 +17,14 @@ redirects:
   complete: "{site}/submissions/complete?cc={{code}}"
   screened_out: "{site}/submissions/complete?cc={{code}}"
   no_consent: "{site}/submissions/complete?cc={{code}}"
+  timed_out: "{site}/submissions/complete?cc={{code}}"
 """
-CODES = {"completion_code": "C1DONE", "screen_out_code": "S2OUT", "no_consent_code": "N3NO"}
+CODES = {
+    "completion_code": "C1DONE",
+    "screen_out_code": "S2OUT",
+    "no_consent_code": "N3NO",
+    "time_out_code": "T4LATE",
+}
 
 
 class _Site(BaseHTTPRequestHandler):

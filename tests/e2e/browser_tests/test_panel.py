@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from mephisto_tasks.crowds.link.datastore import sessions
 
 from .axe import violations
-from .conftest import launched
+from .conftest import launched, open_context
 from .panel import CODES, address, panel_settings, panel_site
 from .rater import Rater, is_bad, is_good
 from .study import Study
+from .watch import Watch
 
 pytestmark = pytest.mark.browser
+
+PATIENCE_S = 20
+"""With which an answer is waited for: about as long as the tests before the last one take."""
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +28,25 @@ def panel_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     """Two packaged models, one turn, a practice with one try."""
     folder = tmp_path_factory.mktemp("panel")
     blueprint = ["models=[eliza,retrieval]", "dialogues_per_group=9", "turns=1", "onboarding_tries=1", "seed=3"]
+    blueprint.append(f"answer_timeout_s={PATIENCE_S}")
     settings = [f"mephisto.blueprint.{setting}" for setting in blueprint]
     with panel_site() as site:
         settings += panel_settings(folder, site)
         yield from launched(lambda where: Study(where, "e2e-panel", settings), folder / "study")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def left_alone(chromium: Browser, panel_study: Study) -> Iterator[Rater]:
+    """Somebody who begins before all others, and then does nothing."""
+    context = open_context(chromium)
+    with closing(context):
+        watch = Watch(context)
+        rater = Rater(context.new_page(), panel_study.url, watch)
+        rater.page.goto(address(panel_study.url, "eve"))
+        rater.press("Start")
+        rater.close_instructions()
+        yield rater
+    assert watch.problems() == []
 
 
 def taken_back(rater: Rater, code: str) -> None:
@@ -113,3 +133,14 @@ def test_a_link_that_is_not_filled_in_says_so_at_once(visit: Callable[..., Rater
     expect(rater.page.get_by_role("heading", name="This link does not work")).to_be_visible()
     expect(rater.page.get_by_text("holds a placeholder")).to_be_visible()
     rater.picture("panel-bad-link")
+
+
+def test_who_leaves_the_page_alone_goes_back_with_the_code_for_that(left_alone: Rater, panel_study: Study) -> None:
+    """The last test: its rater has waited since the first one."""
+    back = left_alone.page.get_by_role("link", name="Back to Prolific")
+    expect(back).to_be_visible(timeout=2000 * PATIENCE_S)
+    expect(left_alone.page.get_by_role("heading", name="You were away for a while")).to_be_visible()
+    left_alone.picture("panel-timed-out")
+    back.click()
+    taken_back(left_alone, CODES["time_out_code"])
+    assert status_of(panel_study, "eve") == ["timed_out"]

@@ -191,6 +191,32 @@ def test_pausing_from_the_page(visit: Callable[..., Rater], study: Study, opened
     assert opened.get_by_role("button", name="Pause", exact=True).is_visible()
 
 
+def test_more_and_fewer_from_the_page(visit: Callable[..., Rater], study: Study, opened: Page) -> None:
+    """Guards every other button over a launch that goes on, for somebody is inside: more, one pair stopped and taken up
+    again, a model retired and brought back; each says what it did, and who is inside goes on."""
+    inside = visit(study.url)
+    inside.arrive("fifth")
+    inside.close_instructions()
+
+    def order(button: str, told: str) -> None:
+        opened.get_by_role("button", name=button).click()
+        opened.get_by_role("button", name="Do it").click()
+        expect(opened.locator("#told")).to_contain_text(told)
+
+    opened.get_by_role("button", name="More conversations").click()
+    opened.get_by_label("How many more of each").fill("3")
+    opened.get_by_role("button", name="Do it").click()
+    expect(opened.locator("#told")).to_contain_text("33 conversations are wanted now")
+    expect(opened.locator("#part-groups")).to_contain_text("of 33")
+    order("Stop heron_12B vs", "Nothing else is given out")
+    expect(opened.locator("#part-state")).to_contain_text("under way")
+    order("Go on with heron_12B vs", "is given out again")
+    opened.get_by_text("Retire a model").click()
+    order("Retire heron_12B", "heron_12B is retired")
+    order("Bring back heron_12B", "takes part again")
+    inside.rate(1, "It is a friendly greeting.")
+
+
 def test_a_page_without_its_program_says_since_when(opened: Page, watching: Watching) -> None:
     """Guards against numbers that look fresh and are not; what stood there stays to be read. The program's own output is a
     plain line where there is no terminal. The last test: it ends the program."""

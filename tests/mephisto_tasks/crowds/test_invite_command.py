@@ -179,6 +179,8 @@ def test_a_key_that_was_lost_is_told_once() -> None:
     assert "invitations.key was gone" in again.stderr
     assert again.stdout != first
     assert "was gone" not in run("--names", "people.csv", "--force").stderr
+    link_seal(Path("data"), TASK).key_file.write_bytes(b"")
+    assert "is damaged" in refused("--open", "--limit", "3")
 
 
 def test_a_names_file_that_is_wrong_invites_nobody() -> None:

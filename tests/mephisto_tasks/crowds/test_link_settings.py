@@ -28,6 +28,7 @@ def test_a_panel_goes_with_every_conf() -> None:
         ([*PANEL, CODE], r"needs these settings: mephisto\.architect\.public_url=…"),
         ([*PANEL, CODE, "mephisto.architect.public_url=http://study.example.org"], "need an https address"),
         ([*PANEL, PUBLIC], r"needs mephisto\.provider\.completion_code=…"),
+        (["place=link", "mephisto.provider.panel=my.yaml", PUBLIC], "there is no file /.*/my.yaml"),
         (["place=link", "mephisto.provider.panel=nobody"], "public_url|no panel 'nobody'"),
         ([*PANEL, CODE, PUBLIC, "mephisto.provider.code=x"], "there is no setting 'mephisto.provider.code'. `parlai"),
         ([*PANEL, f"{CODE_IS}null", PUBLIC], r"needs mephisto\.provider\.completion_code=…"),

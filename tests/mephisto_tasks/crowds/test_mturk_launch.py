@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
@@ -13,15 +14,16 @@ from typing import Any
 import pytest
 import scripted_models
 from live import TASK, eventually, records, rows
+from mephisto_tasks.workers.requesters import expire_task
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
-from servers.mturk import CUT_AFTER, NO_ASSIGNMENT, THROTTLED, StandIn
+from servers.mturk import CUT_AFTER, DENIED, NO_ASSIGNMENT, THROTTLED, StandIn
 
 from mephisto_tasks.crowds.mturk import following
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
 from mephisto_tasks.engine.runner import one_unit
 from mephisto_tasks.running.orders import More, give
-from mephisto_tasks.study import launcher
+from mephisto_tasks.study import launcher, launching
 from parlai_humaneval.models.dialogue_agent import Line
 from parlai_humaneval.protocol.page.steps import EndStep
 
@@ -160,6 +162,29 @@ async def test_no_more_is_spent_than_was_agreed_to(
         assert (run.study.remaining, len(mturk.crowd.hits())) == (1, 3)
         assert "all HITs that were agreed to are used up" in str(run.unfinished())
     assert mturk.account.held(mturk.clock.now()) == told[0].total + Decimal("0.60"), "and what was ordered"
+
+
+def test_hits_that_cannot_be_taken_off_the_market(
+    mturk: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever launched is told what to do, in words that can be typed as they are, and that then does it."""
+    with on_mturk(data_dir):
+        asyncio.run(eventually(lambda: len(open_hits(mturk)) == 2))
+        mturk.faults.always("UpdateExpirationForHIT", DENIED)
+    assert "2 of 2 HITs are still on the market" in caplog.text
+    assert f"requester expire --task-name {TASK} --data-dir {data_dir}" in caplog.text
+    mturk.faults.clear()
+    assert (expire_task(data_dir, TASK), not_expired(mturk)) == (2, [])
+
+
+def test_a_launch_that_is_stopped_while_its_models_load(mturk: StandIn, data_dir: Path) -> None:
+    """Nobody accepts a HIT that is taken off the market a second later."""
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(launching.StoppedBefore), on_mturk(data_dir, stop=stop):
+        pass
+    assert mturk.journal.names() == ["GetAccountBalance"]
+    assert not (data_dir / "database.db").exists()
 
 
 def test_a_terminal_that_is_closed(mturk: StandIn, data_dir: Path) -> None:

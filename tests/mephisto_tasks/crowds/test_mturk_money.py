@@ -104,7 +104,12 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
     told = run(tmp_path, "--yes", dialogues=20)
     assert told.exit_code == 1
     assert "has $10.00, and this launch can cost $12.00: add $2.00" in told.output
-    assert mturk.journal.names() == ["GetAccountBalance"]
+    assert mturk.journal.names() == [
+        "GetAccountBalance",
+        "ListHITs",
+    ]  # what an earlier launch holds
+    only_told = run(tmp_path, "--total", dialogues=20)
+    assert (only_told.exit_code, "$12.00" in only_told.output) == (0, True), only_told.output
 
 
 def test_a_launch_by_a_program_needs_its_agreement(mturk: StandIn, data_dir: Path) -> None:

@@ -150,6 +150,9 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"notes.txt": ""}, "notes.txt", "notes.txt is no model"),
         ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not answer .*is the server running"),
         ({}, "http://me:key@127.0.0.1:9/", "holds no user, password or query"),
+        ({}, "http://[::1/v1", r"http://\[::1/v1 is no address"),
+        ({}, "http://localhost:99999/", "http://localhost:99999/ is no address: Port out of range"),
+        ({}, "http://a b/", "http://a b does not answer"),
         ({}, "retrieval", "cannot be its own opponent"),
     ],
 )

@@ -28,7 +28,7 @@ if __name__ == "__main__":
     sys.path += [str(HERE), str(HERE.parent), str(HERE.parents[1]), str(HERE.parents[2])]
 
 from servers.mturk import StandIn
-from turk_study import TASK, everybody, got, take_back
+from turk_study import TASK, client_at, everybody, got, take_back
 
 from mephisto_tasks.pay.ledger import Ledger
 
@@ -149,9 +149,16 @@ def table(owed: dict[str, Decimal], kills: Sequence[Kill]) -> str:
 
 
 def _serve() -> None:
+    from botocore import session
+
     from mephisto_tasks.commands import pay  # noqa: F401  # loaded once, before there are children
+    from mephisto_tasks.crowds import opened  # noqa: F401
     from mephisto_tasks.pay import books, mturk, payers, sending  # noqa: F401
     from parlai_humaneval.cli import main
+
+    loader = session.create_loader()  # what it has read of botocore's data, the children need not read again
+    session.create_loader = lambda *_: loader
+    client_at(os.environ["AWS_ENDPOINT_URL_MTURK"])
 
     for line in sys.stdin:
         arguments, kill_at = json.loads(line)

@@ -7,13 +7,15 @@ import stat
 from pathlib import Path
 
 import pytest
-from paying import as_json, pay
+from paying import as_json, pay, refused
 from stored_study import StoredStudy
 from test_work import conversation, set_status
 from turk_study import TASK, part, stopped, whole
 
 from mephisto_tasks.crowds.link.arrivals import Arrival
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
+from mephisto_tasks.crowds.link.invitations.book import Book
+from mephisto_tasks.crowds.link.invitations.people import Person
 from mephisto_tasks.pay.files import FilePayer
 from mephisto_tasks.pay.ledger import Ledger
 from mephisto_tasks.stored.results import stored_agents
@@ -40,6 +42,9 @@ def local(tmp_path: Path) -> Path:
 def prolific(tmp_path: Path) -> Path:
     """Two studies of a panel, and somebody with an invitation."""
     study = StoredStudy(tmp_path / "data", provider="link", requester="link", reward=1.0)
+    book = Book(study_folder(study.data_dir, TASK))
+    (invited,) = book.invite([Person("Eve Example")], lambda person: "invitation:eve", 60.0)
+    book.come(invited.invitation_id, "invitation:eve")
     folder = study.data_dir / "link"
     folder.mkdir()
     visits = LinkDatastore(folder)
@@ -108,7 +113,8 @@ def test_what_a_panel_takes(prolific: Path) -> None:
         "prolific-S1-bonuses-1.csv": "p2,1.01\n",
         "prolific-S2-bonuses-1.csv": "p3,1.00\np4,1.00\n",
     }
-    assert [row["worker"] for row in csv.DictReader(owed.splitlines())] == ["invitation:eve"]
+    named = [(row["worker"], row["name"]) for row in csv.DictReader(owed.splitlines())]
+    assert named == [("invitation:eve", "Eve Example")], "nobody can pay a pseudonym"
     assert as_json(prolific)["to_send"] == []
     audit = pay(prolific, "--audit")
     assert audit.exit_code == 0
@@ -143,3 +149,12 @@ def test_ended_between_the_ledger_and_the_files(prolific: Path, written: int, mo
     assert len(after) == 4
     assert before.items() <= after.items()
     assert {payment.state for payment in ledger.payments()} == {"written"}
+
+
+def test_a_lost_ledger_pays_nobody_by_a_second_file(prolific: Path) -> None:
+    """What a panel was given stands in the files alone then: nothing is written beside them, nor called written."""
+    as_json(prolific, "--send", "--yes")
+    ledger, before = Ledger(prolific, TASK), files(prolific)
+    ledger.path.unlink()
+    assert "_owed-1.csv, of which the ledger knows nothing: nothing was written" in refused(prolific, "--send", "--yes")
+    assert (ledger.payments(), files(prolific)) == ([], before)

@@ -34,10 +34,22 @@ def test_the_table(data_dir: Path) -> None:
     assert "ann" not in shown
     assert "bob" not in shown
     assert "2 of 3 turns" in shown
+    assert "practice" not in shown.split("\n")[0], "nobody has practised only"
     assert "Effective pay: $4.30 an hour (median over workers, their practice included)" in shown
     assert "Nothing is sent without --send." in shown
     assert "workers earn less than $8.00/hour" in shown
     assert "earn less" not in pay(data_dir, "--minimum", "0").stdout
+
+
+def test_who_only_practised(tmp_path: Path) -> None:
+    """Is told apart in the table, and paid where the terms say so."""
+    study = StoredStudy(tmp_path / "data", reward=0.5)
+    study.add(TASK, "ann", whole("a"))
+    study.practise(TASK, "cyd", 60)
+    header, _, cyd, *_ = pay(study.data_dir, "--practice", "0.50").stdout.split("\n")
+    assert header.split()[:5] == ["worker", "complete", "partial", "stopped", "practice"]
+    assert cyd.split()[1:] == ["only", "1.0", "$0.50", "$0.00", "$30.00"]
+    assert as_json(study.data_dir)["workers"][1]["due"] == "0.00"
 
 
 def test_for_programs(data_dir: Path, tmp_path: Path) -> None:

@@ -119,10 +119,13 @@ class TurkStudy:
 
 
 def client_of(mturk: StandIn) -> Any:
-    """A client that asks once."""
+    return client_at(mturk.url)
+
+
+def client_at(url: str) -> Any:
     return boto3.client(
         "mturk",
-        endpoint_url=mturk.url,
+        endpoint_url=url,
         aws_access_key_id=KEY,
         aws_secret_access_key=SECRET,
         region_name="us-east-1",

@@ -171,10 +171,21 @@ async def test_a_retired_model_speaks_to_its_last_and_is_not_loaded_again(start:
         assert run.study.remaining == 2
 
 
-async def test_what_is_left_can_be_nothing(start: Launch, data_dir: Path) -> None:
-    """With every open pair stopped a study has ended, and its next launch says what holds it."""
+async def test_what_is_left_can_be_nothing(start: Launch, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order for hundreds is followed bit by bit, and others come between; with every open pair stopped a study has
+    ended, and its next launch says what holds it."""
+    monkeypatch.setattr(launcher, "AT_ONCE", 40)
+
+    def is_open() -> int:
+        return len(rows(data_dir, "SELECT unit_id FROM units WHERE status = 'launched'"))
+
     async with start(dialogues_per_group=3) as run:
         await whole_dialogue(run, "w1")
+        await ordered(run, More(number=100))
+        assert is_open() < 100, "whoever gives an order does not wait for all of its units"
+        await ordered(run, Pause())
+        await ordered(run, Resume())
+        await eventually(lambda: is_open() == run.study.remaining == 102)
         await ordered(run, StopGroup(models=["alpha", "beta"], by="page"))
         await eventually(run.is_done)
     with pytest.raises(NothingToDo, match=r"Not given out: alpha vs beta \(preference\) \(stopped from the page\)"):

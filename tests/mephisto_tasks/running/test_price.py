@@ -39,12 +39,13 @@ def costs(*orders: Order, provider: str = "mturk", **blueprint: Any) -> str | No
     [
         ([More(number=5)], {"conversations_per_unit": 1}, "up to $15.00 for 10 more HITs"),
         ([More(number=1, models=["b", "a"])], {"conversations_per_unit": 1}, "up to $1.50 for 1 more HIT,"),
-        ([More(number=5)], {"conversations_per_unit": 6, "quality_control_model": "q"}, "up to $3.00 for 2 more HITs"),
-        ([More(number=5), More(number=1)], {"items_per_unit": 5}, "up to $4.50 for 3 more HITs"),
+        ([More(number=5)], {"conversations_per_unit": 6, "quality_control_model": "q"}, "up to $7.50 for 5 more HITs"),
+        ([More(number=5), More(number=1)], {"items_per_unit": 5}, "up to $3.00 for 2 more HITs"),
+        ([More(number=5)], {"items_per_unit": 5, "items_per_worker_and_group": 1}, "up to $7.50 for 5 more HITs"),
     ],
 )
 def test_real_money_is_counted_with_the_fee(orders: list[Order], blueprint: dict[str, Any], words: str) -> None:
-    """20 % of each reward; groups that are stopped get none, and a unit may hold several."""
+    """20 % of each reward; groups that are stopped get none, and a unit may hold several, but not of one group."""
     sentence = costs(*orders, **blueprint)
     assert sentence is not None
     assert words in sentence

@@ -93,6 +93,14 @@ def test_a_retired_model_takes_its_groups_along_and_back() -> None:
     assert dict(fold(stopped_before, THREE).stopped) == {"a vs b": "stopped from a terminal"}
 
 
+def test_who_stops_the_last_group_reads_that_the_launch_will_end() -> None:
+    assert "ends" not in last([RetireModel(model="a")])[1]
+    assert last([RetireModel(model="a"), StopGroup(models=["b", "c"])])[1] == (
+        "b vs c is given out no more; what is under way is finished. Nothing else is given out: the launch ends when those "
+        "inside have finished."
+    )
+
+
 def test_settings_tell_groups_of_the_same_models_apart() -> None:
     about = Field([Group("a vs b (soba)", ("a", "b"), "soba", 5), Group("a vs b (sata)", ("a", "b"), "sata", 5)])
     assert set(fold([StopGroup(models=["b", "a"], setting="soba")], about).stopped) == {"a vs b (soba)"}

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from mephisto_tasks.watching.ending import HOUR, estimated_end
-from mephisto_tasks.watching.standing import State
+from mephisto_tasks.watching.standing import GroupStanding, State
 
 NOW = datetime(2026, 5, 4, 12, 0).timestamp()
 
@@ -33,6 +33,11 @@ def test_a_young_launch_has_its_own_rate() -> None:
     assert "this launch so far" in end.words
 
 
+def test_an_end_within_the_minute_has_no_range() -> None:
+    """Guards against “between 12:00 and 12:00”."""
+    assert estimated_end(NOW + 5, "running", 1, _ended(2000)).words.startswith("About 12:00, if units come")
+
+
 def test_another_day_is_named() -> None:
     """Guards who reads “02:00” and thinks of this night."""
     assert "6 May" in estimated_end(NOW, "running", 500, _ended(12)).words
@@ -55,3 +60,25 @@ def test_what_cannot_be_told_is_not(state: State, remaining: int | None, done: i
     end = estimated_end(NOW, state, remaining, _ended(done) if done else [])
     assert end.at is None
     assert end.words.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("running", "said"),
+    [
+        (2, "Nothing new is given out; 2 under way are still to be finished."),
+        (0, "All that was asked for is there, but for what was stopped."),
+    ],
+)
+def test_what_was_stopped_is_not_called_done(running: int, said: str) -> None:
+    """Guards who stopped the last pair: raters may still be inside, and the pair has not what was asked for."""
+    group = GroupStanding(
+        label="a vs b",
+        models=["a", "b"],
+        metric="preference",
+        setting="",
+        completed=3,
+        wanted=9,
+        running=running,
+        stopped="stopped from the page",
+    )
+    assert estimated_end(NOW, "running", 0, _ended(3), None, [group]).words == said

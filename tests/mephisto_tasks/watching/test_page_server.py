@@ -10,9 +10,10 @@ from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 from mephisto_tasks.running.orders import More, Order, Pause, StopGroup
-from mephisto_tasks.watching.page.server import ORDER_HEADER, is_this_machine, public_app, watch_app
+from mephisto_tasks.watching.page.server import ORDER_HEADER, Told, is_this_machine, public_app, watch_app
 
 SECRET = "a-secret-that-nobody-knows"
+COST = "This spends $3."
 FROM_PAGE = {ORDER_HEADER: "order"}
 
 
@@ -22,9 +23,11 @@ class Given:
     def __init__(self) -> None:
         self.orders: list[Order] = []
 
-    def __call__(self, order: Order) -> str:
+    def __call__(self, order: Order, agreed: str) -> Told:
+        if isinstance(order, More) and agreed != COST:
+            return Told(COST, asks=True)
         self.orders.append(order)
-        return f"Done: {order.kind}."
+        return Told(f"Done: {order.kind}.")
 
 
 @pytest.fixture
@@ -88,10 +91,15 @@ def test_names_of_this_machine(host: str) -> None:
 
 
 async def test_an_order_of_the_page(client: TestClient[Any, Any], given: Given) -> None:
-    """Guards the buttons: the order is given as the page's, and its words come back."""
-    answer = await _order(client, {"kind": "stop_group", "models": ["a", "b"], "setting": ""})
+    """Guards the buttons: the order is given as the page's, and its words come back; what it costs as it costs it now is
+    agreed to first."""
+    here = {**FROM_PAGE, "Origin": str(client.make_url("")).rstrip("/")}
+    answer = await _order(client, {"kind": "stop_group", "models": ["a", "b"], "setting": ""}, here)
     assert (answer.status, await answer.json()) == (200, {"words": "Done: stop_group."})
-    await _order(client, {"kind": "more", "number": 5})
+    for agreed in ({}, {"agreed": "This spends $2."}):
+        asked = await _order(client, {"kind": "more", "number": 5, **agreed})
+        assert (asked.status, await asked.json()) == (200, {"words": COST, "asks": True})
+    await _order(client, {"kind": "more", "number": 5, "agreed": COST})
     await _order(client, {"kind": "pause"})
     stop, more, pause = given.orders
     assert isinstance(stop, StopGroup)
@@ -114,6 +122,7 @@ async def test_an_order_of_the_page(client: TestClient[Any, Any], given: Given) 
         {"kind": "pause", "at": 1.0},
         {"kind": "pause", "order_id": "1"},
         {"kind": "stop_group", "models": []},
+        {"kind": "pause", "agreed": 1},
         {"kind": "retire_model", "model": "x" * 20_000},
     ],
 )
@@ -129,6 +138,8 @@ async def test_an_order_of_another_site_is_refused(client: TestClient[Any, Any],
     body = {"kind": "pause"}
     assert (await _order(client, body, {})).status == 403
     assert (await _order(client, body, {**FROM_PAGE, "Sec-Fetch-Site": "cross-site"})).status == 403
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+        assert (await _order(client, body, {**FROM_PAGE, "Origin": origin})).status == 403
     form = await client.post(f"/{SECRET}/order", data='{"kind": "pause"}', headers=FROM_PAGE)
     assert form.status == 403
     assert (await client.get(f"/{SECRET}/order")).status in (403, 405)

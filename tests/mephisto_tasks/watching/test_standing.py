@@ -19,7 +19,7 @@ from mephisto_tasks.stored import results, stored_state
 from mephisto_tasks.stored.results import ResultsError
 from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.watching.observing import Observer
-from mephisto_tasks.watching.words import answer_table, facts, line
+from mephisto_tasks.watching.words import answer_table, line, progress_facts, rater_facts
 from parlai_humaneval.protocol.records.events import Event
 
 TASK = "watched"
@@ -166,7 +166,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         write_snapshot(study.data_dir, TASK, _snapshot(inside=[inside], door=door))
         standing = _observer(study).standing()
         assert (standing.state, standing.completed, standing.wanted) == ("running", 5, 25)
-        words = dict(facts(standing))
+        words = dict([*progress_facts(standing), *rater_facts(standing)])
         assert words["Complete"] == "5 of 25 conversations are complete."
         assert words["Came"] == "9 came, 7 began, 0 finished in this launch, 2 times somebody was turned away."
         assert words["Left at"] == "1 at “choose” (this launch)."

@@ -14,14 +14,19 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
+from mephisto_tasks.commands.giving import price_of
 from mephisto_tasks.commands.report import report
 from mephisto_tasks.commands.steer import steer
-from mephisto_tasks.commands.watch import watch
+from mephisto_tasks.commands.watch import given_by_page, watch
+from mephisto_tasks.running.orders import More, RetireModel, orders
+from mephisto_tasks.running.run_settings import RunSettings, flat, note_settings
+from mephisto_tasks.running.snapshot import GroupNow, Snapshot, write_snapshot
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.watching import served
 from mephisto_tasks.watching.blinding import BLIND_NAMES, BlindNamesError, kept_blind_names
 from mephisto_tasks.watching.observing import Observer
 from mephisto_tasks.watching.page.drawing import Drawer
+from mephisto_tasks.watching.page.server import Told
 from mephisto_tasks.watching.served import LeaderboardPage
 from mephisto_tasks.watching.terminal import plain, steering
 from parlai_humaneval.report.draw.leaderboard import to_fragment
@@ -160,12 +165,44 @@ def test_an_old_standing_is_said_to_be_old(stored: Path) -> None:
     assert "is of 40\u00a0s ago" in Drawer(lambda: standing.at + 40).fragment(standing)
 
 
+def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
+    """Guards real money: the page asks with the sentence that ``steer more`` asks with, and nothing is ordered before."""
+    group = GroupNow(
+        label="a vs b", models=["a", "b"], metric="m", setting="", asked=9, wanted=9, completed=3, running=0
+    )
+    snapshot = Snapshot(
+        at=1.0,
+        task_name=TASK,
+        task_run_id="1",
+        pid=1,
+        began=1.0,
+        url="",
+        technique="sata",
+        metric="m",
+        counted="conversations",
+        remaining=6,
+        groups=[group],
+    )
+    write_snapshot(tmp_path, TASK, snapshot)
+    settings = flat({"provider": {"_provider_type": "mturk"}, "task": {"task_reward": 2}})
+    note_settings(tmp_path, TASK, RunSettings(task="sata", task_run_id="1", settings=settings))
+    order = More(number=10, by="page")
+    asked = given_by_page(tmp_path, TASK, order, "")
+    assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, MTurk's fee included.", True)
+    assert asked.words == price_of(tmp_path, TASK, [order])
+    assert orders(tmp_path, TASK) == []
+    assert "holds from the next launch on" in given_by_page(tmp_path, TASK, order, asked.words).words
+    assert [one.kind for one in orders(tmp_path, TASK)] == ["more"]
+    assert "no model x" in given_by_page(tmp_path, TASK, RetireModel(model="x"), "").words
+    assert len(orders(tmp_path, TASK)) == 1
+
+
 def test_what_it_says_of_steering_can_be_typed() -> None:
     """Guards the hint against another spelling than the command's."""
-    words = steering("a task").split()
+    words = steering("a task").plain.split()
     named = words[words.index("parlai-humaneval") + 2].split("|")
     assert set(named) <= set(steer.commands)
-    assert steering("a task").endswith("--task-name 'a task'")
+    assert steering("a task").plain.endswith("--task-name 'a task'")
 
 
 async def test_the_public_page_is_drawn_once_for_all(

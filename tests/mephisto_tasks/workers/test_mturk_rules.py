@@ -15,6 +15,7 @@ from scripted_models import zoo_file
 from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
+from mephisto_tasks.crowds.mturk.requesters import register
 from mephisto_tasks.engine.config import ConfigError
 from mephisto_tasks.stored.stores import close_connections
 from mephisto_tasks.study import launching
@@ -30,7 +31,6 @@ from mephisto_tasks.workers.blocking import (
 from mephisto_tasks.workers.known_workers import KnownWorker, known_workers
 from mephisto_tasks.workers.practising import reset_practice
 from mephisto_tasks.workers.qualifications import grant
-from mephisto_tasks.workers.requesters import register
 from parlai_humaneval.cli import main
 
 PRACTICE = "pw-practice"
@@ -38,14 +38,16 @@ PRACTICE = "pw-practice"
 
 @pytest.fixture
 def mturk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """An account with money, and four people who work there."""
+    """An account with money, and people who work there: each of the last four fails another rule."""
     with StandIn(sandbox=False) as server:
         for name, value in {**server.environment, "HOME": str(tmp_path)}.items():
             monkeypatch.setenv(name, value)
-        server.crowd.add_worker(Turker("AGOOD", "US", number_approved=900))
-        server.crowd.add_worker(Turker("AFRESH", "US", number_approved=3))
-        server.crowd.add_worker(Turker("ACLUMSY", "US", number_approved=900))
-        server.crowd.add_worker(Turker("ARUDE", "US", number_approved=900))
+        for name in ("AGOOD", "ACLUMSY", "ARUDE"):
+            server.crowd.add_worker(Turker(name, "US", number_approved=900, adult=True))
+        server.crowd.add_worker(Turker("AFRESH", "US", number_approved=3, adult=True))
+        server.crowd.add_worker(Turker("APOOR", "US", number_approved=900, percent_approved=95, adult=True))
+        server.crowd.add_worker(Turker("ASHY", "US", number_approved=900))
+        server.crowd.add_worker(Turker("ABROAD", "FR", number_approved=900, adult=True))
         yield server
 
 
@@ -95,7 +97,8 @@ def test_rules_practice_and_blocks_on_mturk(mturk: StandIn, db: Any, data_dir: P
     provider_worker = {name: Worker.get(db, db.new_worker(name, "mturk")) for name in ("ACLUMSY", "ARUDE")}
     assert block_by_hand(data_dir, [known(data_dir, "ARUDE")], "Writes insults.", None, on_mturk=True) == []
     assert mturk.journal.of("CreateWorkerBlock")[0].params["WorkerId"] == "ARUDE"
-    with launching.launched("pw_turn", on_mturk(data_dir, "locales=[US]", "min_approved=500"), data_dir, agree=agree):
+    rules = ("locales=[US]", "min_approved=500", "min_approval_rate=96", "adult=true")
+    with launching.launched("pw_turn", on_mturk(data_dir, *rules), data_dir, agree=agree):
         assert offered(mturk) == {"AGOOD", "ACLUMSY"}
         (made,) = mturk.journal.of("CreateHITType")
         names = {kind.id: kind.params["Name"] for kind in mturk.crowd.qualification_types.values()}

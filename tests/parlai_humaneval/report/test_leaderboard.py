@@ -135,6 +135,7 @@ def test_the_page_has_the_reports_numbers_and_nobody_in_it() -> None:
     assert "quokka" in page
     for secret in ("secret-worker", "a secret reason", "an internal name"):
         assert secret not in page
+    assert "D. Al Mohamad, J. J. Goeman, E. W. van Zwet. Simultaneous Confidence Intervals for Ranks" in page
     assert "default-src 'none'" in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/", "")
 

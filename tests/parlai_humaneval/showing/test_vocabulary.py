@@ -41,6 +41,7 @@ languages:
   nl:
     lists: {kind: [taalmodel, ai]}
     talk: ["als {kind} <heb ik|,>"]
+    innocent: ["als ai, zegt mijn *"]
   de:
     lists: {program: [plaudertasche]}
 """,
@@ -54,6 +55,8 @@ languages:
     ):
         assert mask_identity(text, (), ai_talk=True, vocabulary=vocabulary)[0] == shown
     assert mask_identity("Als taalmodel heb ik geen gevoelens.", (), ai_talk=True)[1] == []
+    for text, hidden in (("Als AI, zegt mijn baas, werk ik nog trager.", False), ("Als AI, dus niet moe.", True)):
+        assert bool(mask_identity(text, (), ai_talk=True, vocabulary=vocabulary)[1]) == hidden
 
 
 def test_the_setting_names_the_file(tmp_path: Path) -> None:

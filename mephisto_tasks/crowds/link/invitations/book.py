@@ -129,6 +129,15 @@ class Book:
         """Every invitation, oldest first."""
         return self._select("ORDER BY created, rowid")
 
+    def names(self) -> dict[str, str]:
+        """Worker → the name of the invitation by which they came: a person's, or a class's."""
+        if not self._path.exists():
+            return {}
+        with closing(self._connect()) as connection:
+            return dict(
+                connection.execute("SELECT guests.worker, name FROM guests JOIN invitations USING (invitation_id)")
+            )
+
     def why_not(self, invitation_id: str, worker: str | None) -> State | None:
         """Why a worker may not come by a link now; None: they may. ``worker`` None: somebody new."""
         with closing(self._connect()) as connection:

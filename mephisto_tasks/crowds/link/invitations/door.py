@@ -148,7 +148,7 @@ def _no_fault_of_the_link() -> Iterator[None]:
     """What is broken here, its owner reads in the log; the visitor, that their link may well be a good one."""
     try:
         yield
-    except InvitationError as error:
+    except (InvitationError, OSError) as error:
         logger.error("%s", error)
         raise BadLink(BROKEN, HTTPStatus.SERVICE_UNAVAILABLE) from error
 

@@ -35,7 +35,7 @@ class Seal:
 
     def opened(self, token: str) -> str | None:
         """The text of a token; None where the signature is not ours. Without a key there is none: nobody makes one so."""
-        if not self.has_key:
+        if not self.key_file.exists():
             return None
         signer = self._signer()
         try:
@@ -47,8 +47,8 @@ class Seal:
 
     @property
     def has_key(self) -> bool:
-        """Whether anything was ever signed, and its key is still there."""
-        return self.key_file.exists()
+        """Whether anything was ever signed, and its key is still there. Raises InvitationError: it is damaged."""
+        return self.key_file.exists() and self._signer() is not None
 
     def _signer(self) -> Signer:
         """Raises InvitationError where the key is not whole: with none of it, anybody could sign."""

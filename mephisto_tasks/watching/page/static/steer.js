@@ -11,20 +11,30 @@ function say(words) {
   told.hidden = false;
 }
 
+function askFirst(question) {
+  asked = question;
+  document.getElementById("ask-title").textContent = question.title;
+  document.getElementById("ask-words").textContent = question.words;
+  document.getElementById("ask-number").hidden = !question.number;
+  count.disabled = !question.number;
+  ask.returnValue = "no";
+  ask.showModal();
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-order]");
   if (!button || ask.open) return;
-  asked = { id: button.id, order: JSON.parse(button.dataset.order), number: "number" in button.dataset };
-  document.getElementById("ask-title").textContent = button.getAttribute("aria-label") || button.textContent;
-  document.getElementById("ask-words").textContent = button.dataset.asks;
-  document.getElementById("ask-number").hidden = !asked.number;
-  count.disabled = !asked.number;
-  ask.returnValue = "no";
-  ask.showModal();
+  askFirst({
+    id: button.id,
+    title: button.getAttribute("aria-label") || button.textContent,
+    words: button.dataset.asks,
+    order: JSON.parse(button.dataset.order),
+    number: "number" in button.dataset,
+  });
 });
 
 ask.addEventListener("close", async () => {
-  const { id, order, number } = asked;
+  const { id, title, order, number } = asked;
   const again = document.getElementById(id);  // the button may have been drawn anew meanwhile
   if (again) again.focus({ preventScroll: true });
   if (ask.returnValue !== "yes") return;
@@ -35,7 +45,12 @@ ask.addEventListener("close", async () => {
       headers: { "Content-Type": "application/json", "X-Parlai-Humaneval": "order" },
       body: JSON.stringify(whole),
     });
-    say((await answer.json()).words);
+    const told = await answer.json();
+    if (told.asks) {  // what it can cost, which is agreed to as it is written
+      askFirst({ id, title, words: told.words, order: { ...whole, agreed: told.words }, number: false });
+      return;
+    }
+    say(told.words);
   } catch {
     say("The order could not be given: the program that serves this page does not answer. Try again.");
   }

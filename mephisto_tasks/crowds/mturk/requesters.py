@@ -13,11 +13,12 @@ import boto3
 from omegaconf import OmegaConf
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.crowds.mturk.client import BRIEF, PROVIDERS, balance, client_for, endpoint, profile_of
+from mephisto_tasks.crowds.mturk.client import BRIEF, balance, client_for, endpoint, profile_of
 from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk.names import PROVIDERS
 from mephisto_tasks.crowds.mturk.preparing import ensure_requester, expire_left_over
 from mephisto_tasks.crowds.opened import opened
-from mephisto_tasks.stored.results import requesters
+from mephisto_tasks.stored.results import requesters, stored_agents
 
 
 class RequesterCheck(BaseModel):
@@ -77,6 +78,11 @@ def check_requesters(data_dir: Path) -> list[RequesterCheck]:
 
 
 def expire_task(data_dir: Path, task_name: str) -> int:
-    """Take every HIT that launches of a task left on MTurk off the market; returns how many there were."""
+    """Take every HIT that launches of a task left on MTurk off the market; returns how many there were.
+
+    Raises:
+        ResultsError: there is no such task; MTurkError: they are still there.
+    """
+    stored_agents(data_dir, task_name)
     with opened(data_dir / "database.db") as db:
         return expire_left_over(db, task_name)

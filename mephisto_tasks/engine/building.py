@@ -32,9 +32,14 @@ def tries_in_words(config: TaskConfig) -> str:
     return "one try" if tries == 1 else f"{NUMBERS.get(tries, tries)} tries"
 
 
+def is_paid(config: TaskConfig, reward: float) -> bool:
+    """Whether raters are promised money; friends who help are promised none."""
+    return bool(config.pay or reward)
+
+
 def pay_in_words(config: TaskConfig, reward: float, unit: str) -> str:
-    """As configured, or the reward for a complete ``unit``; friends who help are promised none."""
-    if not config.pay and not reward:
+    """As configured, or the reward for a complete ``unit``."""
+    if not is_paid(config, reward):
         return UNPAID
     practice = ", practice included" if config.onboarding_qualification else ""
     return config.pay or f"${reward:.2f} for one complete {unit}{practice}"

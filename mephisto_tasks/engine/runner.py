@@ -214,10 +214,9 @@ class StudyTaskRunner(TaskRunner):
     ) -> None:
         title, text = title_and_text
         words = self.study.unit_words
+        text = filled(text, words, self.study.instructions.pay, is_paid=self.study.is_paid)
         redirect = self.site.way_out(agent.get_worker().worker_name, outcome)
-        text = self.site.for_them(
-            agent.get_worker().worker_name, filled(text, words, self.study.instructions.pay), redirect
-        )
+        text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         page.end(filled(title, words), text, next_, redirect)
 
     def cleanup_unit(self, unit: Unit) -> None:

@@ -64,6 +64,8 @@ class Study(ABC):
     practice: Practice | None
     instructions: Instructions
     allocator: Allocation
+    is_paid: bool = True
+    """Whether raters are promised money."""
     asked: Mapping[Cell, int] = field(default_factory=dict)
     """What the settings ask for of each cell; empty: what the allocator begins with."""
     steered: Steered = field(default_factory=lambda: fold([], Field([])))

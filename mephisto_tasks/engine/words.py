@@ -1,19 +1,24 @@
 """What a rater reads at the end of a unit, and why it ended: title and text.
 
-In braces: ``pay`` as configured, and the fields of :class:`UnitWords`.
+In braces: ``pay`` as configured, the fields of :class:`UnitWords`, and the names of ``OF_PAY``.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from parlai_humaneval.protocol.page.steps import Notice
+OF_PAY = {
+    "and_paid": ", and you are paid for the whole {whole}",
+    "and_the_rest_paid": ", and the {whole} that was under way is paid as a whole",
+    "too_paid": " and paid",
+    "still_paid": "; you are paid for the whole set",
+}
+"""What is said where work is paid, and left out where it is not."""
 
 THANKS = ("Thank you!", "Your {done} complete and saved. {pay}")
 STOPPED = (
     "We have to stop here",
-    "Our system had a problem and this {one} cannot go on. Nothing that you did is lost, and you are paid for "
-    "the whole {whole}.",
+    "Our system had a problem and this {one} cannot go on. Nothing that you did is lost{and_paid}.",
 )
 AWAY = (
     "You were away for a while",
@@ -32,22 +37,18 @@ NOTHING_LEFT = (
 )
 PAUSED = (
     "The study was paused",
-    "The researchers paused this study. Everything that you did is saved, and the {whole} that was under way is paid "
-    "as a whole. You may close this page.",
+    "The researchers paused this study. Everything that you did is saved{and_the_rest_paid}. You may close this page.",
 )
 RETURNED = (
     "You have returned the task",
     "What you did until then is saved, and your place is free for somebody else. Thank you for your interest!",
 )
 PRACTICE_PASSED = "Practice passed. {begins}"
-AGAIN = Notice(
-    level="info",
-    text="Your earlier conversation was cut off by us, not by you. It is saved and paid. Here is a new one, from the start.",
+AGAIN = (
+    "Your earlier conversation was cut off by us, not by you. It is saved{too_paid}. Here is a new one, from the start."
 )
-AGAIN_OF_SEVERAL = Notice(
-    level="info",
-    text="Your earlier conversations were cut off by us, not by you. What you did is saved. Please begin again; you are "
-    "paid for the whole set.",
+AGAIN_OF_SEVERAL = (
+    "Your earlier conversations were cut off by us, not by you. What you did is saved. Please begin again{still_paid}."
 )
 ALL_DONE = (
     "The study is complete",
@@ -79,6 +80,8 @@ def conversations(number: int) -> UnitWords:
     return UnitWords(done="conversations are", whole=f"set of {number} conversations", again="go on")
 
 
-def filled(text: str, words: UnitWords, pay: str = "") -> str:
-    """A text above with its braces filled."""
-    return text.format(pay=pay, **asdict(words))
+def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True) -> str:
+    """A text above with its braces filled; where work is not paid, nothing is promised."""
+    unit = asdict(words)
+    of_pay = {name: promise.format(**unit) if is_paid else "" for name, promise in OF_PAY.items()}
+    return text.format(pay=pay, **of_pay, **unit)

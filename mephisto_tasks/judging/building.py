@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mephisto_tasks.engine.building import (
     instructions_of,
+    is_paid,
     nothing_to_do,
     pay_in_words,
     restore_practice,
@@ -81,6 +82,7 @@ def build_study(config: StaticConfig, task: str, data_dir: Path, task_name: str,
         config=config,
         seed=seed,
         practice=practice,
+        is_paid=is_paid(config, reward),
         instructions=instructions_of(config, task_config, _values(config, unit, reward), _flags(config, unit)),
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},

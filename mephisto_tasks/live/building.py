@@ -8,6 +8,7 @@ from pathlib import Path
 from mephisto_tasks.engine.building import (
     NUMBERS,
     instructions_of,
+    is_paid,
     nothing_to_do,
     pay_in_words,
     restore_practice,
@@ -83,6 +84,7 @@ def build_study(config: InteractiveConfig, task: str, data_dir: Path, task_name:
             ask_again=config.replies.ask_again,
         ),
         practice=practice,
+        is_paid=is_paid(config, reward),
         instructions=instructions_of(
             config, task_config, _values(config, unit, reward), _flags(config, planner.begun, person)
         ),

@@ -11,7 +11,7 @@ from mephisto_tasks.engine import study as engine
 from mephisto_tasks.engine.page_session import PageSession
 from mephisto_tasks.engine.rating import check_practice
 from mephisto_tasks.engine.unit import HeldUnit
-from mephisto_tasks.engine.words import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations
+from mephisto_tasks.engine.words import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
 from mephisto_tasks.live.config import InteractiveConfig
 from mephisto_tasks.live.plans import Plan, Planner, UnitPlan
 from mephisto_tasks.live.practice import PracticeWorld
@@ -223,7 +223,8 @@ class HeldConversations(HeldUnit[Plan]):
             go_on=GO_ON if len(unit.plans) < unit.conversations else None,
             between=NEXT,
         )
-        self.greeting = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
+        again = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
+        self.greeting = Notice(level="info", text=filled(again, study.unit_words, is_paid=study.is_paid))
         self.begun: list[Cell] = []
         """What the rater has rated anything of."""
         self._study = study

@@ -24,7 +24,7 @@ from live import (
     whole_dialogue,
 )
 
-from mephisto_tasks.engine.words import AGAIN, PAUSED
+from mephisto_tasks.engine.words import AGAIN, PAUSED, UnitWords, filled
 from mephisto_tasks.router.thread import PortInUse
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.stored.task_lock import AlreadyRunning
@@ -76,7 +76,10 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
             assert "already taken part" in rater.client.refused
         async with Rater(run, "cut-off") as rater:
             state = await rater.talk_until("choose", turn=1)
-            assert state.notice == AGAIN, "we cut the dialogue off: its rater gets a new one, and is told so"
+            assert state.notice is not None
+            assert state.notice.text == filled(AGAIN, UnitWords()), (
+                "we cut the dialogue off: its rater gets a new one, and is told so"
+            )
             state = await rater.choose()
             assert state.notice is None
             await rater.finish()

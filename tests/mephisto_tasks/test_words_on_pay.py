@@ -1,0 +1,17 @@
+"""What raters read when we break something off promises pay where there is some, and says nothing of it elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from mephisto_tasks.engine.words import AGAIN, AGAIN_OF_SEVERAL, PAUSED, STOPPED, conversations, filled
+
+
+@pytest.mark.parametrize("text", [STOPPED[1], PAUSED[1], AGAIN, AGAIN_OF_SEVERAL])
+def test_pay_is_promised_where_there_is_some(text: str) -> None:
+    """Guards the sentence of a study of volunteers, which is the paid one without its promise."""
+    paid, unpaid = (filled(text, conversations(3), is_paid=is_paid) for is_paid in (True, False))
+    assert "paid" in paid
+    assert "paid" not in unpaid
+    assert unpaid.split(".")[-1] == paid.split(".")[-1]
+    assert "{" not in paid + unpaid

@@ -43,10 +43,11 @@ def percent(share: float | None) -> str:
 
 
 def percent_range(low: float | None, high: float | None) -> str:
-    """“59–76 %”, or the dash where the interval cannot be estimated."""
+    """“59–76 %”, “-19 to 73 %”, or the dash where the interval cannot be estimated."""
     if low is None or high is None:
         return ABSENT
-    return f"{unsigned_zero(f'{100 * low:.0f}')}–{unsigned_zero(f'{100 * high:.0f}')} %"
+    first, last = (unsigned_zero(f"{100 * end:.0f}") for end in (low, high))
+    return f"{first}{' to ' if first.startswith('-') else '–'}{last} %"
 
 
 def seconds_words(seconds: float | None) -> str:

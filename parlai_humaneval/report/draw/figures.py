@@ -216,7 +216,8 @@ def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
     axes.grid(axis="x", color=colours.muted, alpha=0.25, linewidth=0.6)
     shown = [end for point in figure.points for end in (point.low, point.estimate, point.high) if end is not None]
     if figure.share:
-        if all(0 <= point.estimate <= 1 for point in figure.points):
+        # Differences, which have their line at 0, may go below it whatever the estimates are.
+        if figure.reference != 0 and all(0 <= point.estimate <= 1 for point in figure.points):
             shown = [min(1.0, max(0.0, end)) for end in shown]
             axes.set_xlim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.xaxis)

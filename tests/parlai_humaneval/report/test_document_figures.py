@@ -171,3 +171,16 @@ def test_a_long_axis_label_is_broken() -> None:
     texts = ["".join(element.itertext()).strip() for element in ElementTree.fromstring(to_svg(figure)).iter()]
     assert label not in texts
     assert any(text.endswith("(Plackett–Luce)") for text in texts if len(text) < 40)
+
+
+def test_an_interval_of_a_difference_is_drawn_below_zero() -> None:
+    """Whoever is ahead stands first, so that no difference is negative; its interval can be, and is not cut off at the line
+    that it crosses."""
+    points = (IntervalPoint(label="a over b", estimate=0.35, low=-0.19, high=0.73),)
+    figure = IntervalFigure(
+        key="pairs", title="Pairs", x_label="difference", points=points, reference=0.0, share=True, labels_above=True
+    )
+    root = ElementTree.fromstring(to_svg(figure))
+    texts = [(text.text or "").replace("−", "-") for text in root.iter(f"{SVG}text")]
+    assert "-20 %" in texts or "-25 %" in texts
+    assert "35 % (-19 to 73 %)" in texts

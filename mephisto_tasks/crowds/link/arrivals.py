@@ -7,7 +7,7 @@ doors: one of a panel, one for invitations. The first that knows its own paramet
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from mephisto_tasks.engine.way_out import Outcome
@@ -43,14 +43,13 @@ class Arrival:
 
     ``session`` is one participation as the panel counts it (Prolific's submission): there is one unit for each. Empty where
     nobody counts them: then the person may do another unit as soon as one is done, up to the study's limits.
-    ``study`` is the panel's id of its study. ``parameters`` are those that the door needs again for the way out.
+    ``study`` is the panel's id of its study, or that of the invitation.
     """
 
     worker_name: str
     door: str
     study: str = ""
     session: str = ""
-    parameters: Parameters = field(default_factory=dict)
 
 
 class TurnedAway(Exception):

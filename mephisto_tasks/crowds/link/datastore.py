@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +30,6 @@ CREATE TABLE IF NOT EXISTS visits (
     worker_name TEXT NOT NULL,
     study TEXT NOT NULL,
     session TEXT NOT NULL,
-    parameters TEXT NOT NULL,
     registration TEXT NOT NULL,
     status TEXT NOT NULL,
     began REAL NOT NULL,
@@ -43,7 +41,7 @@ CREATE INDEX IF NOT EXISTS visits_of_workers ON visits (task_name, worker_name);
 CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
 CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
 """
-_COLUMNS = "visit_id, door, worker_name, study, session, parameters, registration, status, began, ended, agent_id"
+_COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id"
 
 
 @dataclass(frozen=True)
@@ -115,21 +113,11 @@ class LinkDatastore:
     def add(self, task_name: str, arrival: Arrival) -> Visit:
         """A visit that begins now."""
         now = time.time()
-        values = (
-            task_name,
-            arrival.door,
-            arrival.worker_name,
-            arrival.study,
-            arrival.session,
-            _text(arrival),
-            "",
-            "here",
-            now,
-        )
+        values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", now)
         with self._connection() as connection:
             visit_id = connection.execute(
-                "INSERT INTO visits (task_name, door, worker_name, study, session, parameters, registration, status, began) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO visits (task_name, door, worker_name, study, session, registration, status, began) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             ).lastrowid
             assert visit_id is not None
@@ -223,14 +211,9 @@ class LinkDatastore:
             connection.execute(statement, (worker_id,))
 
 
-def _text(arrival: Arrival) -> str:
-    return json.dumps(dict(arrival.parameters), ensure_ascii=False)
-
-
 def _visit(row: tuple[Any, ...]) -> Visit:
-    visit_id, door, worker_name, study, session, parameters, registration, status, began, ended, agent_id = row
-    told: Mapping[str, str] = json.loads(parameters)
-    arrival = Arrival(worker_name=worker_name, door=door, study=study, session=session, parameters=told)
+    visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id = row
+    arrival = Arrival(worker_name=worker_name, door=door, study=study, session=session)
     return Visit(visit_id, arrival, registration, status, began, ended, agent_id)
 
 

@@ -30,8 +30,7 @@ RETURNED_NOW = (
 )
 GIVEN_BACK = (
     "You have given the task back",
-    "What you did until then is saved. You can close this page, or open your link again if you change your mind. Thank you "
-    "for your interest!",
+    "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!",
 )
 DECLINED = (
     "You do not take part",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -237,9 +238,15 @@ RAISES = """
 @pytest.mark.parametrize("function", ["reply", "later"])
 @pytest.mark.parametrize("command", [["check", "mine", "--load"], ["chat", "mine"]])
 def test_what_it_raises_is_told_once(
-    command: list[str], function: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    command: list[str],
+    function: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Guards whoever mends their bot: one line with the place, their own frames once, and none of ours or a library's."""
+    # Mephisto, which another test of this process may have loaded, writes the log into the same terminal.
+    monkeypatch.setattr(logging.root, "handlers", [caplog.handler])
     written(tmp_path / "bot.py", RAISES)
     options = {"model": "parlai_humaneval/callable", "function": f"bot.py:{function}"}
     zoo = tmp_path / "zoo.yaml"

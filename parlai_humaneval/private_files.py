@@ -12,6 +12,8 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 OWNER_ONLY = 0o600
+NO_STRANGERS = 0o660
+"""A group that shares its data may share it still, as its umask says."""
 
 
 def create_once(path: Path, content: bytes) -> bytes:
@@ -28,6 +30,11 @@ def create_once(path: Path, content: bytes) -> bytes:
         finally:
             draft.unlink()
     return read_private(path)
+
+
+def make_private(path: Path, mode: int = OWNER_ONLY) -> None:
+    """Make an empty file for what writes its files itself, such as SQLite; one that is there stays as it is."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, mode))
 
 
 def read_private(path: Path) -> bytes:

@@ -231,12 +231,25 @@ def _text(amount: Decimal | None) -> str | None:
 
 
 def show(books: Books) -> None:
-    """The table of workers, and what is proposed."""
+    """The table of workers, what is proposed, and what one should know before it is sent."""
+    if books.workers:
+        show_workers(books)
+    else:
+        click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
+    for account in books.accounts:
+        if account.resumed:
+            begun = counted(len(account.resumed), "payment")
+            click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
+        for payment in account.to_send:
+            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
+    for note in books.notes:
+        click.echo(f"{note}.")
+
+
+def show_workers(books: Books) -> None:
+    """A line a worker, and the median."""
     from rich.table import Table
 
-    if not books.workers:
-        click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
-        return
     lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
     shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -247,12 +260,6 @@ def show(books: Books) -> None:
     console().print(table)
     if books.median_hourly is not None:
         click.echo(f"Effective pay: ${books.median_hourly} an hour (median over workers, their practice included).")
-    for account in books.accounts:
-        if account.resumed:
-            begun = counted(len(account.resumed), "payment")
-            click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
-        for payment in account.to_send:
-            click.echo(f"  {payment.kind:<8}  ${payment.amount:>7}  {payment.worker}  {payment.why}")
 
 
 SELDOM = ("at work", "practice")
@@ -273,7 +280,7 @@ def _cells(line: WorkerPay) -> dict[str, str]:
 
 
 def show_remaining(books: Books) -> None:
-    """What is still owed and cannot be sent now, what failed, and the notes."""
+    """What failed, and what is still owed and cannot be sent now."""
     for payment in books.payments:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
@@ -283,8 +290,6 @@ def show_remaining(books: Books) -> None:
         click.echo(f"Remains: ${one.amount} to {one.worker} ({one.owed.due.why}): {one.why}.")
     if not books.remaining and not books.to_send:
         click.echo("Nothing remains to be paid.")
-    for note in books.notes:
-        click.echo(f"{note}.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:

@@ -45,6 +45,7 @@ from mephisto_tasks.study.who_may import who_may
 from mephisto_tasks.workers.practising import fail_who_was_cut_off
 from parlai_humaneval.models.outside.desk import Desk, offered
 from parlai_humaneval.models.quiet import quiet_parlai
+from parlai_humaneval.private_files import NO_STRANGERS, make_private
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.statistics.wording import counted
 
@@ -169,6 +170,7 @@ def launched(
         if stop is not None and stop.is_set():
             raise StoppedBefore("stopped, as you asked, before anything was offered to raters")
         _announce(config, study, with_people=desk.used)
+        make_private(data_dir / "database.db", NO_STRANGERS)  # it holds what crowds call their workers
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]

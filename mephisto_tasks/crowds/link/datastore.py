@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sqlite3
 import threading
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from mephisto_tasks.crowds.link.arrivals import Arrival
 from mephisto_tasks.engine.way_out import Outcome
+from parlai_humaneval.private_files import make_private
 
 PROVIDER_TYPE = "link"
 FILE = "link.db"
@@ -90,7 +90,7 @@ class LinkDatastore:
         self.table_access_condition = threading.Condition()
         self.conn: dict[int, sqlite3.Connection] = {}
         self._path = folder / FILE
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        make_private(self._path)
         with self._connection() as connection:
             connection.executescript(_TABLES)
 

@@ -297,6 +297,7 @@ async def test_ids_of_people_are_readable_for_their_owner_only(start: Launch) ->
     async with start(overrides=LINK) as run:
         path = run.data_dir / "link" / "link.db"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert not (run.data_dir / "database.db").stat().st_mode & stat.S_IRWXO  # workers are called so there, too
         with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("SELECT count(*) FROM visits").fetchone() == (0,)
 

@@ -28,8 +28,9 @@ async def test_hits_are_off_the_market_in_a_pause_and_back_after_it(
     mturk: StandIn, data_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Two workers have a HIT: who is inside goes on and hands in, who accepted it just now reads that it is paused. Nobody
-    is told that HITs were ended by hand, and no more than before are open at once."""
-    async with on_mturk_beside(data_dir, "mephisto.task.max_num_concurrent_units=3", dialogues=6) as run:
+    is told that HITs were ended by hand, no more than before are open at once, and all that was agreed to is done."""
+    real_money = {"place": "mturk", "agree": lambda total: None}
+    async with on_mturk_beside(data_dir, "mephisto.task.max_num_concurrent_units=3", dialogues=6, **real_money) as run:
         await eventually(lambda: len(open_hits(mturk)) == 3)
         async with Turker(run, mturk, "A1INSIDE") as inside:
             await inside.choose()

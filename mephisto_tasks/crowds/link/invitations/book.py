@@ -6,7 +6,6 @@ here only; Mephisto's database holds pseudonyms.
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.crowds.link.invitations.people import Person, normalised
-from parlai_humaneval.private_files import OWNER_ONLY
+from parlai_humaneval.private_files import make_private
 
 FILE = "invitations.db"
 LOCKED_S = 30.0
@@ -265,7 +264,7 @@ class Book:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block, or nothing; other writers wait."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))  # SQLite's journals get the mode of the file
+        make_private(self._path)  # SQLite's journals get the mode of the file
         with closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             with connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -78,6 +79,16 @@ class LazyGroup(click.Group):
         if name not in COMMANDS and near:
             ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """A misspelt option of any command is an error with the nearest right one."""
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.ctx is not None and not error.possibilities:
+                options = [word for parameter in error.ctx.command.params for word in parameter.opts]
+                error.possibilities = difflib.get_close_matches(error.option_name, options, n=1)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -75,6 +75,8 @@ def _print(findings: list[Finding]) -> None:
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")  # an address that is cut off helps nobody
     for finding in findings:
         text = finding.found + (f"\n[dim]→ {finding.mend}[/dim]" if finding.mend else "")
         table.add_row(MARKS[finding.status], f"[bold]{finding.what}[/bold]", text)

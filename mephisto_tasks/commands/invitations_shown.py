@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,16 +50,24 @@ def print_links(
         click.echo(f"  {invitation.name:{width}}  {link}")
     if len(links) == 1:
         show_code(links[0])
+    if made[0].seats is not None:
+        click.echo("Give on this link, not the address of a browser that has opened it: that says which visitor it is.")
     if file is not None:
         click.echo(f"The links → {file} (only you can read it)")
     if qr is not None:
         click.echo(f"Their QR codes → {qr}")
 
 
-def print_invitations(invitations: Sequence[Invitation], task_name: str, as_json: bool) -> None:
-    """A line an invitation: whose, its state, until when, who came."""
+def print_invitations(
+    invitations: Sequence[Invitation], task_name: str, as_json: bool, pseudonym_of: Callable[[str], str]
+) -> None:
+    """A line an invitation: whose, its state, until when, who came, and which pseudonym is theirs in all other commands."""
+
+    def worker(invitation: Invitation) -> str | None:
+        return pseudonym_of(invitation.worker) if invitation.worker is not None and invitation.guests else None
+
     if as_json:
-        rows = [_row(invitation) for invitation in invitations]
+        rows = [{**_row(invitation), "worker": worker(invitation)} for invitation in invitations]
         click.echo(json.dumps({"task": task_name, "invitations": rows}, ensure_ascii=False, indent=2))
         return
     if not invitations:
@@ -68,13 +76,14 @@ def print_invitations(invitations: Sequence[Invitation], task_name: str, as_json
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("name", "email", "state", "until", "came", box=None, padding=(0, 2, 0, 0))
+    table = Table("name", "email", "state", "until", "came", "worker", box=None, padding=(0, 2, 0, 0))
     for invitation in invitations:
         row = _row(invitation)
         came = _time(invitation.first_came) if invitation.first_came is not None else "no"
         if invitation.seats is not None:
             came = f"{invitation.guests} of {invitation.seats}"
-        table.add_row(*map(escape, (invitation.name, invitation.email, row["state"], _time(invitation.expires), came)))
+        until, pseudonym = _time(invitation.expires), worker(invitation) or ""
+        table.add_row(*map(escape, (invitation.name, invitation.email, row["state"], until, came, pseudonym)))
     console().print(table)
 
 

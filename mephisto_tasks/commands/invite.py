@@ -108,7 +108,13 @@ def invite(
 
         book = Book(study_folder(directory, task_name))
         if only_list:
-            print_invitations(book.all(), task_name, as_json)
+            from mephisto_tasks.stored.results import PSEUDONYM_KEY
+            from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
+
+            def pseudonym(worker: str) -> str:
+                return Pseudonymizer.load_or_create(directory / PSEUDONYM_KEY).worker(worker)
+
+            print_invitations(book.all(), task_name, as_json, pseudonym)
             return
         if revoke:
             print_withdrawn(book.revoke(revoke), as_json)

@@ -85,7 +85,10 @@ def launch(
     Ctrl-C ends it cleanly; launching it again goes on where it stopped.
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
-    overridden as SETTING=VALUE. place=mturk spends real money: the total is shown first, and asked about.
+    overridden as SETTING=VALUE.
+
+    place=WORD says where raters come from, with any conf: local (this machine), link (a panel such as Prolific, or
+    invitations), mturk_sandbox or mturk. mturk spends real money: the total is shown first, and asked about.
 
     Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
     """

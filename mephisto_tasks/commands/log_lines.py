@@ -19,7 +19,7 @@ EVERY_S = 60.0
 def follow_in_lines(
     study: Study, is_over: Callable[[], bool], warning: Callable[[], str | None], stop: threading.Event
 ) -> None:
-    """A line at the beginning, a minute after the last one, and at the end; warnings at once."""
+    """A line at the beginning, a minute after the last one, and at the end; warnings and orders at once."""
     next_line = time.monotonic()
     while not stop.is_set() and not is_over():
         if said := warning():
@@ -28,6 +28,8 @@ def follow_in_lines(
             _say(line(study))
             next_line += EVERY_S
         stop.wait(0.5)
+    while said := warning():  # such as the order that ended it
+        _say(said)
     _say(line(study))
 
 

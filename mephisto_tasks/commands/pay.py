@@ -190,7 +190,10 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
     sent = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
     left = len(proposed) - len(sent)
     not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
-    return (f"Sent: {total_in_words(books, sent)}." if sent else "Nothing was sent.") + not_sent
+    written = [payment for payment in sent if payment.state == "written"]
+    by_file = "".join(f"\nWritten {where}" for where in sorted({payment.words for payment in written}))
+    done = "Written, for you to hand on" if len(written) == len(sent) else "Sent"
+    return (f"{done}: {total_in_words(books, sent)}." if sent else "Nothing was sent.") + not_sent + by_file
 
 
 def total_in_words(books: Books, payments: list[Payment]) -> str:
@@ -306,7 +309,10 @@ def _show_audit(books: Books, as_json: bool) -> None:
         for difference in differences:
             click.echo(f"{difference}.")
         if not differences:
-            click.echo(f"The ledger ({len(books.payments)} payments, ${paid}) and the crowd's site agree.")
+            witnesses = (
+                " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
+            )
+            click.echo(f"The ledger ({counted(len(books.payments), 'payment')}, ${paid}) and {witnesses} agree.")
     if differences:
         raise SystemExit(1)
 

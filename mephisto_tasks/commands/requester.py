@@ -60,6 +60,9 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
             key_id = access_key_id or click.prompt("AWS access key id")
             keys = (key_id.strip(), click.prompt("AWS secret access key", hide_input=True).strip())
         stored = register(data_dir_of(data_dir), name, provider, keys)
+        only_here = keys is None and not has_profile(name)
+    if only_here:
+        click.echo("Its keys are those of the environment, and are not kept: set them wherever you launch.")
     click.echo(f"Registered. Launch with:  conf={provider} mephisto.provider.requester_name={stored}")
     click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 

@@ -72,7 +72,7 @@ def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str
     path = resolve_file(
         config.instructions_file, of_metric if of_metric.is_file() else task_config / "instructions.yaml"
     )
-    return load_instructions(path, values, flags)
+    return load_instructions(path, values, flags | ({"unpaid"} if values["pay"] == UNPAID else set()))
 
 
 def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:

@@ -87,6 +87,7 @@ class FilePayer:
     def __init__(self, data_dir: Path, task_name: str, provider: str, requester: str) -> None:
         self.account = f"{provider}:{requester}"
         self.title = "Panels and invitations" if provider == "link" else "On this machine"
+        self.witness = "the files in its folder (what became of them only the panel knows)"
         self._folder = study_folder(data_dir, task_name) / FOLDER
         rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
         self._names = {str(number): str(name) for number, name in rows}

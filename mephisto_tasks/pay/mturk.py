@@ -106,6 +106,7 @@ class MTurkPayer:
         self.account = f"{provider}:{requester}"
         site = "MTurk's sandbox" if provider == SANDBOX else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
+        self.witness = "the crowd's site"
         self._store = data_dir / provider / "mturk.db"
         self._data_dir = data_dir
         self._runs = list(run_ids)

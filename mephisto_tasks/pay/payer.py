@@ -70,6 +70,8 @@ class Payer(Protocol):
     account: str
     title: str
     """For people: “MTurk sandbox (my_lab)”."""
+    witness: str
+    """What :meth:`audit` compares the ledger with, for people: “MTurk”."""
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         """What can be sent now. Asks the crowd's site, and changes nothing."""

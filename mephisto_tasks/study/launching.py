@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from mephisto_tasks.partner.room import PartnerRoom
 from mephisto_tasks.router.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.running.run_settings import RunSettings, Settings, flat, note_settings
+from mephisto_tasks.running.steering import BY
 from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.task_lock import task_lock
 from mephisto_tasks.study import hosting
@@ -85,6 +86,11 @@ class Launched:
     """The link as it is entered at the panel that sends the raters."""
     only_invited: bool = False
     """Nobody comes in without an invitation."""
+    orders_told: int = field(init=False)
+    """So many orders whoever launched knows of: those of earlier launches are among what is announced."""
+
+    def __post_init__(self) -> None:
+        self.orders_told = len(self.study.steered.results)
 
     def warning(self) -> str | None:
         """What whoever launched should know now; each time once."""
@@ -92,6 +98,9 @@ class Launched:
             return (
                 f"A rater waits for a reply, and no partner is there to write it. Link for partners: {self.partner_url}"
             )
+        for result in self.study.steered.results[self.orders_told :]:
+            self.orders_told += 1
+            return f"{result.text} (Ordered {BY[result.by]}.)"
         return None
 
     def is_done(self) -> bool:

@@ -92,6 +92,8 @@ _OTHERS = [
     ("mephisto.task.max_num_concurrent_units", "0", "Units open at once, at most (HITs on MTurk); 0: all."),
 ]
 _QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
+_NO_SUCH = re.compile(r"Could not override '([^']+)'")
+"""Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
 _SECTIONS = ("blueprint", "architect", "provider", "task")
 
 
@@ -139,6 +141,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
         _on_this_machine(composed)
         missing = OmegaConf.missing_keys(composed)
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
+        if unknown := _NO_SUCH.search(str(error)):
+            raise _no_setting(unknown[1], [BLUEPRINT + name for name in config_fields]) from error
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
     _check_sections(composed, conf)
     if embedded:
@@ -146,7 +150,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     _let_overrides_rule(composed, overrides)
     needed = sorted(key for key in missing if not key.endswith(_OPTIONAL)) + _needed_by_crowd(composed)
     if needed:
-        raise ConfigError(f"conf {conf!r} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
+        place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
+        raise ConfigError(f"conf {conf!r}{place} needs these settings: " + ", ".join(f"{key}=…" for key in needed))
     _check_address(composed)
     _check_sites(composed)
     if composed.mephisto.provider._provider_type == LINK_PROVIDER:
@@ -279,10 +284,20 @@ def _check_name(override: str, setting_names: Sequence[str]) -> None:
     of_variant = name.startswith(BLUEPRINT + "variants.")
     if of_variant or name in setting_names or (name.startswith("mephisto.") and not name.startswith(BLUEPRINT)):
         return
-    short = {full.rpartition(".")[2]: full for full in [*(full for full, _, _ in _OTHERS), *setting_names]}
+    raise _no_setting(name, setting_names)
+
+
+def _no_setting(name: str, setting_names: Sequence[str]) -> ConfigError:
+    """The error for a misspelt setting, with the nearest right one: of its section, where its name says which."""
+    section = ".".join(name.split(".")[:2]) if name.startswith("mephisto.") else ""
+    all_names = [*(full for full, _, _ in _OTHERS), *setting_names]
+    of_section = [full for full in all_names if full.startswith(section)] or all_names
+    short = {full.rpartition(".")[2]: full for full in of_section}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, n=1, cutoff=0.5)
     meant = f" Did you mean {short[near[0]]}=…?" if near else ""
-    raise ConfigError(f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all.")
+    return ConfigError(
+        f"there is no setting {name!r}.{meant} `parlai-humaneval launch TASK --list-settings` shows all."
+    )
 
 
 def _letter_by_letter(override: str) -> str:

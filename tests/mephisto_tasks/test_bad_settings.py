@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mephisto_tasks.commands.launch import launch
+from mephisto_tasks.study.settings import ConfigError, compose_config
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,22 @@ def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: st
     assert "Traceback" not in done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)
     assert not (data_dir / "database.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["mephisto.provider.completion_cod=C1"], "Did you mean mephisto.provider.completion_code=…?"),
+        (["mephisto.architect.prot=3005"], "Did you mean mephisto.architect.port=…?"),
+        (
+            ["mephisto.provider.panel=prolific"],
+            "conf 'local' with place=link needs these settings: mephisto.architect.public",
+        ),
+    ],
+)
+def test_wrong_settings_of_a_place(settings: list[str], said: str) -> None:
+    """Nobody is told to add a setting that nothing would read, nor that the conf lacks what the place asks for."""
+    with pytest.raises(ConfigError) as wrong:
+        compose_config("pw_turn", "local", ["place=link", *settings])
+    assert said in str(wrong.value)
+    assert "+mephisto" not in str(wrong.value)

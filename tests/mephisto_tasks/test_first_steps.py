@@ -37,6 +37,7 @@ def told(arguments: list[str]) -> str:
         (["launch", "zzz"], "there is no task 'zzz'; choose one of:"),
         (["repport"], "No such command 'repport'. Did you mean report?"),
         (["zzz"], "No such command"),
+        (["report", "--blind-nmes"], "Did you mean --blind-names?"),
     ],
 )
 def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str], said: str) -> None:

@@ -209,10 +209,12 @@ def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, st
 
 def read_panel(panel: str) -> PanelFile:
     """A panel's file. Raises ConfigError."""
-    path = Path(panel).expanduser() if panel.endswith((".yaml", ".yml")) else FOLDER / f"{panel}.yaml"
+    is_file = panel.endswith((".yaml", ".yml"))
+    path = Path(panel).expanduser() if is_file else FOLDER / f"{panel}.yaml"
     if not path.is_file() or (path.parent == FOLDER and panel not in panel_names()):
+        missing = f"file {path.absolute()}" if is_file else f"panel {panel!r}"
         raise ConfigError(
-            f"there is no panel {panel!r}; mephisto.provider.panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a "
+            f"there is no {missing}; mephisto.provider.panel is one of: {', '.join(panel_names())}, {NO_PANEL}, or a "
             ".yaml file"
         )
     try:

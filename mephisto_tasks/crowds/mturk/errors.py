@@ -14,8 +14,8 @@ REGION = "us-east-1"
 """The only region in which MTurk is."""
 
 NO_KEYS = (
-    "there are no AWS keys for {whom}. Run `parlai-humaneval requester add NAME --provider mturk_sandbox`, or set "
-    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    "there are no AWS keys for {whom}. Run `parlai-humaneval requester add NAME --provider mturk` (or mturk_sandbox), or "
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY here"
 )
 WRONG_KEYS = (
     "MTurk does not know these AWS keys. Renew them: `parlai-humaneval requester add NAME --provider … --access-key-id …` "

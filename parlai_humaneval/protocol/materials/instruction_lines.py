@@ -40,6 +40,7 @@ FLAGS: Mapping[str, str] = {
     "replay": "a chat is gone through turn by turn",
     "ranking": "raters put replies in order",
     "scales": "raters rate on scales that say what each point means",
+    "unpaid": "raters are promised no pay",
     "ties": "two replies may share a place in an order",
 }
 """What a line can be made to depend on. With several settings, a flag is on where it is on in one of them."""

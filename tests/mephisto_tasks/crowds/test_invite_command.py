@@ -21,8 +21,10 @@ from mephisto_tasks.commands.invite import invite
 from mephisto_tasks.commands.qr_codes import KINDS
 from mephisto_tasks.crowds.link.invitations.book import Book
 from mephisto_tasks.crowds.link.invitations.signing import link_seal
+from mephisto_tasks.stored.results import PSEUDONYM_KEY
 from mephisto_tasks.stored.study_folder import study_folder
 from mephisto_tasks.study.addresses import openable, opens_elsewhere
+from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 from parlai_humaneval.tables.formulas import guarded
 
 URL = "https://study.example.org/prefix"
@@ -114,6 +116,20 @@ def test_the_list_tells_the_state_of_each_and_revoking_changes_it() -> None:
         ("class 3b", "open", 3),
     ]
     assert "invitation=" not in table
+
+
+def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
+    """Whoever writes “I am Ann, and failed the practice” is found in all other commands."""
+    Path("people.csv").write_text("name\nAnn\nBen\n")
+    said("--names", "people.csv")
+    book = Book(study_folder(Path("data"), TASK))
+    (ann,) = (invitation for invitation in book.all() if invitation.name == "Ann")
+    assert ann.worker is not None
+    book.come(ann.invitation_id, ann.worker)
+    pseudonym = Pseudonymizer.load_or_create(Path("data") / PSEUDONYM_KEY).worker(ann.worker)
+    rows = json.loads(said("--list", "--json"))["invitations"]
+    assert [(row["name"], row["worker"]) for row in rows] == [("Ann", pseudonym), ("Ben", None)]
+    assert pseudonym in said("--list")
 
 
 @pytest.mark.parametrize(

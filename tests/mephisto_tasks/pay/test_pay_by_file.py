@@ -116,7 +116,9 @@ def test_what_a_panel_takes(prolific: Path) -> None:
     named = [(row["worker"], row["name"]) for row in csv.DictReader(owed.splitlines())]
     assert named == [("invitation:eve", "Eve Example")], "nobody can pay a pseudonym"
     assert as_json(prolific)["to_send"] == []
-    assert pay(prolific, "--audit").exit_code == 0
+    audit = pay(prolific, "--audit")
+    assert audit.exit_code == 0
+    assert "only the panel knows" in audit.stdout, "nobody asked Prolific"
     (study_folder(prolific, TASK) / "payments" / "prolific-S2-bonuses-1.csv").unlink()
     assert "prolific-S2-bonuses-1.csv, which is not in" in pay(prolific, "--audit").stdout
 

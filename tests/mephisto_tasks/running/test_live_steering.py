@@ -72,6 +72,9 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
             await inside.talk_until("choose", turn=1)
             await practising.practise(RIGHT[:2], good)
             assert "nobody new comes in" in await ordered(run, Pause(by="page"))
+            told = run.warning()
+            assert told == "Paused: nobody new comes in, and those inside finish. (Ordered from the page.)"
+            assert run.warning() is None, "the launch says it once"
             paused = said(run.data_dir).paused
             assert paused is not None
             assert paused.by == "page"

@@ -112,6 +112,17 @@ def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(live: Pat
     assert "before the last one is rated, there is no pay" in told(read(live, {"several_conversations"}), "preview")
 
 
+@pytest.mark.parametrize("others", [NONE, frozenset(FLAGS)], ids=["alone", "with all"])
+def test_who_is_promised_no_pay_reads_of_none(path: Path, others: frozenset[str]) -> None:
+    """Friends who help are not told that they are paid if something breaks, nor that they are not if they leave."""
+    words = told(read(path, others | {"unpaid"})).replace(read(path, NONE).pay, "").replace("three dollars", "")
+    lines = [line for line in words.split("\n") if re.search(r"\bpaid\b|\bpay\b", line)]
+    assert [
+        line for line in lines if line not in ("The pay is .", "Do not talk about this task or the pay in the chat.")
+    ] == []
+    assert "breaks on our side" in words
+
+
 @pytest.mark.parametrize("part", ["preview", "instructions"])
 def test_who_talks_to_several_chatbots_is_told_of_several(part: str, live: Path) -> None:
     several = live.parts[-3] in ("arena", "free_for_all", "direct_assessment")

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import scripted_models
 from live import TASK, eventually, records, rows
-from mephisto_tasks.workers.requesters import expire_task
 from mturk_hands import Turker, mturk_at_home, not_expired, on_mturk, on_mturk_beside, open_hits
 from servers.mturk import CUT_AFTER, DENIED, NO_ASSIGNMENT, THROTTLED, StandIn
 
 from mephisto_tasks.crowds.mturk import following
 from mephisto_tasks.crowds.mturk.errors import MTurkError
 from mephisto_tasks.crowds.mturk.money import LaunchTotal
+from mephisto_tasks.crowds.mturk.requesters import expire_task
 from mephisto_tasks.engine.runner import one_unit
 from mephisto_tasks.running.orders import More, give
 from mephisto_tasks.study import launcher, launching

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from live import TASK, Rater, eventually
 from test_commands_as_processes import environment, launched
 
+from mephisto_tasks.commands.steer import steer as commands
 from mephisto_tasks.running.snapshot import Snapshot, read_snapshot
 from mephisto_tasks.stored.results import read_dialogues
 from mephisto_tasks.stored.task_lock import running_task_run
@@ -32,6 +34,11 @@ def steer(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def steer_here(folder: Path, *args: str) -> Result:
+    """The same in this process, which is quicker, where nothing depends on its being another one."""
+    return CliRunner().invoke(commands, [*args, "--task-name", TASK, "--data-dir", str(folder / "data")])
+
+
 def stands(folder: Path) -> Snapshot:
     snapshot = read_snapshot(folder / "data", TASK)
     assert snapshot is not None
@@ -42,16 +49,16 @@ def stands(folder: Path) -> Snapshot:
 def test_orders_hold_after_kill_9(tmp_path: Path) -> None:
     """Orders of several processes at the same moment are all followed while a rater is inside, and hold when the launch was
     killed; so does one that is given when nothing runs."""
-    assert "there is no Mephisto database" in steer(tmp_path, "pause").stderr
+    assert "there is no Mephisto database" in steer_here(tmp_path, "pause").output
     with launched(tmp_path) as (process, url):
         asyncio.run(while_inside(tmp_path, url))
         process.kill()
         process.wait()
     assert running_task_run(tmp_path / "data", TASK) is None
     assert stands(tmp_path).ended is None, "it was killed, and said nothing"
-    asked = steer(tmp_path, "more", "1", "--json")
-    told = json.loads(asked.stdout)
-    assert (asked.returncode, told["running"]) == (0, False)
+    asked = steer_here(tmp_path, "more", "1", "--json")
+    told = json.loads(asked.output)
+    assert (asked.exit_code, told["running"]) == (0, False)
     assert "the order holds from the next launch on" in told["orders"][0]["text"]
     with launched(tmp_path) as (process, url):
         snapshot = stands(tmp_path)
@@ -59,7 +66,7 @@ def test_orders_hold_after_kill_9(tmp_path: Path) -> None:
         assert snapshot.paused is not None
         with pytest.raises(AssertionError, match="paused"):
             asyncio.run(whole_dialogue_at(url, "early"))
-        assert "may come in again" in steer(tmp_path, "resume").stdout
+        assert "may come in again" in steer_here(tmp_path, "resume").output
         asyncio.run(whole_dialogue_at(url, "later"))
         process.terminate()
         rest, _ = process.communicate(timeout=20)

@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -168,7 +168,8 @@ def _quiet_database_directory() -> None:
     handler: Any = importlib.import_module("mephisto.operations.config_handler")
     if handler.get_config_arg(handler.CORE_SECTION, handler.DATA_STORAGE_KEY) is None:
         data_dir = default_data_dir()
-        data_dir.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # a command that needs this one says so; another one may be named
+            data_dir.mkdir(parents=True, exist_ok=True)
         dirs.loaded_data_dir = str(data_dir)
 
 

@@ -56,6 +56,8 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
             break
         time.sleep(0.1)
     alive = is_alive(data_dir, task_name)
+    if not alive and (last := read_snapshot(data_dir, task_name)) is not None:  # the order may have ended the launch
+        said |= {result.order_id: result for result in last.orders}
     return [said.get(order.order_id) or _pending(order, task_name, alive) for order in given]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len, set_cell_size
 
 from mephisto_tasks.commands.options import console
 from mephisto_tasks.commands.qr_codes import show_code, write_codes
@@ -45,9 +46,9 @@ def print_links(
         click.echo(f"Up to {made[0].seats} people may come to {task_name} by this link until {until}:")
     else:
         click.echo(f"Invited to {task_name} until {until}; each link is for one person:")
-    width = max(len(invitation.name) for invitation in made)
+    width = max(cell_len(invitation.name) for invitation in made)
     for invitation, link in zip(made, links, strict=True):
-        click.echo(f"  {invitation.name:{width}}  {link}")
+        click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
     if len(links) == 1:
         show_code(links[0])
     if made[0].seats is not None:

@@ -113,6 +113,7 @@ def launch(
         if only_total and not places.is_on_mturk(config):
             raise click.UsageError("--total tells what a launch costs with place=mturk or place=mturk_sandbox")
         directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
+        launching.make_data_directory(directory)
         if is_alive(directory, task_name) and not only_total:
             change_running(task, launching.settings_of(config), directory, task_name, yes)
             return
@@ -220,6 +221,10 @@ def announce(run: Launched, stopping: str = "Ctrl-C stops; launching again goes 
         out.print("Raters come by links that you give them:")
         invite = f"{PROGRAM} invite {task_options(run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
+        if run.study.is_paid:
+            promise = f"The page tells them: “{run.study.instructions.pay}”"
+            how = "" if run.study.config.pay else " (mephisto.task.task_reward=0 promises none)"
+            out.print(as_written(promise + how), soft_wrap=True)
     elif run.panel_link is None:
         out.print(f"{run.link_words}  [bold cyan]{run.raters_link}[/bold cyan]", soft_wrap=True)
     else:
@@ -265,5 +270,7 @@ def follow_on_screen(run: Launched, stop: threading.Event) -> None:
             paused = " (paused)" if run.study.steered.paused else ""
             progress.update(bar, completed=done, total=wanted, running=f"{running} running{paused}")
             stop.wait(0.5)
+        while warning := run.warning():  # such as the order that ended it
+            progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
         done, wanted = so_far(run.study.progress())
         progress.update(bar, completed=done, total=wanted, running="")

@@ -63,7 +63,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: str | Non
         only_here = keys is None and not has_profile(name)
     if only_here:
         click.echo("Its keys are those of the environment, and are not kept: set them wherever you launch.")
-    click.echo(f"Registered. Launch with:  conf={provider} mephisto.provider.requester_name={stored}")
+    click.echo(f"Registered. Launch with:  place={provider} mephisto.provider.requester_name={stored}")
     click.echo(f"See whether MTurk knows it:  parlai-humaneval requester check {stored}")
 
 

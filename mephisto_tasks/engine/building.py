@@ -88,7 +88,8 @@ def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> Not
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
     return NothingToDo(
         f"{what} of task {task_name!r} are there already, or stopped. {see}. Not given out: {which}. "
-        f"`parlai-humaneval steer --help` says how to take that back: --task-name {task_name}"
+        f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` gives a pair out again, "
+        f"`parlai-humaneval steer restore MODEL --task-name {task_name}` takes a retired model in again."
     )
 
 

@@ -155,7 +155,7 @@ def launched(
     )
     asked = settings_of(config)
     task_name = str(config.mephisto.task.task_name)
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_data_directory(data_dir)
     reward = float(config.mephisto.task.task_reward)
     with ExitStack() as stack:
         lock = stack.enter_context(task_lock(data_dir, task_name))
@@ -248,6 +248,18 @@ def launched(
             "raters are to be paid. Mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it "
             "goes on."
         )
+
+
+def make_data_directory(data_dir: Path) -> None:
+    """Where the answers go is there, and can be written. Raises ConfigError."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
+        raise ConfigError(
+            f"the data directory {data_dir} cannot be made ({why}): name another one with --data-dir, or in "
+            "$PARLAI_HUMANEVAL_DATA_DIR"
+        ) from error
 
 
 def settings_of(config: DictConfig) -> Settings:

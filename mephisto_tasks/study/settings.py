@@ -16,6 +16,7 @@ compat.prepare()
 
 import yaml
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -143,6 +144,11 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         if unknown := _NO_SUCH.search(str(error)):
             raise _no_setting(unknown[1], [BLUEPRINT + name for name in config_fields]) from error
+        if (override := _unreadable(overrides)) is not None:
+            raise ConfigError(
+                f"{override} cannot be read: close all brackets, and put a value with signs beyond letters, digits and "
+                "_ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
+            ) from error
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
     _check_sections(composed, conf)
     if embedded:
@@ -157,6 +163,17 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     if composed.mephisto.provider._provider_type == LINK_PROVIDER:
         panel_of(composed.mephisto.provider)
     return composed
+
+
+def _unreadable(overrides: Sequence[str]) -> str | None:
+    """The first setting that is written as hydra cannot read it, if one is."""
+    parser = OverridesParser.create()
+    for override in overrides:
+        try:
+            parser.parse_override(override)
+        except HydraException:
+            return override
+    return None
 
 
 def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:

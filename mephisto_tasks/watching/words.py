@@ -259,4 +259,4 @@ def line(standing: Standing) -> str:
         models=standing.models,
         is_paused=standing.state == "paused",
     )
-    return f"{now}  {launch}. {standing.end.words}"
+    return f"{now}  {launch}. End: {standing.end.words}"

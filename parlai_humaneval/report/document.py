@@ -267,7 +267,11 @@ class Facts(Part):
         verb = "is" if sum(number for number, _ in left) == 1 else "are"
         why = f"Nothing complete has been rated yet, so nothing can be said about the models: {what} {verb} unfinished."
         can_count = bool(self.raters.turns) and not self.include_partial
-        return f"{why} --include-partial counts the answered turns of unfinished dialogues." if can_count else why
+        return (
+            f"{why} With --include-partial, `report` counts the answered turns of unfinished dialogues."
+            if can_count
+            else why
+        )
 
 
 Mark = Literal["", "chosen", "continued", "written", "failed"]

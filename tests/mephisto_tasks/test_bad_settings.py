@@ -56,6 +56,24 @@ def test_wrong_settings(tmp_path: Path, task: str, settings: list[str], said: st
     assert not (data_dir / "database.db").exists()
 
 
+@pytest.mark.parametrize("setting", ["mephisto.task.task_name=🦉 owl", "mephisto.blueprint.models=[eliza"])
+def test_a_setting_that_cannot_be_read_is_shown_with_what_to_do(setting: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as wrong:
+        compose_config("pw_turn", "local", ["mephisto.blueprint.turns=4", setting])
+    assert str(wrong.value).startswith(setting)
+    assert "hydra" not in str(wrong.value)
+    assert compose_config("pw_turn", "local", ['mephisto.task.task_name="🦉 owl"']).mephisto.task.task_name == "🦉 owl"
+
+
+def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.touch()
+    done = CliRunner().invoke(launch, ["pw_turn"], env={"PARLAI_HUMANEVAL_DATA_DIR": str(file)})
+    assert done.exit_code == 1
+    assert f"{file} cannot be made (a file of that name is in the way)" in " ".join(done.output.split())
+    assert "--data-dir" in done.output
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

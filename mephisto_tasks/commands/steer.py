@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from parlai_humaneval.suggesting import SuggestingGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,12 +25,13 @@ Examples:
 """
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=SuggestingGroup, epilog=EPILOG)
 def steer() -> None:
     """Pause a study, collect more, stop a pair or retire a model, while raters are at work.
 
-    Whoever is inside goes on undisturbed: what is under way is finished, and counts. A running launch follows within a
-    second and says what it did. Orders hold at the next launches of the task, too, until they are taken back.
+    Whoever is inside goes on undisturbed: what is under way is finished, and counts. Only who is still in the practice when
+    nothing is left to give reads that the study is complete. A running launch follows within a second and says what it did.
+    Orders hold at the next launches of the task, too, until they are taken back.
     """
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from mephisto_tasks.crowds.mturk.client import balance, client_for
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.crowds.mturk.money import fee
+from mephisto_tasks.crowds.mturk.money import FEE_SHARE, fee, fee_share
 from mephisto_tasks.crowds.mturk.names import SANDBOX, SANDBOX_SUFFIX
 from mephisto_tasks.pay.ledger import Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
@@ -99,10 +99,13 @@ class MTurkPayer:
         requester: str,
         run_ids: Sequence[str],
         *,
+        masters_only: bool = False,
         client: Callable[[str, str], Any] = client_for,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``client``: makes a boto3 client of a requester's name and a provider."""
+        """``masters_only``: whose rewards MTurk takes more of; ``client``: makes a boto3 client of a requester's name and a
+        provider."""
+        self._fee_share = {"approval": fee_share(masters_only)}
         self.account = f"{provider}:{requester}"
         site = "MTurk's sandbox" if provider == SANDBOX else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
@@ -278,8 +281,11 @@ class MTurkPayer:
             proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=work.worker)))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """MTurk's fees."""
-        return sum((fee(payment.amount) for payment in payments), Decimal("0.00"))
+        """MTurk's fees; of bonuses for Masters what it takes of all others."""
+        shares = (self._fee_share.get(payment.kind, FEE_SHARE) for payment in payments)
+        return sum(
+            (fee(payment.amount, share) for payment, share in zip(payments, shares, strict=True)), Decimal("0.00")
+        )
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""

@@ -111,6 +111,11 @@ class Launched:
             return False
         return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
 
+    @property
+    def left_on_site(self) -> bool:
+        """The launch has ended, and not all that it had offered could be taken off the crowd's site; that was told."""
+        return bool(self.live_run.task_launcher.left_on_site)
+
     def unfinished(self) -> str | None:
         """Why it ended before everything was collected, where it did by itself."""
         if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:

@@ -24,10 +24,6 @@ Examples:
 """
 
 
-def _example(words: str) -> str:
-    return f"\b\nExample:\n  parlai-humaneval steer {words}\n"
-
-
 @click.group(epilog=EPILOG)
 def steer() -> None:
     """Pause a study, collect more, stop a pair or retire a model, while raters are at work.
@@ -40,6 +36,10 @@ def steer() -> None:
 def _options(function: F) -> F:
     task = click.option("--task-name", required=True, help="The study.")
     return task(data_dir_option(json_option(function)))
+
+
+def _example(words: str) -> str:
+    return f"\b\nExample:\n  parlai-humaneval steer {words}\n"
 
 
 _setting = click.option("--setting", help="In this setting only. Default: in every setting.")

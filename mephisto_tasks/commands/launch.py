@@ -180,6 +180,8 @@ def print_total(total: LaunchTotal) -> None:
     )
     console().print(f"\n[bold]{heading}[/bold]")
     console().print(table)
+    if total.remark is not None:
+        console().print(as_written(total.remark, "yellow"), soft_wrap=True)
 
 
 def print_settings(described: list[tuple[str, str, str]]) -> None:

@@ -51,6 +51,7 @@ REJECTED = (
     "rejection”) and run this again"
 )
 STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
+IN_SANDBOX = "Of this, ${amount} is in MTurk's sandbox, and no real money"
 WITHOUT_WORK = (
     "Handed in without any work that was recorded: {assignments} ({ids}). They are not proposed; MTurk approves them by "
     "itself after a while, unless you reject them there"
@@ -107,7 +108,8 @@ class MTurkPayer:
         provider."""
         self._fee_share = {"approval": fee_share(masters_only)}
         self.account = f"{provider}:{requester}"
-        site = "MTurk's sandbox" if provider == SANDBOX else "MTurk"
+        self._is_sandbox = provider == SANDBOX
+        site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
         self._store = data_dir / provider / "mturk.db"
@@ -256,6 +258,9 @@ class MTurkPayer:
                 proposal.notes.append(
                     words.format(assignments=counted(len(ids), "assignment"), ids=", ".join(sorted(ids)))
                 )
+        if self._is_sandbox and proposal.payments:
+            amount = sum(payment.amount for payment in proposal.payments)
+            proposal.notes.append(IN_SANDBOX.format(amount=amount))
         return proposal
 
     def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:

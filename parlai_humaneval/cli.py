@@ -14,6 +14,7 @@ import click
 
 from parlai_humaneval import __version__
 from parlai_humaneval.ending import end_quickly
+from parlai_humaneval.suggesting import SuggestingGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line for the list of commands)
@@ -58,7 +59,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(SuggestingGroup):
     """A group whose commands are imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -71,14 +72,6 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module_name), attribute)
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        """A misspelt command is an error with the nearest right one."""
-        name = args[0]
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        if name not in COMMANDS and near:
-            ctx.fail(f"No such command {name!r}. Did you mean {near[0]}?")
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """A misspelt option of any command is an error with the nearest right one."""

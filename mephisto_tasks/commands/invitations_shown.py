@@ -51,8 +51,6 @@ def print_links(
         click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
     if len(links) == 1:
         show_code(links[0])
-    if made[0].seats is not None:
-        click.echo("Give on this link, not the address of a browser that has opened it: that says which visitor it is.")
     if file is not None:
         click.echo(f"The links → {file} (only you can read it)")
     if qr is not None:

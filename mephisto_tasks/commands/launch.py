@@ -82,7 +82,8 @@ def launch(
 ) -> None:
     """Launch TASK, one of the techniques below.
 
-    Ctrl-C ends it cleanly; launching it again goes on where it stopped.
+    Ctrl-C ends it cleanly; launching it again goes on where it stopped. Where HITs could not be taken off MTurk at its end,
+    it says what to do, and ends with status 1.
 
     conf=NAME picks a set of settings (local, mturk_sandbox, mturk, or a YAML file of yours); any setting can be
     overridden as SETTING=VALUE.
@@ -131,6 +132,8 @@ def launch(
             raise
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
+    if run.left_on_site:
+        raise click.exceptions.Exit(1)
 
 
 def printer_of_total(as_json: bool) -> Agree:
@@ -178,6 +181,8 @@ def print_total(total: LaunchTotal) -> None:
     )
     console().print(f"\n[bold]{heading}[/bold]")
     console().print(table)
+    if total.remark is not None:
+        console().print(as_written(total.remark, "yellow"), soft_wrap=True)
 
 
 def print_settings(described: list[tuple[str, str, str]]) -> None:

@@ -19,6 +19,7 @@ from mephisto_tasks.commands.options import (
     json_option,
     waiting_for,
 )
+from parlai_humaneval.suggesting import SuggestingGroup
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.mturk.requesters import RequesterCheck
@@ -34,7 +35,7 @@ NO_TERMINAL = (
 )
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=SuggestingGroup, epilog=EPILOG)
 def requester() -> None:
     """Register the MTurk accounts that launch tasks, and list them."""
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from mephisto_tasks.commands.options import clear_errors, data_dir_of, data_dir_option, json_option
+from parlai_humaneval.suggesting import SuggestingGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,12 +25,13 @@ Examples:
 """
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=SuggestingGroup, epilog=EPILOG)
 def steer() -> None:
     """Pause a study, collect more, stop a pair or retire a model, while raters are at work.
 
-    Whoever is inside goes on undisturbed: what is under way is finished, and counts. A running launch follows within a
-    second and says what it did. Orders hold at the next launches of the task, too, until they are taken back.
+    Whoever is inside goes on undisturbed: what is under way is finished, and counts. Only who is still in the practice when
+    nothing is left to give reads that the study is complete. A running launch follows within a second and says what it did.
+    Orders hold at the next launches of the task, too, until they are taken back.
     """
 
 
@@ -38,10 +40,14 @@ def _options(function: F) -> F:
     return task(data_dir_option(json_option(function)))
 
 
+def _example(words: str) -> str:
+    return f"\b\nExample:\n  parlai-humaneval steer {words}\n"
+
+
 _setting = click.option("--setting", help="In this setting only. Default: in every setting.")
 
 
-@steer.command()
+@steer.command(epilog=_example("pause --task-name pw-turn-preference"))
 @_options
 def pause(task_name: str, data_dir: str | None, as_json: bool) -> None:
     """Let nobody new in; those inside finish, and who is in the practice goes on to a first unit.
@@ -54,7 +60,7 @@ def pause(task_name: str, data_dir: str | None, as_json: bool) -> None:
     _give(Pause(), task_name, data_dir, as_json)
 
 
-@steer.command()
+@steer.command(epilog=_example("resume --task-name pw-turn-preference"))
 @_options
 def resume(task_name: str, data_dir: str | None, as_json: bool) -> None:
     """Let new workers in again."""
@@ -63,7 +69,7 @@ def resume(task_name: str, data_dir: str | None, as_json: bool) -> None:
     _give(Resume(), task_name, data_dir, as_json)
 
 
-@steer.command()
+@steer.command(epilog=_example("more 20 --pair my_bot --pair baseline --task-name pw-turn-preference"))
 @click.argument("number", type=click.IntRange(1, 100_000))
 @click.option(
     "--pair", "models", multiple=True, metavar="MODEL", help="Of this group only: once for each of its models."
@@ -89,7 +95,7 @@ def more(
     _give(More(number=number, models=list(models), setting=setting), task_name, data_dir, as_json, yes=yes)
 
 
-@steer.command("stop-pair")
+@steer.command("stop-pair", epilog=_example("stop-pair my_bot baseline --task-name sata --setting soba"))
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @_setting
 @_options
@@ -102,7 +108,7 @@ def stop_pair(
     _give(StopGroup(models=list(models), setting=setting), task_name, data_dir, as_json)
 
 
-@steer.command("resume-pair")
+@steer.command("resume-pair", epilog=_example("resume-pair my_bot baseline --task-name sata --setting soba"))
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @_setting
 @_options
@@ -115,7 +121,7 @@ def resume_pair(
     _give(ResumeGroup(models=list(models), setting=setting), task_name, data_dir, as_json)
 
 
-@steer.command()
+@steer.command(epilog=_example("retire old_bot --task-name pw-turn-preference"))
 @click.argument("model")
 @_options
 def retire(model: str, task_name: str, data_dir: str | None, as_json: bool) -> None:
@@ -125,7 +131,7 @@ def retire(model: str, task_name: str, data_dir: str | None, as_json: bool) -> N
     _give(RetireModel(model=model), task_name, data_dir, as_json)
 
 
-@steer.command()
+@steer.command(epilog=_example("restore old_bot --task-name pw-turn-preference"))
 @click.argument("model")
 @_options
 def restore(model: str, task_name: str, data_dir: str | None, as_json: bool) -> None:
@@ -135,7 +141,7 @@ def restore(model: str, task_name: str, data_dir: str | None, as_json: bool) -> 
     _give(RestoreModel(model=model), task_name, data_dir, as_json)
 
 
-@steer.command("orders")
+@steer.command("orders", epilog=_example("orders --task-name pw-turn-preference --json"))
 @_options
 def list_orders(task_name: str, data_dir: str | None, as_json: bool) -> None:
     """What was ordered, and what became of it."""

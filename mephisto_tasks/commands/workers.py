@@ -19,6 +19,8 @@ from mephisto_tasks.commands.options import (
     json_option,
 )
 from mephisto_tasks.commands.unblock import print_lifted, since
+from parlai_humaneval.statistics.wording import counted
+from parlai_humaneval.suggesting import SuggestingGroup
 
 if TYPE_CHECKING:
     from mephisto_tasks.workers.known_workers import KnownWorker
@@ -35,7 +37,7 @@ Examples:
 """
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=SuggestingGroup, epilog=EPILOG)
 def workers() -> None:
     """Who took part, what they did, and who may take part.
 
@@ -283,7 +285,8 @@ def print_lines(lines: list[WorkerLine]) -> None:
     console().print(table)
     people = sum(not line.simulated for line in lines)
     click.echo(
-        f"{len(lines)} workers, {people} of them people. One in detail:  parlai-humaneval workers show {lines[0].worker}"
+        f"{counted(len(lines), 'worker')}, {people} of them people. One in detail:  "
+        f"parlai-humaneval workers show {lines[0].worker}"
     )
 
 

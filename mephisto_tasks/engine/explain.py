@@ -76,20 +76,20 @@ class StudyDoor:
         """Whether a worker who left can be given another dialogue now."""
         return not self._study.paused and self._study.may_begin(worker_id)
 
-    def against_rules(self, worker_id: str) -> str | None:
-        """What a worker reads whom the study's rules keep out; None where they may take part. Asked before any practice."""
+    def against_rules(self, worker_id: str) -> Refusal | None:
+        """Why the study's rules keep a worker out; None where they may take part. Asked before any practice."""
         worker = self._worker_of(worker_id)
         if groups := self._eligibility.rated_elsewhere(worker_id):
             self._study.bar_groups(worker_id, groups)
         return self._told(worker, self._by_rules(worker_id, worker))
 
-    def why_not(self, worker_id: str) -> str | None:
-        """What a worker reads whom Mephisto turned away; None where its own words are as good."""
+    def why_not(self, worker_id: str) -> Refusal | None:
+        """Why Mephisto turned a worker away; None where its own words are as good."""
         worker = self._worker_of(worker_id)
         return self._told(worker, self._refusal(worker_id, worker))
 
-    def never_more(self, worker_id: str) -> str | None:
-        """What a worker reads who can do nothing more, whatever others do; None where that is not so."""
+    def never_more(self, worker_id: str) -> Refusal | None:
+        """Why a worker can do nothing more, whatever others do; None where that is not so."""
         worker = self._worker_of(worker_id)
         refusal = self._refusal(worker_id, worker)
         return None if refusal is None or refusal.kind in _PASSING else self._told(worker, refusal)
@@ -145,8 +145,8 @@ class StudyDoor:
     def _pseudonym(self, worker: Any) -> str:
         return self._pseudonyms.worker(str(worker.worker_name))
 
-    def _told(self, worker: Any, refusal: Refusal | None) -> str | None:
-        """The worker's words; the truth is logged, and written down once for each worker and reason."""
+    def _told(self, worker: Any, refusal: Refusal | None) -> Refusal | None:
+        """The refusal; the truth is logged, and written down once for each worker and reason."""
         if refusal is None:
             return None
         pseudonym = self._pseudonym(worker)
@@ -155,4 +155,4 @@ class StudyDoor:
             self._noted.add((pseudonym, refusal.kind))
             turned = TurnedAway(worker=pseudonym, kind=refusal.kind, why=refusal.why)
             note_turned_away(self._eligibility.data_dir, self._eligibility.task_name, turned)
-        return refusal.words
+        return refusal

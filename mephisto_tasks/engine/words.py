@@ -52,7 +52,7 @@ AGAIN_OF_SEVERAL = (
 )
 ALL_DONE = (
     "The study is complete",
-    "Other people finished the last {many} of this study just now. There is nothing to do for you any more; please "
+    "The last {many} of this study have just been finished or stopped. There is nothing to do for you any more; please "
     "return the task. Thank you for your interest!",
 )
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from mephisto_tasks.crowds.mturk.client import balance, client_for
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.crowds.mturk.money import fee
+from mephisto_tasks.crowds.mturk.money import FEE_SHARE, fee, fee_share
 from mephisto_tasks.crowds.mturk.names import SANDBOX, SANDBOX_SUFFIX
 from mephisto_tasks.pay.ledger import Payment
 from mephisto_tasks.pay.payer import Note, Owed, Proposal, Remaining
@@ -51,6 +51,7 @@ REJECTED = (
     "rejection”) and run this again"
 )
 STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
+IN_SANDBOX = "Of this, ${amount} is in MTurk's sandbox, and no real money"
 WITHOUT_WORK = (
     "Handed in without any work that was recorded: {assignments} ({ids}). They are not proposed; MTurk approves them by "
     "itself after a while, unless you reject them there"
@@ -99,12 +100,16 @@ class MTurkPayer:
         requester: str,
         run_ids: Sequence[str],
         *,
+        masters_only: bool = False,
         client: Callable[[str, str], Any] = client_for,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``client``: makes a boto3 client of a requester's name and a provider."""
+        """``masters_only``: whose rewards MTurk takes more of; ``client``: makes a boto3 client of a requester's name and a
+        provider."""
+        self._fee_share = {"approval": fee_share(masters_only)}
         self.account = f"{provider}:{requester}"
-        site = "MTurk's sandbox" if provider == SANDBOX else "MTurk"
+        self._is_sandbox = provider == SANDBOX
+        site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
         self._store = data_dir / provider / "mturk.db"
@@ -253,6 +258,9 @@ class MTurkPayer:
                 proposal.notes.append(
                     words.format(assignments=counted(len(ids), "assignment"), ids=", ".join(sorted(ids)))
                 )
+        if self._is_sandbox and proposal.payments:
+            amount = sum(payment.amount for payment in proposal.payments)
+            proposal.notes.append(IN_SANDBOX.format(amount=amount))
         return proposal
 
     def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:
@@ -278,8 +286,11 @@ class MTurkPayer:
             proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=work.worker)))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """MTurk's fees."""
-        return sum((fee(payment.amount) for payment in payments), Decimal("0.00"))
+        """MTurk's fees; of bonuses for Masters what it takes of all others."""
+        shares = (self._fee_share.get(payment.kind, FEE_SHARE) for payment in payments)
+        return sum(
+            (fee(payment.amount, share) for payment, share in zip(payments, shares, strict=True)), Decimal("0.00")
+        )
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mephisto_tasks.router import packets as p
 from mephisto_tasks.router.agents import Agent
 from mephisto_tasks.router.connection import Connection
 from mephisto_tasks.router.core import OperatorSilent, Router
+from mephisto_tasks.router.plain_page import plain_page
 from mephisto_tasks.router.security import RateLimit, security_headers
 from mephisto_tasks.router.side_door import SideDoor
 from mephisto_tasks.router.static_files import StaticFiles
@@ -132,7 +134,12 @@ SENTENCES = {
     413: f"That is longer than {p.MAX_BODY // 1024} kB and was not taken.",
     500: "Something went wrong on our side. Please try again.",
 }
-
+_READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
+NOTHING_HERE = "Nothing is here"
+NOTHING_HERE_TEXT = (
+    "There is no such page at this address; a part of the link may be missing or mistyped. Please open the study with the "
+    "link that you were given, or from the site that sent you here."
+)
 
 Guard = Callable[[Handler], Handler]
 """What lets some requests through to a handler, and answers the others itself."""
@@ -193,6 +200,8 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
     try:
         return await handler(request)
     except web.HTTPException as error:
+        if error.status == HTTPStatus.NOT_FOUND and request.method in _READING and _is_browser(request):
+            return plain_page(error.status, NOTHING_HERE, NOTHING_HERE_TEXT)
         sentence = SENTENCES.get(error.status) or error.reason
         response = _json({"error": sentence}, error.status)
         if error.status == 413:
@@ -207,6 +216,11 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
     except Exception:
         logger.exception("Handling %s %s failed.", request.method, request.path)
         return _json({"error": SENTENCES[500]}, 500)
+
+
+def _is_browser(request: web.Request) -> bool:
+    """Whether a person reads the answer: browsers ask for HTML where they open an address, programs do not."""
+    return "text/html" in request.headers.get(hdrs.ACCEPT, "").lower()
 
 
 def _json(value: dict[str, Any], status: int = 200) -> web.Response:

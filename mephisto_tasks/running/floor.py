@@ -76,10 +76,10 @@ class Floor:
         with self._lock:
             self._came += 1
 
-    def turned_away(self, reason: str) -> None:
-        """Somebody's page was told why there is none."""
+    def turned_away(self, kind: str) -> None:
+        """Somebody's page was told why there is none; ``kind`` is the reason in a word."""
         with self._lock:
-            self._turned_away[reason] += 1
+            self._turned_away[kind] += 1
 
     def enter(self, visit: Visit) -> Visit:
         """A rater begins the practice or a unit; who goes on from the one to the other came in once."""

@@ -94,7 +94,7 @@ class Door(_Part):
     """Registrations; a reload is none, and who is turned away is one at every try."""
     let_in: int = 0
     turned_away: dict[str, int] = Field(default_factory=dict)
-    """Reason, as the worker read it → how often."""
+    """Kind of reason, such as ``practice_failed`` → how often."""
     practice_passed: int = 0
     practice_failed: int = 0
     completed: int = 0

@@ -23,11 +23,14 @@ from mephisto_tasks.crowds.link.reception import Reception, Welcome
 from mephisto_tasks.crowds.mturk.names import SANDBOX_SUFFIX
 from mephisto_tasks.engine.answer_reading import EARLY_SUBMIT
 from mephisto_tasks.running.floor import Floor
+from mephisto_tasks.workers.eligibility import Refusal
 
 logger = logging.getLogger(__name__)
 
 REGISTERING_S = 60.0
 """A registration under way for longer than this was lost (its page got an error from the router long before)."""
+
+KIND = "refusal_kind"
 
 _GONE = {"disconnect", "timeout", "returned"}
 _AT_WORK = {"accepted", "onboarding", "waiting", "in task"}
@@ -44,13 +47,13 @@ class Doorkeeper(Protocol):
     for_now: frozenset[str]
     """Reasons that pass by themselves: whoever hears one stays, and tries again."""
 
-    def why_not(self, worker_id: str) -> str | None:
+    def why_not(self, worker_id: str) -> Refusal | None:
         """Why this worker cannot take part now; None when there is no better reason than Mephisto's."""
 
-    def against_rules(self, worker_id: str) -> str | None:
-        """What a worker reads whom the study's rules keep out, before any practice; None: they do not."""
+    def against_rules(self, worker_id: str) -> Refusal | None:
+        """Why the study's rules keep a worker out, before any practice; None: they do not."""
 
-    def never_more(self, worker_id: str) -> str | None:
+    def never_more(self, worker_id: str) -> Refusal | None:
         """Why this worker can do nothing more in this launch, whatever others do; None where that is not so."""
 
     def may_return(self, worker_id: str) -> bool:
@@ -84,12 +87,11 @@ class StudyWorkerPool(WorkerPool):
 
     async def register_agent(self, crowd_data: Any, worker: Any, request_id: str) -> None:
         run = self.get_live_run()
-        reason = await run.loop_wrap.loop.run_in_executor(None, self._door.against_rules, worker.db_id)
-        if reason is None:
+        refusal = await run.loop_wrap.loop.run_in_executor(None, self._door.against_rules, worker.db_id)
+        if refusal is None:
             await super().register_agent(crowd_data, worker, request_id)
         else:
-            details = AgentDetails(worker_id=worker.db_id, failure_reason=reason)
-            run.client_io.enqueue_agent_details(request_id, details.to_dict())
+            run.client_io.enqueue_agent_details(request_id, _refused(refusal, worker.db_id))
 
     async def register_agent_from_onboarding(self, onboarding_agent: Any) -> None:
         worker = _KnownToTheCrowd(onboarding_agent.get_worker())
@@ -127,21 +129,21 @@ class StudyIOHandler(ClientIOHandler):
         if refusal is not None:
             self.request_id_to_channel_id[request_id] = channel_id
             self.request_id_to_packet[request_id] = packet
-            self.enqueue_agent_details(request_id, AgentDetails(failure_reason=refusal).to_dict())
+            self.enqueue_agent_details(request_id, _refused(refusal))
             return
         if registration not in self.agents_by_registration_id:
             self._floor.came()
         self._registering[request_id] = (name, time.monotonic())
         super()._register_agent(packet, channel_id)
 
-    def _refusal(self, crowd_data: dict[str, Any], registration: str, name: str) -> str | None:
+    def _refusal(self, crowd_data: dict[str, Any], registration: str, name: str) -> Refusal | None:
         """Why a page may not register at all, whoever its worker is."""
         provider = self.get_live_run().provider
-        if isinstance(provider, ChecksArrivals) and (refusal := provider.refusal(crowd_data)) is not None:
-            return refusal
+        if isinstance(provider, ChecksArrivals) and (words := provider.refusal(crowd_data)) is not None:
+            return Refusal("not_from_the_crowd", "cannot have come from the crowd's site", words)
         if registration not in self.agents_by_registration_id and self._has_page_open(name):
             self._floor.came()
-            return self._door.busy
+            return Refusal("busy", "has another page of the study open", self._door.busy)
         return None
 
     def _receive(self, reception: Reception, packet: Any, channel_id: str) -> bool:
@@ -154,22 +156,22 @@ class StudyIOHandler(ClientIOHandler):
             self._release(self.agents_by_registration_id.pop(answer.released, None))
         if answer.reason is not None:
             self._floor.came()
-            self._floor.turned_away(answer.reason)
+            self._floor.turned_away(answer.kind)
         request_id = packet.data["request_id"]
         self.request_id_to_channel_id[request_id] = channel_id
         self.request_id_to_packet[request_id] = packet
         if answer.looks is not None and (refused := self._refused_for_good(answer.looks)) is not None:
-            self.enqueue_agent_details(request_id, refused.to_dict())
+            self.enqueue_agent_details(request_id, refused)
         else:
             super().enqueue_agent_details(request_id, {**AgentDetails().to_dict(), **answer.details()})
         return False
 
-    def _refused_for_good(self, name: str) -> AgentDetails | None:
+    def _refused_for_good(self, name: str) -> dict[str, Any] | None:
         """What a worker who was here before is told who can do nothing more: they need not read first what the task is."""
         for worker in self.db.find_workers(worker_name=name):
-            reason = self._door.never_more(worker.db_id)
-            if reason is not None:
-                return AgentDetails(worker_id=worker.db_id, failure_reason=reason)
+            refusal = self._door.never_more(worker.db_id)
+            if refusal is not None:
+                return _refused(refusal, worker.db_id)
         return None
 
     def _is_open(self, registration: str) -> bool:
@@ -216,9 +218,11 @@ class StudyIOHandler(ClientIOHandler):
         refused = additional_data.get("failure_reason")
         if refused is not None:
             worker_id = additional_data.get("worker_id") or self._worker_id(request_id)
-            reason = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
-            additional_data = {**additional_data, "failure_reason": reason or refused}
-            self._floor.turned_away(str(additional_data["failure_reason"]))
+            refusal = self._door.why_not(worker_id) if worker_id and refused in _GENERIC_REASONS else None
+            kind = additional_data.get(KIND, "other")
+            self._floor.turned_away(kind if refusal is None else refusal.kind)
+            told = {name: value for name, value in additional_data.items() if name != KIND}
+            additional_data = {**told, "failure_reason": refused if refusal is None else refusal.words}
             if worker_id and self._reception is not None:
                 additional_data |= self._way_out(self._reception, worker_id, additional_data["failure_reason"])
         super().enqueue_agent_details(request_id, additional_data)
@@ -273,6 +277,11 @@ class StudyIOHandler(ClientIOHandler):
             self.send_status_update(agent.get_agent_id(), agent.db_status)  # the router hears that it goes on
         else:
             super()._on_submit_unit(packet, channel_id)
+
+
+def _refused(refusal: Refusal, worker_id: str | None = None) -> dict[str, Any]:
+    """As a page is told; the kind is for whoever watches the study alone."""
+    return {**AgentDetails(worker_id=worker_id, failure_reason=refusal.words).to_dict(), KIND: refusal.kind}
 
 
 def _stored_names(name: str) -> tuple[str, str]:

@@ -59,6 +59,8 @@ class StudyLauncher(TaskLauncher):
         self._payable: int | None = None
         """How many units somebody agreed to pay for; None: they cost nothing."""
         self._paid_in_vain = 0
+        self.left_on_site = False
+        """The end of the launch could not take off everything that it had offered; the log says what to do."""
 
     def create_assignments(self) -> None:
         """All units; they are not open to raters yet."""
@@ -275,6 +277,7 @@ class StudyLauncher(TaskLauncher):
         try:
             provider.expire_run(self.task_run)
         except CrowdError as error:
+            self.left_on_site = True
             logger.error("%s", error)
         with one_commit(self.db):
             for unit in self.units:

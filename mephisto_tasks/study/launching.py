@@ -21,6 +21,7 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.worker import Worker
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
 from mephisto_tasks.crowds.place import Agree, Place, Waiting
 from mephisto_tasks.engine.blueprint import StudySharedState, webapp_dist
 from mephisto_tasks.engine.building import NothingToDo
@@ -111,6 +112,11 @@ class Launched:
             return False
         return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
 
+    @property
+    def left_on_site(self) -> bool:
+        """The launch has ended, and not all that it had offered could be taken off the crowd's site; that was told."""
+        return bool(self.live_run.task_launcher.left_on_site)
+
     def unfinished(self) -> str | None:
         """Why it ended before everything was collected, where it did by itself."""
         if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:
@@ -182,6 +188,8 @@ def launched(
         make_private(data_dir / "database.db", NO_STRANGERS)  # it holds what crowds call their workers
         db = MephistoSingletonDB(str(data_dir / "database.db"))
         study.remarks += place.prepare(db)
+        elsewhere = done_elsewhere(data_dir, task_name, str(place.provider._provider_type))
+        study.remarks += [] if elsewhere is None else [elsewhere]
         failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
         fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
         most_units = int(config.mephisto.task.get("maximum_units_per_worker", 0) or 0)

@@ -19,7 +19,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException, ValidationError
 from pydantic import BaseModel
 
 import mephisto_tasks.crowds.link.provider
@@ -93,6 +93,8 @@ _OTHERS = [
     ("mephisto.task.max_num_concurrent_units", "0", "Units open at once, at most (HITs on MTurk); 0: all."),
 ]
 _QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
+_NO_LIST = "str is not a ListConfig, list or tuple."
+"""OmegaConf's words for a setting that wants a list."""
 _NO_SUCH = re.compile(r"Could not override '([^']+)'")
 """Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
 _SECTIONS = ("blueprint", "architect", "provider", "task")
@@ -348,7 +350,14 @@ def _check_sections(config: DictConfig, conf: str) -> None:
 
 
 def _first_lines(error: Exception) -> str:
-    return " ".join(str(error).strip().splitlines()[:3])
+    """What Hydra says, and why, which stands in the error behind it alone."""
+    said = " ".join(str(error).strip().splitlines()[:3])
+    if not isinstance(error.__cause__, ValidationError):
+        return said
+    why = str(error.__cause__).splitlines()[0]
+    if why.endswith(_NO_LIST):
+        why = f"a list is expected, in brackets: [{said.rpartition('=')[2]}]"
+    return f"{said}: {why}"
 
 
 def use_embedded(config: DictConfig) -> None:

@@ -61,8 +61,9 @@ def _rater_facts(standing: Standing) -> Iterator[Pair]:
         refused = sum(door.turned_away.values())
         away = f", {counted(refused, 'time')} somebody was turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
-        for reason, count in sorted(door.turned_away.items(), key=lambda one: -one[1])[:PLACES_NAMED]:
-            yield "Turned away", f"{count:,}: {reason}"
+        kinds = sorted(door.turned_away.items(), key=lambda one: -one[1])[:PLACES_NAMED]
+        if kinds:
+            yield "Turned away", "; ".join(f"{count:,}: {kind.replace('_', ' ')}" for kind, count in kinds)
     yield "Drop-outs", drop_out_words(standing)
     if door is not None and door.left:
         named = [f"{place.count:,} {_place(place.step, place.phase)}" for place in door.left[:PLACES_NAMED]]

@@ -15,7 +15,7 @@ from mephisto_tasks.stored.results import ResultsError, query, task_names, worke
 from mephisto_tasks.workers.blocking import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.workers.known_workers import known_workers
 from mephisto_tasks.workers.rules import WorkerRules
-from mephisto_tasks.workers.worker_lists import WorkerList, WorkerListError, read_worker_list
+from mephisto_tasks.workers.worker_lists import FollowedList, WorkerListError
 from parlai_humaneval.protocol.records.judgement import JudgementRecord
 
 logger = logging.getLogger(__name__)
@@ -53,13 +53,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Eligibility:
-    """The rules of one launch, with their files read. ``remarks``: what one should know of them, in sentences."""
+    """The rules of a launch, with their files, which are followed. ``remarks``: what one should know, in sentences."""
 
     rules: WorkerRules
     data_dir: Path
     task_name: str
-    allowed: WorkerList | None = None
-    barred: WorkerList | None = None
+    allowed: FollowedList | None = None
+    barred: FollowedList | None = None
     at_our_door: frozenset[str] = frozenset()
     """Qualifications among those that the rules name which are checked here, and not by MTurk alone."""
     remarks: list[str] = field(default_factory=list)
@@ -164,7 +164,7 @@ def read_eligibility(rules: WorkerRules, data_dir: Path, task_name: str, *, on_m
 
     allowed = _list("allow_list", rules.allow_list, pseudonyms)
     barred = _list("block_list", rules.block_list, pseudonyms)
-    if allowed and barred and (both := allowed.names & barred.names):
+    if allowed and barred and (both := allowed.listed.names & barred.listed.names):
         raise ConfigError(f"{PREFIX}block_list: names {len(both)} who stand in allow_list, too; take them out of one")
     known = task_names(data_dir) if _is_there(data_dir) else []
     _check_excluded(rules.exclude_tasks, known, task_name)
@@ -172,7 +172,7 @@ def read_eligibility(rules: WorkerRules, data_dir: Path, task_name: str, *, on_m
     named = [*rules.qualifications, *rules.not_qualifications]
     if not on_mturk:
         _check_qualifications(named, held_here)
-    lists = [listed for listed in (allowed, barred) if listed is not None]
+    lists = [followed.listed for followed in (allowed, barred) if followed is not None]
     remarks = [remark for listed in lists for remark in listed.remarks]
     new = [name for name in rules.across_tasks if name not in known]
     if new:
@@ -187,11 +187,11 @@ def _is_there(data_dir: Path) -> bool:
     return (data_dir / "database.db").is_file()
 
 
-def _list(setting: str, path: str, pseudonyms: Callable[[], Collection[str]]) -> WorkerList | None:
+def _list(setting: str, path: str, pseudonyms: Callable[[], Collection[str]]) -> FollowedList | None:
     if not path:
         return None
     try:
-        return read_worker_list(Path(path).expanduser(), pseudonyms)
+        return FollowedList(Path(path).expanduser(), pseudonyms)
     except WorkerListError as error:
         raise ConfigError(f"{PREFIX}{setting}: {error}") from error
 

@@ -30,7 +30,8 @@ class WorkerRules(BaseModel):
     not_qualifications: list[str] = Field(default_factory=list)
     """No workers who hold one of these."""
     allow_list: str = ""
-    """A file: only these workers may take part. Ids or pseudonyms, one a line, or a CSV file with a column worker."""
+    """A file: only these workers may take part. Ids or pseudonyms, one a line, or a CSV file with a column worker.
+    A running launch follows when it is saved."""
     block_list: str = ""
     """A file, likewise: these workers may not take part."""
     exclude_tasks: list[str] = Field(default_factory=list)

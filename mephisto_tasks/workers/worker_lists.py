@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mephisto_tasks.workers.known_workers import names_of
+
+logger = logging.getLogger(__name__)
 
 COLUMNS = ("worker", "workerid", "pseudonym", "participantid")
 """Headings of the column, as MTurk, Prolific and our own tables have them; case, blanks and signs do not matter."""
@@ -55,6 +58,44 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
     remarks = [f"{path} names {len(twice)} twice ({'; '.join(twice[:3])}); once is enough."] if twice else []
     return WorkerList(frozenset(lines), remarks)
+
+
+class FollowedList:
+    """The workers of a file as it stands now: whoever saves it changes a launch that runs. Thread-safe.
+
+    A file that cannot be used any more changes nothing until it can be; that is logged once.
+
+    Raises:
+        WorkerListError: as :func:`read_worker_list`, at first.
+    """
+
+    def __init__(self, path: Path, pseudonyms: Callable[[], Collection[str]]) -> None:
+        self._path, self._pseudonyms = path, pseudonyms
+        self._seen = _stamp(path)
+        self.listed = read_worker_list(path, pseudonyms)
+
+    def has(self, worker_name: str, pseudonym: str) -> bool:
+        """Whether a worker is in it."""
+        stamp = _stamp(self._path)
+        if stamp != self._seen:
+            self._seen = stamp
+            self._read_again()
+        return self.listed.has(worker_name, pseudonym)
+
+    def _read_again(self) -> None:
+        try:
+            self.listed = read_worker_list(self._path, self._pseudonyms)
+        except WorkerListError as error:
+            logger.warning("%s. Until that is right, those count whom it named before", error)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What is another one whenever a file was saved anew; None: there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _text(path: Path) -> str:

@@ -15,6 +15,7 @@ from parlai_humaneval.models.options import json_option, named, read_zoo, table_
 from parlai_humaneval.models.train_command import train
 from parlai_humaneval.models.working import working
 from parlai_humaneval.models.zoo.entries import Origin, ZooError
+from parlai_humaneval.suggesting import SuggestingGroup
 
 ORIGINS: Mapping[Origin, str] = {
     "packaged": "Packaged",
@@ -26,7 +27,7 @@ ORIGINS: Mapping[Origin, str] = {
 """In what order the models are listed, and what stands above them."""
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def models() -> None:
     """List, check, train and chat with the models.
 

@@ -78,6 +78,9 @@ def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path:
     ("settings", "said"),
     [
         (["mephisto.provider.completion_cod=C1"], "Did you mean mephisto.provider.completion_code=…?"),
+        (["mephisto.architect.trusted_proxies=foo"], "trusted_proxies=foo: a list is expected, in brackets: [foo]"),
+        (["mephisto.architect.trusted_proxies=[foo]"], "'foo' is no address and no network; write them as [127.0.0.1"),
+        (["mephisto.architect.disconnect_after_s=soon"], "Value 'soon' of type 'str' could not be converted to Float"),
         (["mephisto.architect.prot=3005"], "Did you mean mephisto.architect.port=…?"),
         (
             ["mephisto.provider.panel=prolific"],

@@ -37,6 +37,10 @@ def told(arguments: list[str]) -> str:
         (["launch", "zzz"], "there is no task 'zzz'; choose one of:"),
         (["repport"], "No such command 'repport'. Did you mean report?"),
         (["zzz"], "No such command"),
+        (["steer", "puase"], "No such command 'puase'. Did you mean pause?"),
+        (["workers", "lst"], "No such command 'lst'. Did you mean list?"),
+        (["models", "lisst"], "No such command 'lisst'. Did you mean list?"),
+        (["workers", "zzz"], "No such command"),
         (["report", "--blind-nmes"], "Did you mean --blind-names?"),
     ],
 )

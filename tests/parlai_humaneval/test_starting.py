@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
+from parlai_humaneval.cli import main
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import write_tables
 
@@ -43,6 +46,25 @@ def imported(arguments: list[str], libraries: tuple[str, ...]) -> list[str]:
 def test_help_waits_for_nothing(command: str) -> None:
     """Guards whoever looks something up: no library that takes longer to load than the text to read."""
     assert imported([*command.split(), "--help"], LIBRARIES) == []
+
+
+def _commands(context: click.Context) -> Iterator[click.Context]:
+    """A command, and all that stand below it."""
+    yield context
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from _commands(click.Context(command, info_name=name, parent=context))
+
+
+def test_every_help_has_an_example() -> None:
+    """Guards who tries a command for the first time, of a group's commands, too."""
+    contexts = list(_commands(click.Context(main, info_name="parlai-humaneval")))
+    assert len(contexts) > 40
+    without = [context.command_path for context in contexts if "Example" not in context.get_help()]
+    assert without == []
 
 
 def test_a_plan_needs_numbers_alone() -> None:

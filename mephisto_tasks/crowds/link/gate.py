@@ -10,10 +10,12 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from mephisto_tasks.crowds.link.arrivals import NO_LINK, Parameters, TurnedAway, read_parameters
-from mephisto_tasks.crowds.link.invitations.door import INVITATION, BadLink, Entry, InvitationDoor
+from mephisto_tasks.crowds.link.invitations.door import INVITATION, VISITOR, BadLink, Entry, InvitationDoor
 from mephisto_tasks.router.plain_page import plain_page
 
 COOKIE = "humaneval_visitor"
+REMEMBERED = "Visitor-Remembered"
+"""Header of what the page asks for: the browser keeps the cookie of the visitor whom the address names."""
 COOKIE_S = 400 * 24 * 60 * 60
 """As long as browsers keep one."""
 _OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
@@ -42,7 +44,12 @@ class Gate:
         async def only_with_link(request: web.Request) -> web.StreamResponse:
             if request.path not in _OF_STUDY or _is_websocket(request):
                 return await handler(request)
-            return await self._instead(request) or await handler(request)
+            if (instead := await self._instead(request)) is not None:
+                return instead
+            response = await handler(request)
+            if COOKIE in request.cookies and request.cookies[COOKIE] == request.query.get(VISITOR):
+                response.headers[REMEMBERED] = "yes"
+            return response
 
         return only_with_link
 

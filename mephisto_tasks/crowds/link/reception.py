@@ -51,6 +51,7 @@ class Answer:
 
     ``reason`` is a sentence for them, with a title; None: all is well, and the page shows what the task is before anything
     begins; ``looks`` is then the worker who looks. ``released``: the registration whose work they give back.
+    ``kind``: the reason in a word, for whoever watches the study.
     """
 
     title: str | None = None
@@ -58,6 +59,7 @@ class Answer:
     redirect: Redirect | None = None
     released: str | None = None
     looks: str | None = None
+    kind: str = ""
 
     def details(self) -> dict[str, Any]:
         """As the page is told."""
@@ -95,7 +97,7 @@ class Reception:
         try:
             return self._received(sent, is_open)
         except TurnedAway as turned_away:
-            return Answer(WRONG_LINK, str(turned_away))
+            return Answer(WRONG_LINK, str(turned_away), kind="wrong_link")
 
     def _received(self, sent: dict[str, Any], is_open: Callable[[str], bool]) -> Welcome | Answer:
         arrival = arrival_by(self._doors, read_parameters(sent.get("parameters")))
@@ -103,15 +105,15 @@ class Reception:
         at_work = visit is not None and visit.status == "here" and is_open(visit.registration)
         match sent.get("here_to", "begin"):
             case "decline" if not at_work:
-                return Answer(*DECLINED, self._way_out(arrival, "no_consent"))
+                return Answer(*DECLINED, self._way_out(arrival, "no_consent"), kind="declined")
             case "give_back" if visit is not None and at_work:
                 self._store.end(visit, "returned")
                 words = GIVEN_BACK if arrival.door == INVITED else RETURNED_NOW
-                return Answer(*words, self._way_out(arrival, "returned"), visit.registration)
+                return Answer(*words, self._way_out(arrival, "returned"), visit.registration, kind="gave_back")
         if visit is not None and visit.status == "complete":
-            return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"))
+            return Answer(*DONE_ALREADY, self._way_out(arrival, "complete"), kind="done_already")
         if visit is not None and visit.status == "returned":
-            return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"))
+            return Answer(*RETURNED_ALREADY, self._way_out(arrival, "returned"), kind="returned_already")
         if sent.get("here_to") == "look" and not at_work:
             return Answer(looks=arrival.worker_name)
         if not at_work and (door := self._door_of(arrival)) is not None:

@@ -46,6 +46,8 @@ class LaunchTotal(BaseModel):
     """HITs open at once, at most."""
     balance: Decimal
     """Of the account."""
+    remark: str | None = None
+    """What one should know before one agrees."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from omegaconf import OmegaConf
 
+from mephisto_tasks.crowds.done_elsewhere import done_elsewhere
 from mephisto_tasks.crowds.mturk.client import client_for, worker_site
 from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
 from mephisto_tasks.crowds.mturk.following import following
@@ -41,8 +42,9 @@ class MTurkPlace(Place):
         with self.waiting_for("Asking MTurk…"):
             mark = study_mark(str(self.data_dir), self.task_name)
             total = total_of(self.config.mephisto, units, masters=rules.masters, mark=mark)
+            elsewhere = done_elsewhere(self.data_dir, self.task_name, str(self.provider._provider_type))
             self._required = self._requirements(rules)
-        agreed(total, agree)
+        agreed(total.model_copy(update={"remark": elsewhere}), agree)
 
     def _requirements(self, rules: WorkerRules) -> list[dict[str, Any]]:
         """MTurk is asked where rules name qualifications of the account.

@@ -5,6 +5,10 @@
 // Nobody's name: the page cannot say it, and the server would not believe it.
 const BY_ADDRESS = "by-address";
 
+// As the page was opened: it takes its visitor's name out of the visible address later.
+// Pairs, not an object: a name that stands twice must be seen.
+const PARAMETERS = Array.from(new URLSearchParams(window.location.search));
+
 function getWorkerName() {
   return BY_ADDRESS;
 }
@@ -19,8 +23,7 @@ function getAgentRegistration() {
     agent_registration_id: BY_ADDRESS,
     assignment_id: BY_ADDRESS,
     provider_type: "link",
-    // Pairs, not an object: a name that stands twice must be seen.
-    parameters: Array.from(new URLSearchParams(window.location.search)),
+    parameters: PARAMETERS,
   };
 }
 

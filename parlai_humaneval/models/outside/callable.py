@@ -23,7 +23,7 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,7 @@ from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import Heard, OutsideAgent, OutsideError, Said
 from parlai_humaneval.models.turns import Turn
 from parlai_humaneval.models.zoo.own_code import folder_of
@@ -58,7 +59,7 @@ class OwnFunction:
         offered = {"persona": list(heard.persona), "seed": heard.seed}
         text = self._function(history, **{name: offered[name] for name in self._wanted})
         if inspect.iscoroutine(text):
-            text = asyncio.run_coroutine_threadsafe(text, self._running_loop()).result()
+            text = asyncio.run_coroutine_threadsafe(_awaited(text), self._running_loop()).result()
         if not isinstance(text, str):
             raise TypeError(f"{self.name} answered with {type(text).__name__}, not with a text (str)")
         return text
@@ -91,6 +92,12 @@ class OwnFunction:
         loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=[loop], name="own-function", daemon=True).start()
         return loop
+
+
+async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
+    """What would end the program ends the loop at least, and then nobody hears of the answer."""
+    with kept_running():
+        return await answer
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
@@ -142,10 +149,8 @@ class CallableAgent(OutsideAgent):
 
     def ask(self, heard: Heard) -> Said:
         try:
-            return Said(self.function(heard))
-        except SystemExit as error:  # it would end the thread that everybody waits for
-            ends = RuntimeError("it ends the program (sys.exit)")
-            failure = self.function.failure(ends.with_traceback(error.__traceback__))
+            with kept_running():
+                return Said(self.function(heard))
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)
         raise failure  # outside of the handler: it drags no traceback of ours along

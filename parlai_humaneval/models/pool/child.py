@@ -17,6 +17,7 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 
 from parlai_humaneval.models.dialogue_agent import Speaker
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.pool.worker import ModelWorker, Request
 from parlai_humaneval.protocol.materials.persona_lines import with_persona
 
@@ -140,7 +141,8 @@ class Child:
             text, self._knows_persona = with_persona(self._persona, text or ""), True
         # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
         message = Message({**extra, "text": text, "episode_done": False})
-        self._observation = self.agent.observe(message)
+        with kept_running():
+            self._observation = self.agent.observe(message)
 
 
 def _sentences(persona: Sequence[str]) -> tuple[str, ...]:

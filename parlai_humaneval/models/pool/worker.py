@@ -25,6 +25,7 @@ from weakref import WeakSet
 from parlai.core.agents import Agent
 from parlai.utils.strings import normalize_reply
 
+from parlai_humaneval.models.kept_running import kept_running
 from parlai_humaneval.models.outside.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
 from parlai_humaneval.models.pool.figures import Figures
@@ -384,11 +385,12 @@ class ModelWorker:
             _succeed(request, Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
-        if self._batches:
-            with self._lightly():
-                replies = speaker.batch_act([request.observation for request in batch])
-        else:
-            replies = [request.agent.act() for request in batch]
+        with kept_running():
+            if self._batches:
+                with self._lightly():
+                    replies = speaker.batch_act([request.observation for request in batch])
+            else:
+                replies = [request.agent.act() for request in batch]
         if len(replies) != len(batch):
             raise RuntimeError(f"the model gave {len(replies)} replies where {len(batch)} were asked for")
         return list(_checked(dict(enumerate(replies))).values())

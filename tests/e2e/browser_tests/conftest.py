@@ -14,7 +14,7 @@ from .watch import Watch
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
-PATIENCE_MS = 10_000
+PATIENCE_MS = 20_000
 
 
 def launched(launch: Callable[[Path], Study], folder: Path) -> Iterator[Study]:

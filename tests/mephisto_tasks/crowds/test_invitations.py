@@ -184,6 +184,22 @@ def test_a_class_has_so_many_places_and_a_browser_has_one(study: Study) -> None:
     assert [(invitation.guests, invitation.state(study.now)) for invitation in study.book.all()] == [(2, "full")]
 
 
+def test_what_mail_programs_put_behind_a_link_is_no_part_of_it(study: Study) -> None:
+    """The end of a sentence, of brackets or of a quotation; and a class's link is open while it has places."""
+    (ann,) = study.invite(ANN)
+    link = study.book.invite_class("class", 30, DAY)
+    visitor = study.visitor(link)
+    for end in (".", ",", ")", ">", ").", "!”"):
+        for invitation in (ann, link):
+            arrival = study.door.arrival({INVITATION: study.token(invitation) + end, VISITOR: visitor + end})
+            assert arrival is not None
+            study.door.begins(arrival)
+        entry = study.door.look({INVITATION: study.token(link) + end}, visitor)
+        assert entry is not None
+        assert entry.parameters == {INVITATION: study.token(link), VISITOR: visitor}
+    assert [(made.guests, made.state(study.now)) for made in study.book.all()] == [(1, "used"), (1, "open")]
+
+
 def test_a_browser_is_one_visitor_in_all_studies(study: Study) -> None:
     """Limits over studies hold for it; who forgets what it was told, or makes it up, is somebody new."""
     other = Study(study.data_dir, "another study")

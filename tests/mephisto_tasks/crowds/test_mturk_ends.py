@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from live import TASK
 from mturk_hands import arguments, mturk_at_home, not_expired, open_hits
-from servers.mturk import StandIn
+from servers.mturk import DENIED, StandIn
 from test_commands_as_processes import arguments as command_line
 from test_commands_as_processes import environment
 
@@ -62,15 +62,26 @@ def launched(folder: Path, *more: str, place: str = "mturk") -> Iterator[subproc
         process.stdout.close()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_end_within_seconds_of_the_launch(mturk: StandIn, tmp_path: Path, how: signal.Signals) -> None:
-    """Mephisto waits for ever when it is interrupted that early; the HITs stay where they are."""
+@pytest.mark.parametrize(("how", "refused"), [(signal.SIGINT, False), (signal.SIGTERM, True)])
+def test_an_end_within_seconds_of_the_launch(
+    mturk: StandIn, tmp_path: Path, how: signal.Signals, refused: bool
+) -> None:
+    """Mephisto waits for ever when it is interrupted that early; the HITs stay where they are.
+
+    Where MTurk does not take them off, whoever launched is told, in words and by the exit status.
+    """
     made = len(mturk.crowd.hits())
     with launched(tmp_path) as process:
         until(lambda: len(mturk.crowd.hits()) > made, process)
+        if refused:
+            mturk.faults.always("UpdateExpirationForHIT", DENIED)
         process.send_signal(how)
         output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
+    mturk.faults.clear()
+    assert process.returncode == int(refused), output
+    if refused:
+        assert "HITs are still on the market" in " ".join(output.split())
+        assert "were taken off" in expire_by_hand(tmp_path)
     assert not_expired(mturk) == []
     assert "Traceback" not in output
 

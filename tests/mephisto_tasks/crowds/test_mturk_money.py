@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from mturk_hands import arguments, mturk_at_home, on_mturk
 from servers.mturk import CLOCK_WRONG, DENIED, NOT_LINKED, THROTTLED, UNAVAILABLE, AwsError, StandIn
+from stored_study import StoredStudy, choices
 
 from mephisto_tasks.commands import agreeing
 from mephisto_tasks.commands.launch import launch
@@ -98,6 +99,18 @@ def test_the_total_alone_as_words_and_as_json(mturk: StandIn, tmp_path: Path) ->
     read = json.loads(run(tmp_path, "--total", "--json", *more).stdout)
     assert (read["total"], read["most_open"], read["balance"], read["is_real"]) == ("7.20", 3, "10.00", True)
     assert set(mturk.journal.names()) == {"GetAccountBalance"}
+
+
+def test_a_trial_elsewhere_is_told_before_money_is_spent(mturk: StandIn, tmp_path: Path) -> None:
+    """``place=mturk`` is one word: what was tried in the sandbox, or here, counts unless the task has another name."""
+    study = StoredStudy(tmp_path / "data", provider="mturk_sandbox", requester="lab_sandbox")
+    study.add("my-trial", "ATRY_sandbox", choices("d1", [[1], [2]]))
+    told = run(tmp_path, "mephisto.task.task_name=my-trial")
+    assert told.exit_code == 1
+    words = " ".join(told.output.split())
+    assert "1 unit done in MTurk's sandbox." in words
+    assert words.index("MTurk's sandbox") < words.index("add --yes to agree")
+    assert "MTurk's sandbox" not in run(tmp_path, "mephisto.task.task_name=my-study").output
 
 
 def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:

@@ -154,7 +154,3 @@ def test_nothing_is_sent_where_the_csv_cannot_be_written(data_dir: Path, tmp_pat
 
 def test_one_thing_at_a_time(data_dir: Path) -> None:
     assert "choose one of" in refused(data_dir, "--send", "--audit")
-
-
-def test_help_has_examples() -> None:
-    assert "--audit" in pay(Path("nowhere"), "--help").stdout.partition("Examples:")[2]

@@ -20,7 +20,9 @@ from servers.mturk.errors import request_error
 from test_work import conversation
 from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back, whole
 
+from mephisto_tasks.crowds.mturk.money import fee, fee_share
 from mephisto_tasks.pay.ledger import Ledger, only_payer
+from mephisto_tasks.running.run_settings import RunSettings, note_settings
 
 DEPOSITED = Decimal("100.00")
 
@@ -77,6 +79,12 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
     assert got(stage.mturk) == {}
     assert not Ledger(stage.data_dir, TASK).path.exists()
     assert {payment["kind"] for payment in looked["to_send"]} == {"approval", "bonus"}
+    masters = RunSettings(task="pw_turn", task_run_id="1", settings={"blueprint.workers.masters": True})
+    note_settings(stage.data_dir, TASK, masters)
+    approved = sum(payment["kind"] == "approval" for payment in looked["to_send"])
+    more = approved * (fee(REWARD, fee_share(masters_only=True)) - fee(REWARD))
+    assert more > 0
+    assert Decimal(as_json(stage.data_dir)["fees"]) == Decimal(looked["fees"]) + more
     (remaining,) = looked["remaining"]
     assert remaining["amount"] == "1.67"
     assert "compensation HIT" in remaining["why"]
@@ -317,8 +325,9 @@ def test_the_sandbox(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         study = TurkStudy(data_dir, sandbox)
         study.does("AANN", whole("a"), hands_in=True)
         study.does("AANN", part("b", 1), hands_in=False, status="returned")
-        as_json(data_dir, "--send", "--yes")
+        said = as_json(data_dir, "--send", "--yes")
         assert got(sandbox) == {"AANN": REWARD + Decimal("0.84")}
+    assert f"${REWARD + Decimal('0.84')} is in MTurk's sandbox" in said["notes"][-1], "it may stand beside real money"
 
 
 def test_one_refusal_does_not_stop_the_rest(stage: Stage) -> None:

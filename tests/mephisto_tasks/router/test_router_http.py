@@ -50,6 +50,15 @@ def test_no_path_leaves_the_static_folder(serve: Callable[..., Served], tmp_path
     assert b"secret" not in body
 
 
+def test_an_unknown_address_is_a_page_for_people_and_json_for_programs(served: Served) -> None:
+    response, body = fetch(served, "/nothing-here", Accept="text/html,application/xhtml+xml,*/*;q=0.8")
+    assert (response.status, response.headers.get_content_type()) == (404, "text/html")
+    assert b"<h1>Nothing is here</h1>" in body
+    response, body = fetch(served, "/nothing-here", Accept="*/*")
+    assert (response.status, response.headers.get_content_type()) == (404, "application/json")
+    assert b'"error"' in body
+
+
 def test_every_response_carries_security_headers(served: Served) -> None:
     """Pages, JSON, errors alike."""
     for path in ("/", "/health", "/task_config.json", "/nothing-here"):

@@ -15,6 +15,7 @@ from live import TASK, Launch, Rater, eventually, good_replies, launch_beside, r
 from scripted_models import zoo_file
 
 from mephisto_tasks.engine.explain import ALL_DONE, PAUSED
+from mephisto_tasks.engine.words import ALL_DONE as NOTHING_MORE
 from mephisto_tasks.engine.words import UnitWords, filled
 from mephisto_tasks.live.study import GO_ON
 from mephisto_tasks.running.orders import (
@@ -35,6 +36,7 @@ from mephisto_tasks.study import launcher, launching
 from mephisto_tasks.study.launching import Launched, NothingToDo
 from mephisto_tasks.study.settings import compose_config
 from parlai_humaneval.cli import main
+from parlai_humaneval.protocol.page.steps import EndStep
 from parlai_humaneval.protocol.records.pseudonym import Pseudonymizer
 
 RIGHT = ["good"] * 4
@@ -63,7 +65,8 @@ def idle(run: Launched) -> bool:
 
 
 async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch) -> None:
-    """Who practises when the study is paused goes on to their conversation: their effort is not lost, either."""
+    """Who practises when the study is paused goes on to their conversation: their effort is not lost, either. Where orders
+    leave nothing to give, they read so at once, in kind words."""
     async with start(dialogues_per_group=3, onboarding_qualification="pw-practice") as run:
         good = good_replies(run)
         async with Rater(run, "inside") as inside, Rater(run, "practising") as practising:
@@ -94,6 +97,16 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
         await eventually(run.is_done)
         assert {record.status for record in records(run)} == {"complete"}
         assert len(records(run)) == 3
+        await ordered(run, More(number=1))
+        late = Rater(run, "late")
+        await late.__aenter__()
+        await late.practise(RIGHT[:2], good)
+        await ordered(run, StopGroup(models=["alpha", "beta"]))
+        await eventually(run.is_done)
+    await eventually(lambda: isinstance(late.newest.step, EndStep))
+    assert isinstance(late.newest.step, EndStep)
+    assert (late.newest.step.title, late.newest.step.text) == tuple(filled(text, UnitWords()) for text in NOTHING_MORE)
+    await late.__aexit__(None, None, None)
 
 
 async def test_more_dialogues_for_all_and_for_one_pair(start: Launch) -> None:
@@ -302,7 +315,8 @@ async def test_the_snapshot_tells_who_is_inside_and_how_others_ended(start: Laun
     assert (last.door.came, last.door.let_in, last.door.completed, last.door.failed) == (5, 4, 2, 0)
     assert (last.door.practice_passed, last.door.practice_failed) == (3, 1)
     assert [(left.phase, left.step, left.count) for left in last.door.left] == [("task", "choose", 1)]
-    assert sum(last.door.turned_away.values()) >= 1
+    assert last.door.turned_away["practice_failed"] >= 1
+    assert all(kind.replace("_", "").isalpha() for kind in last.door.turned_away), "no words that workers read"
     alpha = next(model for model in last.models if model.model == "alpha")
     assert alpha.replies >= 4
     assert alpha.median_s is not None

@@ -159,7 +159,10 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         last_seen=NOW,
     )
     door = Door(
-        came=9, let_in=7, turned_away={"You have done all.": 2}, left=[Left(phase="task", step="choose", count=1)]
+        came=9,
+        let_in=7,
+        turned_away={"practice_failed": 2, "all_done": 1},
+        left=[Left(phase="task", step="choose", count=1)],
     )
     with task_lock(study.data_dir, TASK) as lock:
         lock.name_run("1")
@@ -168,7 +171,8 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         assert (standing.state, standing.completed, standing.wanted) == ("running", 5, 25)
         words = dict([*progress_facts(standing), *rater_facts(standing)])
         assert words["Complete"] == "5 of 25 conversations are complete."
-        assert words["Came"] == "9 came, 7 began, 0 finished in this launch, 2 times somebody was turned away."
+        assert words["Came"] == "9 came, 7 began, 0 finished in this launch, 3 times somebody was turned away."
+        assert words["Turned away"] == "2: practice failed; 1: all done"
         assert words["Left at"] == "1 at “choose” (this launch)."
         assert "1 inside" in line(standing)
         write_snapshot(study.data_dir, TASK, _snapshot(paused=PausedNow(by="page", since=NOW - 60)))

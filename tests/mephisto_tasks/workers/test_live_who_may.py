@@ -171,7 +171,7 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: Launched)
     assert (line["provider"], line["simulated"]) == ("mock", False)
     table = command(run, "list", "--task-name", "earlier").output
     assert name in table
-    assert "1 workers, 1 of them people" in table
+    assert "1 worker, 1 of them people" in table
     shown = CliRunner().invoke(main, ["workers", "show", "--worker-id", "veteran", "--data-dir", str(run.data_dir)])
     assert shown.exit_code == 0
     assert f"{name}, from mock" in shown.output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.workers.worker_lists import WorkerListError, read_worker_list
+from mephisto_tasks.workers.worker_lists import FollowedList, WorkerListError, read_worker_list
 
 HERE = ("w3f9a0c1b2d4e", "w000000000001")
 
@@ -82,3 +82,19 @@ def test_a_pseudonym_means_its_worker(tmp_path: Path) -> None:
     listed = read_worker_list(write(tmp_path, f"{HERE[0]}\n"), lambda: HERE)
     assert listed.has("whoever", HERE[0])
     assert not listed.has("whoever", HERE[1])
+
+
+def test_a_running_launch_follows_a_file_that_is_saved(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Guards who is added while raters are at work; a slip of the pen, or a file on its way, keeps nobody out or in."""
+    followed = FollowedList(write(tmp_path, "A1\n"), lambda: HERE)
+    assert not followed.has("A2", "w2")
+    path = write(tmp_path, "A1\nA2\n")
+    assert followed.has("A2", "w2")
+    for broken in ("", "A2\n=1+1\nA3\n"):
+        path.write_text(broken)
+        assert [followed.has(name, "w2") for name in ("A1", "A1", "A2", "A3")] == [True, True, True, False]
+    path.unlink()
+    assert followed.has("A1", "w1")
+    assert [record.getMessage().partition(str(path))[0] for record in caplog.records] == ["", "", "there is no file "]
+    write(tmp_path, "A2\n")
+    assert not followed.has("A1", "w1")

@@ -124,6 +124,15 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
 
         def ends(history):
             raise SystemExit(3)
+
+        def interrupts(history):
+            raise KeyboardInterrupt
+
+        async def ends_later(history):
+            raise SystemExit(3)
+
+        async def interrupts_later(history):
+            raise KeyboardInterrupt
         """,
     )
     with ModelPool([own("callable", tmp_path, function="bot.py:once")], retries=1) as pool:
@@ -133,11 +142,18 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
         pytest.raises(ModelFailed, match=r"mine failed: KeyError: 'colour'"),
     ):
         said(pool, "Hi!")
-    with (
-        ModelPool([own("callable", tmp_path, function="bot.py:ends")], retries=0) as pool,
-        pytest.raises(ModelFailed, match=r"mine failed: RuntimeError: it ends the program \(sys\.exit\)"),
+    ends, interrupts = r"it ends the program \(sys\.exit\)", r"it interrupts the program \(KeyboardInterrupt\)"
+    for name, words in (
+        ("ends", ends),
+        ("ends_later", ends),
+        ("interrupts", interrupts),
+        ("interrupts_later", interrupts),
     ):
-        said(pool, "Hi!")
+        with (
+            ModelPool([own("callable", tmp_path, function=f"bot.py:{name}")], retries=0) as pool,
+            pytest.raises(ModelFailed, match=rf"mine failed: RuntimeError: {words} \(bot\.py, line \d+\)"),
+        ):
+            said(pool, "Hi!")
     with (
         ModelPool([own("callable", tmp_path, function="bot.py:answers_a_list")], retries=0) as pool,
         pytest.raises(ModelFailed, match=r"bot.py:answers_a_list answered with list, not with a text"),

@@ -74,14 +74,15 @@ class Invitation:
     first_came: float | None = None
 
     def state(self, now: float) -> State:
-        """What would be told of it; what makes it useless goes before its having been used."""
+        """What would be told of it; what makes it useless goes before its having been used. A class's is open while it has
+        places."""
         if self.revoked is not None:
             return "revoked"
         if self.expires <= now:
             return "expired"
         if self.seats is not None and self.guests >= self.seats:
             return "full"
-        return "used" if self.guests else "open"
+        return "used" if self.guests and self.seats is None else "open"
 
 
 class InvitationError(ValueError):

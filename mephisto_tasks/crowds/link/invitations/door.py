@@ -49,6 +49,8 @@ BROKEN = (
     "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever gave it to "
     "you.",
 )
+MAILED = " .,;:!?)]}>'\"*»”’…"
+"""What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
 AGAIN = "Please open the link once more as it was given to you: this address is only a part of it."
 
 
@@ -124,14 +126,14 @@ class InvitationDoor:
             if worker is None:
                 token = self._visitors.signed(secrets.token_hex(8))
             _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
-        return None if token is None else Entry({INVITATION: parameters[INVITATION], VISITOR: token}, token)
+        return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
 
     def way_out(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Nowhere: who was invited closes the page."""
         return None
 
     def _invitation(self, token: str) -> Invitation:
-        invitation_id = self._links.opened(token)
+        invitation_id = self._links.opened(_bare(token))
         invitation = None if invitation_id is None else self._book.find(invitation_id)
         if invitation is None:
             raise BadLink(WRONG)
@@ -139,8 +141,13 @@ class InvitationDoor:
 
     def _visitor(self, token: str | None) -> str | None:
         """The worker whom a visitor's token names; None where it is none of ours."""
-        visitor = None if token is None else self._visitors.opened(token)
+        visitor = None if token is None else self._visitors.opened(_bare(token))
         return None if visitor is None else f"{NAME}:{visitor}"
+
+
+def _bare(token: str) -> str:
+    """Without the end of the sentence in which a link stood."""
+    return token.rstrip(MAILED)
 
 
 @contextmanager

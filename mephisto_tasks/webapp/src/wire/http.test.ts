@@ -45,6 +45,23 @@ describe("requests", () => {
     expect(sent.url()).toBe("http://host/folder/task_config.json?invitation=abc.def&visitor=1");
   });
 
+  it("takes the visitor's name out of the visible address only where a cookie keeps it", async () => {
+    for (const [headers, left] of [
+      [{}, "?invitation=abc.def&visitor=1"],
+      [{ "Visitor-Remembered": "yes" }, "?invitation=abc.def"],
+    ] as const) {
+      window.history.replaceState(null, "", "/?invitation=abc.def&visitor=1");
+      const fetched = vi.fn<(url: string) => Promise<Response>>(() => Promise.resolve(new Response("{}", { headers })));
+      vi.stubGlobal("fetch", fetched);
+      const http = createHttp(BASE);
+      await http.taskConfig().catch(() => undefined);
+      expect(window.location.search).toBe(left);
+      await http.taskConfig().catch(() => undefined);
+      expect(fetched.mock.calls[1]?.[0]).toBe("http://host/folder/task_config.json?invitation=abc.def&visitor=1");
+    }
+    window.history.replaceState(null, "", "/");
+  });
+
   it("hands the practice in as Mephisto's client does", async () => {
     const sent = answerWith(DETAILS);
     await createHttp(BASE).submitOnboarding({ worker_name: "w" }, AGENT);

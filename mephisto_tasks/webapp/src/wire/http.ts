@@ -1,9 +1,13 @@
 /** The router's HTTP routes. Every failure is one `HttpError` that says whether trying again can help. */
 import { type AgentDetails, parseAgentDetails } from "./packets";
 import { parseTaskConfig, type TaskConfig } from "./config";
+import { hideVisitor } from "./visitor";
 
 /** Longer than the 30 s after which the router itself gives up on the operator. */
 const TIMEOUT_MS = 40_000;
+
+/** Header of the task's description, where the browser has kept the cookie that says which visitor this is. */
+const REMEMBERED = "Visitor-Remembered";
 
 export class HttpError extends Error {
   /** HTTP status; 0 when no answer came. */
@@ -33,7 +37,8 @@ export interface AgentRef {
   agentToken: string | null;
 }
 
-export function createHttp(base: string): Http {
+/** `parameters`: of the page's address as it was opened; the visitor's name is taken out of it later. */
+export function createHttp(base: string, parameters: string = window.location.search): Http {
   const url = (path: string) => new URL(path, base).toString();
   const stamp = () => ({ client_timestamp: Date.now() / 1000 });
   const token = (agent: AgentRef) => (agent.agentToken === null ? {} : { agent_token: agent.agentToken });
@@ -47,11 +52,13 @@ export function createHttp(base: string): Http {
 
   return {
     // With the address' parameters: who comes by a link shows it for each thing that is of the study.
-    taskConfig: async (signal) =>
-      must(
-        parseTaskConfig(await ask(url(`task_config.json${window.location.search}`), signal ? { signal } : {})),
-        "the task's description",
-      ),
+    taskConfig: async (signal) => {
+      const { body, headers } = await answerTo(url(`task_config.json${parameters}`), signal ? { signal } : {});
+      if (headers.has(REMEMBERED)) {
+        hideVisitor();
+      }
+      return must(parseTaskConfig(body), "the task's description");
+    },
     requestAgent: async (registration, signal) =>
       must(parseAgentDetails(await post("request_agent", { provider_data: registration }, signal)), "its answer"),
     submitOnboarding: async (registration, agent) =>
@@ -75,6 +82,10 @@ export function createHttp(base: string): Http {
 }
 
 async function ask(url: string, init: RequestInit): Promise<unknown> {
+  return (await answerTo(url, init)).body;
+}
+
+async function answerTo(url: string, init: RequestInit): Promise<{ body: unknown; headers: Headers }> {
   const controller = new AbortController();
   const abort = () => controller.abort();
   const timer = setTimeout(abort, TIMEOUT_MS);
@@ -92,7 +103,7 @@ async function ask(url: string, init: RequestInit): Promise<unknown> {
   if (!response.ok) {
     throw new HttpError(errorSentence(body) ?? `The server answered with error ${response.status}.`, response.status);
   }
-  return body;
+  return { body, headers: response.headers };
 }
 
 function errorSentence(body: unknown): string | null {

@@ -146,9 +146,9 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = ()) -> DictC
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         if unknown := _NO_SUCH.search(str(error)):
             raise _no_setting(unknown[1], [BLUEPRINT + name for name in config_fields]) from error
-        if (override := _unreadable(overrides)) is not None:
+        if (unreadable := _unreadable(overrides)) is not None:
             raise ConfigError(
-                f"{override} cannot be read: close all brackets, and put a value with signs beyond letters, digits and "
+                f"{unreadable} cannot be read: close all brackets, and put a value with signs beyond letters, digits and "
                 "_ - . : / in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'"
             ) from error
         raise ConfigError(f"conf {conf!r}: {_first_lines(error)}") from error
@@ -172,7 +172,7 @@ def _unreadable(overrides: Sequence[str]) -> str | None:
     parser = OverridesParser.create()
     for override in overrides:
         try:
-            parser.parse_override(override)
+            parser.parse_override(_letter_by_letter(override))
         except HydraException:
             return override
     return None

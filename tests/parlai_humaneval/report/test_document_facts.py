@@ -130,7 +130,7 @@ def test_nothing_finished_is_no_answer() -> None:
     )
     assert make_document(left, Options(draws=100), title="t").headline() == (
         "Nothing complete has been rated yet, so nothing can be said about the models: 2 dialogues are unfinished. "
-        "--include-partial counts the answered turns of unfinished dialogues."
+        "With --include-partial, `report` counts the answered turns of unfinished dialogues."
     )
     document = make_document(left, Options(draws=100, include_partial=True), title="t")
     assert "Nothing complete" not in document.headline()

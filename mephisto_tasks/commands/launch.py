@@ -132,6 +132,8 @@ def launch(
             raise
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
+    if run.study.is_paid and config.mephisto.provider._provider_type != "mock":
+        click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
     if run.left_on_site:
         raise click.exceptions.Exit(1)
 

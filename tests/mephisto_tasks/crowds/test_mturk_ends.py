@@ -79,6 +79,7 @@ def test_an_end_within_seconds_of_the_launch(
         output, _ = process.communicate(timeout=60)
     mturk.faults.clear()
     assert process.returncode == int(refused), output
+    assert f"parlai-humaneval pay --task-name {TASK}" in output, "who did some work by then is to be paid"
     if refused:
         assert "HITs are still on the market" in " ".join(output.split())
         assert "were taken off" in expire_by_hand(tmp_path)

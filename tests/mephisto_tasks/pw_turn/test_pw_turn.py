@@ -99,7 +99,7 @@ def test_a_conf_file_of_ones_own(tmp_path: Path) -> None:
         ("pw_turn", "locale", "", "no conf 'locale'; choose one of: local, mturk, mturk_sandbox, smith2022_"),
         ("pw_turn", "local", "mephisto.blueprint.turn=3", "turn"),
         ("pw_turn", "local", "no=such.thing", "no"),
-        ("pw_turn", "local", "mephisto.blueprint.models=[a", "'[a'"),
+        ("pw_turn", "local", "mephisto.blueprint.models=[a", "mephisto.blueprint.models=[a cannot be read"),
     ],
 )
 def test_what_cannot_be_composed_is_told(task: str, conf: str, override: str, said: str) -> None:

@@ -219,8 +219,8 @@ def _watch(step: Callable[[str], None]) -> None:
         return watched
 
     BaseClient._make_api_call = around(BaseClient._make_api_call, _operation)
-    ledger.Ledger.intend = around(ledger.Ledger.intend, _intending)  # type: ignore[method-assign]
-    ledger.Ledger.note = around(ledger.Ledger.note, _noting)  # type: ignore[method-assign]
+    ledger.Ledger.intend = around(ledger.Ledger.intend, _intending)  # type: ignore[method-assign]  # to be killed there
+    ledger.Ledger.note = around(ledger.Ledger.note, _noting)  # type: ignore[method-assign]  # to be killed there
     sending._tell_mephisto = around(sending._tell_mephisto, _ending)
 
 

@@ -134,7 +134,7 @@ def test_ended_between_the_ledger_and_the_files(prolific: Path, written: int, mo
         if count == written:
             raise KeyboardInterrupt
         count += 1
-        whole_run(payer, path, payments)  # type: ignore[arg-type]
+        whole_run(payer, path, payments)  # type: ignore[arg-type]  # it wraps a payer
 
     with monkeypatch.context() as patch:
         patch.setattr(FilePayer, "_write", ended)

@@ -98,6 +98,7 @@ def launch(
     with clear_errors():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.study import launching, places, settings
+            from mephisto_tasks.study.launcher import MOCK_PROVIDER
 
         if list_confs:
             click.echo("\n".join(settings.conf_names(task)))
@@ -132,7 +133,7 @@ def launch(
             raise
     see, _ = report_and_export(run.task_name, run.data_dir)
     click.echo(f"See the results:  {see}")
-    if run.study.is_paid and config.mephisto.provider._provider_type != "mock":
+    if run.study.is_paid and config.mephisto.provider._provider_type != MOCK_PROVIDER:
         click.echo(f"Pay the raters:   {PROGRAM} pay {task_options(run.task_name, run.data_dir)}")
     if run.left_on_site:
         raise click.exceptions.Exit(1)
